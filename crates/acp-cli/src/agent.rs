@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 use acp_agent::store::{Opening, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
+use acp_config::{mcp_definitions, places};
 use etcetera::BaseStrategy;
 
-use crate::args::AgentArgs;
+use crate::args::agent::AgentArgs;
 use crate::exit::Exit;
-use crate::{config, mcp_servers, permissions, places};
+use crate::models::Models;
+use crate::start::connection_options;
+use crate::{config, permissions};
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -30,18 +33,19 @@ impl Prepared {
     /// Makes what was asked for. The sessions are still being opened then, while whoever called this goes on.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, Exit> {
         let config = config::read()?;
+        let models = Models::of(&config)?;
         let (option, model) = match args.script {
             Some(script) => ("--script", ModelConfig::Scripted(script)),
-            None => ("--model", config.agent.choice(args.model)?),
+            None => ("--model", models.choice(args.model)?),
         };
         let mut agent =
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("{option}: {e}")))?;
-        let servers = mcp_servers::definitions(config.mcp_servers);
+        let servers = mcp_definitions(config.mcp_servers);
         agent = agent.mcp_servers(servers.map_err(|e| Exit::usage(format!("config.toml: {e}")))?);
-        if let Some(mode) = config.agent.mode {
+        if let Some(mode) = models.mode {
             agent = agent.mode(mode);
         }
-        if let Some(requests) = config.agent.max_requests {
+        if let Some(requests) = models.max_requests {
             agent = agent.max_requests(requests.get());
         }
         if let Some(config) = places::config() {
@@ -67,7 +71,7 @@ impl Prepared {
             sessions: Sessions::begin(args.sessions.as_deref()),
             options: args
                 .protocol
-                .set(acp::Options::new().limits(acp::agent::limits())),
+                .set(connection_options().limits(acp::agent::limits())),
         })
     }
 

@@ -5,10 +5,10 @@ use std::io::IsTerminal;
 use acp_agent::{Account, KeyFile, Provider, ProviderModel, Secret};
 use acp_host::own_process;
 
-use crate::args::{AccountArgs, ModelArgs};
+use crate::args::agent::{AccountArgs, ModelArgs};
 use crate::config;
 use crate::exit::Exit;
-use crate::models::key_file;
+use crate::models::{Models, key_file};
 use crate::screen::print;
 use crate::signals::{Signal, Signals};
 use crate::typing::Settings;
@@ -20,7 +20,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> Exit {
         let model = match wanted(args)? {
             Some(model) => model,
             // That of the model that the agent would have.
-            None => config::read()?.agent.model(model)?.ok_or_else(|| {
+            None => Models::of(&config::read()?)?.model(model)?.ok_or_else(|| {
                 Exit::usage(
                     "say whose key it is: `acp agent login anthropic`, `openai` or `gemini`",
                 )

@@ -1,30 +1,32 @@
-//! What can be typed. What is told to a command has a file of its own; that of `check` and `trace` is in theirs.
+//! What can be typed. What is told to a command, or to commands of a kind, has a file of its own, and so have
+//! the arguments that several take: `shared.rs`, `which.rs`. Commands know their own file; this joins them, for `main.rs`.
 
-mod agent;
-mod between;
-mod chat;
-mod login;
-mod permissions;
-mod run;
-mod shared;
+pub(crate) mod agent;
+pub(crate) mod agents;
+pub(crate) mod between;
+pub(crate) mod chat;
+pub(crate) mod check;
+pub(crate) mod login;
+pub(crate) mod permissions;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod shared;
+pub(crate) mod trace;
+pub(crate) mod which;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
-pub(crate) use agent::{AccountArgs, AgentArgs, AgentCommand, ModelArgs};
-pub(crate) use between::{BridgeArgs, CheckRelayArgs, McpProxyArgs, Version};
-pub(crate) use chat::{ChatArgs, Theming};
-pub(crate) use login::{LoginArgs, LogoutArgs};
-pub(crate) use permissions::{
-    ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
-};
-pub(crate) use run::{Format, RunArgs};
-pub(crate) use shared::{ListFormat, ProtocolArg, SandboxArgs, WorkArgs, Writes};
-
-use crate::agents::args::AgentsArgs;
-use crate::check::CheckArgs;
-use crate::sessions::args::SessionsArgs;
-use crate::trace::TraceArgs;
+use self::agent::AgentArgs;
+use self::agents::AgentsArgs;
+use self::between::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
+use self::chat::ChatArgs;
+use self::check::CheckArgs;
+use self::login::{LoginArgs, LogoutArgs};
+use self::permissions::PermissionsArgs;
+use self::run::RunArgs;
+use self::sessions::SessionsArgs;
+use self::trace::TraceArgs;
 
 /// Use and be agents of the Agent Client Protocol (ACP).
 #[derive(Debug, Parser)]

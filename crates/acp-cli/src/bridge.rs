@@ -7,8 +7,7 @@ use acp::bridge::{Bridge, End, Side};
 use acp::{Transport, transport};
 use acp_host::{AgentCommand, AgentProcess};
 
-use crate::args::{BridgeArgs, Version};
-use crate::environment::ForAgent;
+use crate::args::between::{BridgeArgs, Version};
 use crate::exit::Exit;
 use crate::signals::Signals;
 
@@ -28,7 +27,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
         return Exit::usage("no agent to run is given");
     };
     // Whoever starts the bridge starts it in the agent's place, and has decided what the agent gets.
-    let given = match ForAgent::all(&args.env) {
+    let given = match args.env.all() {
         Ok(given) => given,
         Err(exit) => return exit,
     };

@@ -1,43 +1,23 @@
 //! `acp chat`: the terminal client, put together from the command line and the configuration.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
 
-use acp_host::{Permissions, Policy};
-use acp_tui::{
-    AgentSpec, Background, ChatError, Colors, Confine, Hint, Images, Keys, Open, Setup, Theme,
+use acp_config::{
+    AgentChoice, AgentList, AgentRequest, Background, ChatSettings, SessionNames, places,
 };
-use serde::Deserialize;
+use acp_host::{Permissions, Policy};
+use acp_tui::{AgentSpec, ChatError, Colors, Confine, Hint, Keys, Open, Setup, Theme};
 
-use crate::agents::{self, Chosen, WhichArgs};
-use crate::args::{ChatArgs, Theming};
+use crate::args::chat::ChatArgs;
+use crate::args::shared::ProtocolArg;
 use crate::confinement::Confinement;
 use crate::exit::Exit;
-use crate::names::Names;
-use crate::start::Target;
-use crate::{config, permissions, places};
+use crate::start::{Target, connection_options};
+use crate::{config, permissions};
 
 /// Where the prompts of before are, in the directory of what is kept from run to run.
 const HISTORY: &str = "history";
-
-/// `[chat]` of the user's configuration.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Settings {
-    /// What the colours are to fit.
-    theme: Option<Theming>,
-    /// How images are shown.
-    #[serde(default)]
-    images: Images,
-    /// Whether the mouse's wheel scrolls.
-    #[serde(default)]
-    mouse: bool,
-    /// Actions by name, each with the keys that do it instead of its own.
-    #[serde(default)]
-    keys: BTreeMap<String, Vec<String>>,
-}
 
 pub(crate) async fn chat(args: ChatArgs) -> Exit {
     let setup = match prepare(args) {
@@ -63,7 +43,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     let agent = args.which.choose(&cwd)?;
     let open = match (&args.resume, &args.session) {
         (Some(id), _) => Open::Old(id.as_str().into()),
-        (None, Some(name)) => match Names::of(agent.key(), &cwd).find(name.as_str())? {
+        (None, Some(name)) => match SessionNames::of(agent.key(), &cwd).find(name.as_str())? {
             Some(named) => Open::Old(named.id.into()),
             None => Open::New,
         },
@@ -73,12 +53,12 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     let permissions = permissions::of(Some(policy), &cwd)?;
     let confinement = Confinement::of(&args.work.sandbox, args.allow, &cwd)?;
     let environment = agent.given.environment();
-    let spec = |agent: &Chosen| spec(agent, &cwd, &permissions, confinement.as_ref());
+    let spec = |agent: &AgentChoice| spec(agent, &cwd, &permissions, confinement.as_ref());
     let mut first = spec(&agent)?;
     first.mcp_servers = args.work.servers(first.mcp_servers)?;
     let mut others = Vec::new();
-    for name in agents::list::usable(&cwd)? {
-        let other = WhichArgs::named(&name).choose(&cwd)?;
+    for name in AgentList::of(&config, &cwd)?.usable() {
+        let other = AgentRequest::named(&name).choose(&config, &cwd, None)?;
         let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
         if !same {
             others.push(spec(&other)?);
@@ -97,7 +77,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     setup.history = places::state().map(|state| state.join(HISTORY));
-    setup.theme = theme(args.theme.or(config.chat.theme));
+    setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
     setup.keys = keys;
@@ -106,7 +86,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
 
 /// How an agent is started, and what its sessions begin with.
 fn spec(
-    agent: &Chosen,
+    agent: &AgentChoice,
     cwd: &Path,
     permissions: &Permissions,
     confinement: Option<&Confinement>,
@@ -135,11 +115,11 @@ fn spec(
         });
     }
     let confined = confinement.and_then(Confinement::hint);
-    spec.options = agent.protocol.set(acp::Options::new());
+    spec.options = ProtocolArg::of(agent).set(connection_options());
     spec.begins.mode.clone_from(&agent.mode);
     spec.begins.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
-    spec.names = Some(Arc::new(Names::of(agent.key(), cwd)));
+    spec.names = Some(SessionNames::of(agent.key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
     let (given, typed) = (agent.given.clone(), agent.command.clone());
     // Where it wants a login, a key that looks like its own will do; else only one that it names.
@@ -151,7 +131,7 @@ fn spec(
 }
 
 /// The keys, with the person's own.
-fn keys(settings: &Settings) -> Result<Keys, Exit> {
+fn keys(settings: &ChatSettings) -> Result<Keys, Exit> {
     let mut keys = Keys::default();
     for (action, own) in &settings.keys {
         keys.bind(action, own)
@@ -161,13 +141,8 @@ fn keys(settings: &Settings) -> Result<Keys, Exit> {
 }
 
 /// The theme that was asked for, or that the terminal says fits.
-fn theme(asked: Option<Theming>) -> Theme {
-    let background = match asked {
-        Some(Theming::Dark) => Background::Dark,
-        Some(Theming::Light) => Background::Light,
-        None => said_background(),
-    };
-    Theme::new(background, colors())
+fn theme(background: Option<Background>) -> Theme {
+    Theme::new(background.unwrap_or_else(said_background), colors())
 }
 
 /// What is behind the text, where the terminal has said so in its environment: `COLORFGBG` is `15;0` or the like.

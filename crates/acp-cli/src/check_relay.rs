@@ -1,8 +1,8 @@
 //! `acp check-relay`: what a client that is checked starts as its agent.
 
-use acp_check::suite::relay;
+use acp_check::relay;
 
-use crate::args::CheckRelayArgs;
+use crate::args::between::CheckRelayArgs;
 use crate::exit::Exit;
 
 pub(crate) async fn check_relay(args: CheckRelayArgs) -> Exit {

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use acp_config::AgentChoice;
 use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
 
-use crate::agents::Chosen;
-use crate::args::{SandboxArgs, Writes};
+use crate::args::shared::{SandboxArgs, Writes};
 use crate::exit::Exit;
 
 /// Where what is started may write.
@@ -111,7 +111,11 @@ impl Confinement {
     /// # Errors
     /// A sandbox that was asked for by name is not possible. One that is implied is then done without, and the
     /// notes say so.
-    pub(crate) fn confine(&self, agent: &Chosen, command: AgentCommand) -> Result<Confined, Exit> {
+    pub(crate) fn confine(
+        &self,
+        agent: &AgentChoice,
+        command: AgentCommand,
+    ) -> Result<Confined, Exit> {
         let command = match (&self.kind, agent.is_bundled()) {
             (Kind::Asked(_), true) => command.args(self.arguments()),
             _ => command,

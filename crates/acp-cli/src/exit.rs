@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use acp::v1::StopReason;
+use acp_config::ConfigError;
 use acp_host::clean;
 
 use crate::screen;
@@ -12,6 +13,15 @@ use crate::screen;
 pub(crate) struct Exit {
     pub(crate) code: u8,
     pub(crate) message: Option<String>,
+}
+
+impl From<ConfigError> for Exit {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Usage(message) => Self::usage(message),
+            error => Self::failed(error.to_string()),
+        }
+    }
 }
 
 impl Exit {

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use acp::client::AgentConnection;
 use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
+use acp_config::AgentChoice;
 use acp_host::clean;
 
-use crate::agents::{Chosen, WhichArgs};
-use crate::args::{LoginArgs, LogoutArgs};
+use crate::args::login::{LoginArgs, LogoutArgs};
+use crate::args::which::WhichArgs;
 use crate::exit::Exit;
 use crate::screen::{Screen, print};
 use crate::signals::{Signal, Signals};
@@ -80,7 +81,7 @@ pub(crate) async fn logout(args: LogoutArgs) -> Exit {
 }
 
 /// The agent that is meant. Nobody has to guess to whom a login goes.
-fn which(args: &WhichArgs, cwd: &Path) -> Result<Chosen, Exit> {
+fn which(args: &WhichArgs, cwd: &Path) -> Result<AgentChoice, Exit> {
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.says() {
         return Err(Exit::usage(

@@ -12,15 +12,11 @@ mod check_relay;
 mod config;
 mod confinement;
 mod elicit;
-mod environment;
 mod exit;
 mod login;
 mod mcp_proxy;
-mod mcp_servers;
 mod models;
-mod names;
 mod permissions;
-mod places;
 mod run;
 mod screen;
 mod sessions;
@@ -38,7 +34,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{AgentCommand, Args, Command};
+use crate::args::agent::AgentCommand;
+use crate::args::{Args, Command};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -48,7 +45,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     log_to_stderr(args.log);
     let exit = match args.command {
-        Command::Agents(args) => agents::list::agents(&args),
+        Command::Agents(args) => agents::agents(&args),
         Command::Bridge(args) => finish(bridge::bridge(args)),
         Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
         Command::Agent(mut args) => match args.command.take() {

@@ -2,7 +2,7 @@
 
 use acp_mcp::proxy::{self, ProxyError};
 
-use crate::args::McpProxyArgs;
+use crate::args::between::McpProxyArgs;
 use crate::exit::Exit;
 
 pub(crate) async fn mcp_proxy(args: McpProxyArgs) -> Exit {

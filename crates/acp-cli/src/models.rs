@@ -1,4 +1,5 @@
-//! `[agent]` in `config.toml`: which language models the bundled agent has, and how it begins.
+//! Which language models the bundled agent has, and how it begins: what `[agent]` of the configuration means to it, and
+//! what is typed.
 
 use std::fmt::Display;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -8,121 +9,35 @@ use acp_agent::{
     KeyFile, Keys, Mode, ModelChoices, ModelConfig, ModelError, Provider, ProviderModel, Secret,
     ThoughtLevel,
 };
+use acp_config::{Config, ConfigError, ModelSettings, Spanned, places};
 use acp_host::own_process;
-use serde::{Deserialize, Deserializer};
 
-use crate::args::ModelArgs;
+use crate::args::agent::ModelArgs;
 use crate::exit::Exit;
-use crate::places;
 
 /// The name of the model that is none.
 const OFFLINE: &str = "offline";
 
-/// What the user has configured of the bundled agent. What is typed at its command line goes before it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, try_from = "Written")]
-pub(crate) struct Agent {
-    model: Option<Wanted>,
+/// What the user has configured of the bundled agent, understood. What is typed at its command line goes before it.
+#[derive(Debug, Default)]
+pub(crate) struct Models {
+    model: Option<FirstModel>,
     thought_level: Option<ThoughtLevel>,
     pub(crate) mode: Option<Mode>,
     pub(crate) max_requests: Option<NonZeroUsize>,
-    models: Vec<Named>,
-}
-
-/// The same as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    #[serde(default, deserialize_with = "parsed")]
-    model: Option<Wanted>,
-    base_url: Option<String>,
-    context_window: Option<NonZeroU64>,
-    #[serde(default, deserialize_with = "parsed")]
-    thought_level: Option<ThoughtLevel>,
-    #[serde(default, deserialize_with = "parsed")]
-    mode: Option<Mode>,
-    max_requests: Option<NonZeroUsize>,
-    #[serde(default)]
-    models: Vec<Named>,
-}
-
-impl TryFrom<Written> for Agent {
-    type Error = String;
-
-    fn try_from(written: Written) -> Result<Self, String> {
-        let mut model = written.model;
-        match &mut model {
-            Some(Wanted::Model(model)) => {
-                model.base_url = written.base_url;
-                model.context_window = written.context_window.map(NonZeroU64::get);
-                // Whoever says both knows that it can be told.
-                model.thought = written.thought_level.filter(|_| model.base_url.is_some());
-                model.check().map_err(|e| e.to_string())?;
-            }
-            _ if written.base_url.is_some() => {
-                return Err("`base_url` needs a `model` that is there".to_owned());
-            }
-            _ if written.context_window.is_some() => {
-                return Err("`context_window` needs the `model` that has it".to_owned());
-            }
-            _ => {}
-        }
-        Ok(Self {
-            model,
-            thought_level: written.thought_level,
-            mode: written.mode,
-            max_requests: written.max_requests,
-            models: written.models,
-        })
-    }
-}
-
-/// A model that the user names, to be chosen in a session.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "WrittenModel")]
-struct Named(ProviderModel);
-
-/// The same as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenModel {
-    provider: String,
-    name: String,
-    base_url: Option<String>,
-    /// The variable that has its key.
-    key_env: Option<String>,
-    #[serde(default, deserialize_with = "parsed")]
-    thought_level: Option<ThoughtLevel>,
-    context_window: Option<NonZeroU64>,
-    images: Option<bool>,
-}
-
-impl TryFrom<WrittenModel> for Named {
-    type Error = String;
-
-    fn try_from(written: WrittenModel) -> Result<Self, String> {
-        let model = ProviderModel::named(&written.provider, written.name);
-        let mut model = model.map_err(|e| e.to_string())?;
-        model.base_url = written.base_url;
-        model.thought = written.thought_level;
-        model.context_window = written.context_window.map(NonZeroU64::get);
-        model.images = written.images;
-        model.key = written.key_env.as_deref().and_then(variable);
-        model.key_variable = written.key_env;
-        model.check().map_err(|e| e.to_string())?;
-        Ok(Self(model))
-    }
+    /// Those that the user names, to be chosen in a session.
+    named: Vec<ProviderModel>,
 }
 
 /// What can stand where a model is named.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Debug, Clone)]
-enum Wanted {
+enum FirstModel {
     Offline,
     Model(ProviderModel),
 }
 
-impl FromStr for Wanted {
+impl FromStr for FirstModel {
     type Err = ModelError;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -133,16 +48,31 @@ impl FromStr for Wanted {
     }
 }
 
-fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|e: T::Err| e.to_string())
+/// What a text of the configuration means. What is wrong with it is said with its line.
+fn parsed<T: FromStr<Err: Display>>(
+    config: &Config,
+    text: Option<&Spanned<String>>,
+) -> Result<Option<T>, ConfigError> {
+    let parse = |text: &Spanned<String>| {
+        let parsed = text.get_ref().parse();
+        parsed.map_err(|e: T::Err| config.wrong(text, e))
+    };
+    text.map(parse).transpose()
 }
 
-/// A text that is read further, so that what is wrong with it has its line.
-fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse(&text).map(Some).map_err(serde::de::Error::custom)
+/// A model that the user names.
+fn named(config: &Config, written: &Spanned<ModelSettings>) -> Result<ProviderModel, ConfigError> {
+    let settings = written.get_ref();
+    let mut model = ProviderModel::named(&settings.provider, settings.name.clone())
+        .map_err(|e| config.wrong(written, e))?;
+    model.base_url.clone_from(&settings.base_url);
+    model.thought = parsed(config, settings.thought_level.as_ref())?;
+    model.context_window = settings.context_window.map(NonZeroU64::get);
+    model.images = settings.images;
+    model.key = settings.key_env.as_deref().and_then(variable);
+    model.key_variable.clone_from(&settings.key_env);
+    model.check().map_err(|e| config.wrong(written, e))?;
+    Ok(model)
 }
 
 /// A key in a variable of this process. An empty one is how some take a variable back.
@@ -151,20 +81,59 @@ fn variable(name: &str) -> Option<Secret> {
     (!key.trim().is_empty()).then(|| Secret::new(key))
 }
 
-impl Agent {
+impl Models {
+    /// What the configuration says of them.
+    ///
+    /// # Errors
+    /// What is said is no model, mode or thought level, or does not go together.
+    pub(crate) fn of(config: &Config) -> Result<Self, ConfigError> {
+        let Some(written) = &config.agent else {
+            return Ok(Self::default());
+        };
+        let settings = written.get_ref();
+        let thought_level = parsed(config, settings.thought_level.as_ref())?;
+        let mut model = parsed(config, settings.model.as_ref())?;
+        match &mut model {
+            Some(FirstModel::Model(model)) => {
+                model.base_url.clone_from(&settings.base_url);
+                model.context_window = settings.context_window.map(NonZeroU64::get);
+                // Whoever says both knows that it can be told.
+                model.thought = thought_level.filter(|_| model.base_url.is_some());
+                model.check().map_err(|e| config.wrong(written, e))?;
+            }
+            _ if settings.base_url.is_some() => {
+                let what = "`base_url` needs a `model` that is there";
+                return Err(config.wrong(written, what));
+            }
+            _ if settings.context_window.is_some() => {
+                let what = "`context_window` needs the `model` that has it";
+                return Err(config.wrong(written, what));
+            }
+            _ => {}
+        }
+        let models = settings.models.iter().map(|model| named(config, model));
+        Ok(Self {
+            model,
+            thought_level,
+            mode: parsed(config, settings.mode.as_ref())?,
+            max_requests: settings.max_requests,
+            named: models.collect::<Result<_, _>>()?,
+        })
+    }
+
     /// The models there are, with the keys that the environment and the user's key file have.
     ///
     /// # Errors
     /// What was typed is no model.
     pub(crate) fn choice(&self, typed: ModelArgs) -> Result<ModelConfig, Exit> {
-        let mut named: Vec<ProviderModel> = self.models.iter().map(|m| m.0.clone()).collect();
+        let mut named = self.named.clone();
         let first = match self.first(typed)? {
-            Some(Wanted::Offline) => return Ok(ModelConfig::Offline),
-            Some(Wanted::Model(model)) => Some(model),
+            Some(FirstModel::Offline) => return Ok(ModelConfig::Offline),
+            Some(FirstModel::Model(model)) => Some(model),
             None => None,
         };
         // What is configured can still be chosen where another was typed.
-        if let Some(Wanted::Model(model)) = &self.model {
+        if let Some(FirstModel::Model(model)) = &self.model {
             named.insert(0, with_key(model.clone()));
         }
         let mut keys = Keys::new();
@@ -187,18 +156,18 @@ impl Agent {
     /// configured.
     pub(crate) fn model(&self, typed: ModelArgs) -> Result<Option<ProviderModel>, Exit> {
         Ok(match self.first(typed)? {
-            Some(Wanted::Model(model)) => Some(model),
+            Some(FirstModel::Model(model)) => Some(model),
             _ => None,
         })
     }
 
-    fn first(&self, typed: ModelArgs) -> Result<Option<Wanted>, Exit> {
+    fn first(&self, typed: ModelArgs) -> Result<Option<FirstModel>, Exit> {
         let wanted = match typed.name.as_deref() {
             None => self.model.clone(),
             Some(name) => {
                 let usage = |e: ModelError| Exit::usage(format!("--model: {e}"));
-                let mut wanted: Wanted = name.parse().map_err(usage)?;
-                if let Wanted::Model(model) = &mut wanted {
+                let mut wanted: FirstModel = name.parse().map_err(usage)?;
+                if let FirstModel::Model(model) = &mut wanted {
                     model.base_url = typed.base_url;
                     model.context_window = typed.context_window;
                     model.check().map_err(usage)?;
@@ -207,17 +176,17 @@ impl Agent {
             }
         };
         Ok(wanted.map(|wanted| match wanted {
-            Wanted::Offline => Wanted::Offline,
-            Wanted::Model(model) => Wanted::Model(self.known(model)),
+            FirstModel::Offline => FirstModel::Offline,
+            FirstModel::Model(model) => FirstModel::Model(self.known(model)),
         }))
     }
 
     /// One of the models that the user has named, if it is that.
     fn known(&self, model: ProviderModel) -> ProviderModel {
-        let same = |named: &&Named| named.0.to_string() == model.to_string();
-        match self.models.iter().find(same) {
+        let same = |named: &&ProviderModel| named.to_string() == model.to_string();
+        match self.named.iter().find(same) {
             Some(named) if model.base_url.is_none() => {
-                let mut known = named.0.clone();
+                let mut known = named.clone();
                 known.context_window = model.context_window.or(known.context_window);
                 known
             }

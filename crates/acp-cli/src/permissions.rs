@@ -4,94 +4,40 @@
 use std::path::Path;
 
 use acp_agent::RuleFiles;
+use acp_config::places::short;
+use acp_config::{PermissionSources, answers_directory, rules_file};
 use acp_host::{
-    Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject,
-    clean, literal,
+    Answer, By, Effect, Note, Permissions, Policy, Rule, Rules, Subject, clean, literal,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::args::{
-    ListFormat, ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
+use crate::args::permissions::{
+    ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
 };
+use crate::args::shared::ListFormat;
 use crate::ask;
 use crate::exit::Exit;
-use crate::places::{self, short};
 use crate::screen::print;
-
-/// Where the user's rules are in their configuration directory.
-const RULES: &str = "permissions.toml";
-
-/// Where what they answered with "always" is, in the directory of what is kept from run to run.
-const ANSWERS: &str = "permissions";
-
-/// All that says something about a project.
-struct Said {
-    project: Project,
-    user: Option<Rules>,
-    rules: Vec<Rules>,
-    remembered: Option<Remembered>,
-}
-
-impl Said {
-    /// What there is about the project that `cwd` is in. What is broken is an error: without it more
-    /// would be allowed than was said.
-    fn about(cwd: &Path) -> Result<Self, Exit> {
-        let project =
-            Project::of(cwd).map_err(|e| Exit::usage(format!("--cwd {}: {e}", cwd.display())))?;
-        let broken = |e: acp_host::RulesError| Exit::usage(e.to_string());
-        let user = match places::config() {
-            Some(config) => Rules::read(&config.join(RULES), project.root()).map_err(broken)?,
-            None => None,
-        };
-        let rules = project.rules().map_err(broken)?;
-        let remembered =
-            places::state().map(|state| Remembered::new(state.join(ANSWERS), project.root()));
-        Ok(Self {
-            project,
-            user,
-            rules,
-            remembered,
-        })
-    }
-
-    fn answers(&self) -> Result<Vec<Answer>, Exit> {
-        match &self.remembered {
-            Some(remembered) => remembered
-                .answers()
-                .map_err(|e| Exit::failed(e.to_string())),
-            None => Ok(Vec::new()),
-        }
-    }
-}
 
 /// What an agent may do that works in `cwd`. `allow` is the policy that was chosen, if one was.
 pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Exit> {
-    let said = Said::about(cwd)?;
-    // A broken file is told now rather than by rejecting everything later.
-    said.answers()?;
-    let mut permissions = match allow {
-        Some(policy) => Permissions::from(policy),
-        None if ask::possible() => Permissions::policy_by_default(Policy::Ask),
-        None => Permissions::policy_by_default(Policy::Reads),
+    let otherwise = match ask::possible() {
+        true => Policy::Ask,
+        false => Policy::Reads,
     };
-    if let Some(rules) = said.user {
-        permissions = permissions.user(rules);
-    }
-    if let Some(remembered) = said.remembered {
-        permissions = permissions.remembered(remembered);
-    }
-    Ok(permissions.project(said.rules))
+    let sources = PermissionSources::about(cwd)?;
+    Ok(sources.permissions(allow, otherwise)?)
 }
 
 /// Where the bundled agent finds what the user has said of agents.
 pub(crate) fn rule_files() -> RuleFiles {
     let mut files = RuleFiles::new();
-    if let Some(config) = places::config() {
-        files = files.user(config.join(RULES));
+    if let Some(file) = rules_file() {
+        files = files.user(file);
     }
-    if let Some(state) = places::state() {
-        files = files.answers(state.join(ANSWERS));
+    if let Some(answers) = answers_directory() {
+        files = files.answers(answers);
     }
     files
 }
@@ -145,7 +91,7 @@ pub(crate) fn permissions(args: &PermissionsArgs) -> Exit {
 }
 
 fn list(args: &ListPermissionsArgs) -> Result<Exit, Exit> {
-    let said = Said::about(&args.cwd)?;
+    let said = PermissionSources::about(&args.cwd)?;
     let answers = said.answers()?;
     let shown = match args.format {
         ListFormat::Text => in_text(&said, &answers),
@@ -158,7 +104,7 @@ fn list(args: &ListPermissionsArgs) -> Result<Exit, Exit> {
 }
 
 fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
-    let said = Said::about(&args.cwd)?;
+    let said = PermissionSources::about(&args.cwd)?;
     let failed = |e: acp_host::RememberedError| Exit::failed(e.to_string());
     let project = short(said.project.root());
     let nothing = || Exit::usage("there is no directory in which anything could be remembered");
@@ -183,16 +129,15 @@ fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
     Ok(Exit::SUCCESS)
 }
 
-fn in_text(said: &Said, answers: &[Answer]) -> String {
+fn in_text(said: &PermissionSources, answers: &[Answer]) -> String {
     let mut text = format!(
         "What agents may do in {}: the stricter wins (deny, then ask, then allow).\n",
         literal::line(&said.project.root().display().to_string())
     );
     text.push_str("\nYour rules");
-    match (&said.user, places::config()) {
+    match (&said.user, rules_file()) {
         (Some(rules), _) => text.push_str(&rules_in_text(rules)),
-        (None, Some(config)) => {
-            let file = config.join(RULES);
+        (None, Some(file)) => {
             text.push_str(&format!(
                 ": none; they would be in {}\n",
                 literal::line(&short(&file))
@@ -318,7 +263,7 @@ fn when(answer: &Answer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }
 
-fn in_json(said: &Said, answers: &[Answer]) -> Value {
+fn in_json(said: &PermissionSources, answers: &[Answer]) -> Value {
     let file = |by: &str, rules: &Rules| {
         let rule = |rule: &Rule| {
             let kinds: Vec<&str> = rule.kinds().iter().map(|kind| kind.as_str()).collect();

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp::jsonrpc::{self, Incoming, RequestId};
+use acp_config::{AgentChoice, quoted};
 use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 
-use crate::agents::Chosen;
-use crate::args::Format;
+use crate::args::run::Format;
+use crate::args::shared::ProtocolArg;
 use crate::exit::Exit;
 use crate::screen::print;
 
@@ -28,7 +29,7 @@ pub(crate) const SLOW: &str = "the agent has not answered yet; Ctrl-C ends it";
 /// The agent that was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
-    pub(crate) agent: &'a Chosen,
+    pub(crate) agent: &'a AgentChoice,
     /// Where it runs.
     pub(crate) cwd: &'a Path,
 }
@@ -41,7 +42,7 @@ impl Target<'_> {
             None => {
                 let this = std::env::current_exe()
                     .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
-                let protocol = format!("--protocol={}", self.agent.protocol.protocol);
+                let protocol = format!("--protocol={}", self.agent.protocol);
                 AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
             }
         };
@@ -95,7 +96,7 @@ impl Target<'_> {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
         if self.agent.protocol_typed {
-            words.push(format!("--protocol {}", self.agent.protocol.protocol));
+            words.push(format!("--protocol {}", self.agent.protocol));
         }
         words.extend(self.agent.given.typed().iter().cloned());
         if let Some(name) = &self.agent.name {
@@ -128,18 +129,16 @@ pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// A word as one types it in a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+/// What the options of each connection begin as: work goes on beside reading, on the runtime's other thread.
+pub(crate) fn connection_options() -> acp::Options {
+    acp::Options::new().spawn_work(|task| {
+        tokio::spawn(task);
+    })
 }
 
 /// How the connection with the agent is made. What it prints to stdout that is no message is told with what went wrong.
-pub(crate) fn options(agent: &Chosen, process: &AgentProcess) -> acp::Options {
-    let options = agent.protocol.set(acp::Options::new());
+pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
+    let options = ProtocolArg::of(agent).set(connection_options());
     options.on_noise(process.noise_keeper())
 }
 
@@ -249,17 +248,17 @@ async fn broken(target: &Target<'_>, process: &AgentProcess, error: &acp::Error)
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::args::ProtocolArg;
-    use crate::environment::ForAgent;
+    use acp_config::AgentEnvironment;
 
-    fn chosen(name: Option<&str>, protocol: u16, command: &[&str]) -> Chosen {
-        Chosen {
+    use super::*;
+
+    fn chosen(name: Option<&str>, protocol: u16, command: &[&str]) -> AgentChoice {
+        AgentChoice {
             name: name.map(str::to_owned),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
-            protocol: ProtocolArg { protocol },
+            protocol,
             protocol_typed: protocol != 1,
-            given: ForAgent::default(),
+            given: AgentEnvironment::default(),
             mode: None,
             options: Vec::new(),
             mcp_servers: Vec::new(),
@@ -270,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_is_to_be_typed_can_be_typed() {
-        let typed = |agent: Chosen, arguments: &[&str]| {
+        let typed = |agent: AgentChoice, arguments: &[&str]| {
             let cwd = Path::new(".");
             let agent = &agent;
             Target { agent, cwd }.to_type(arguments)

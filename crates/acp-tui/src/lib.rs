@@ -24,8 +24,7 @@ mod typed;
 mod view;
 mod worker;
 
-pub use images::Images;
 pub use keys::{Action, Key, Keys, KeysError, NoKey};
 pub use run::{ChatError, run};
-pub use setup::{AgentSpec, Confine, Hint, Open, SessionNames, Setup, Wishes};
+pub use setup::{AgentSpec, Confine, Hint, Open, Setup, Wishes};
 pub use theme::{Background, Colors, Theme};

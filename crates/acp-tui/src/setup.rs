@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::v1::{McpServer, SessionId};
+use acp_config::{Images, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
-use crate::images::Images;
 use crate::keys::Keys;
 use crate::theme::Theme;
 
@@ -35,22 +35,7 @@ pub struct AgentSpec {
     /// does through the client is not asked about a second time.
     pub asks: bool,
     /// The names that its sessions in the chat's directory have been given, if they are kept.
-    pub names: Option<Arc<dyn SessionNames>>,
-}
-
-/// Names of an agent's sessions, kept from chat to chat and shared with scripts. Its methods may read and write files.
-pub trait SessionNames: fmt::Debug + Send + Sync {
-    /// All of them: names, and the sessions that have them.
-    ///
-    /// # Errors
-    /// Why they cannot be read.
-    fn all(&self) -> Result<Vec<(String, SessionId)>, String>;
-
-    /// Gives a name to a session, also beside one that it has. No name is taken from another session.
-    ///
-    /// # Errors
-    /// Why it does not have the name.
-    fn give(&self, name: &str, session: &SessionId) -> Result<(), String>;
+    pub names: Option<SessionNames>,
 }
 
 /// Knows what a person can do about what an agent says when something does not work: that a key it wants is set here

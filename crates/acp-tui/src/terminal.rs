@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use acp_config::Images;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
@@ -12,7 +13,7 @@ use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetT
 use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
 
-use crate::images::{Canvas, Found, Images, Pixels, detect, is_guarded, kitty, query};
+use crate::images::{Canvas, Found, Pixels, detect, is_guarded, kitty, query};
 use crate::theme::Colors;
 use crate::typed::Typed;
 

@@ -1,16 +1,7 @@
 //! Colours, by what they mean.
 
+pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};
-
-/// What is behind the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Background {
-    /// A dark terminal.
-    #[default]
-    Dark,
-    /// A light one.
-    Light,
-}
 
 /// How many colours the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use acp::ThreadHandle;
 use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
+use acp_config::SessionNames;
 use acp_host::AgentProcess;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -17,7 +18,7 @@ use crate::agent::{self, GRACE, Link, Surroundings, Trouble};
 use crate::app::{App, Effect, Event, TabKey};
 use crate::clipboard;
 use crate::images::Task;
-use crate::setup::{AgentSpec, Open, SessionNames};
+use crate::setup::{AgentSpec, Open};
 use crate::terminal::Screen;
 
 /// How soon after a change of a thread the next one is told, so that a stream does not wake for each of its pieces.
@@ -216,8 +217,12 @@ impl Worker {
                 name,
             } => self.tell(async move {
                 let given = name.clone();
-                let give = tokio::task::spawn_blocking(move || names.give(&given, &id));
-                let result = give.await.unwrap_or_else(|e| Err(e.to_string()));
+                let give =
+                    tokio::task::spawn_blocking(move || names.give_free(&given, id.as_str()));
+                let result = match give.await {
+                    Ok(given) => given.map_err(|e| e.to_string()),
+                    Err(e) => Err(e.to_string()),
+                };
                 Some(Event::Named { tab, name, result })
             }),
             Effect::List {
@@ -361,12 +366,15 @@ impl Worker {
 }
 
 /// The names that sessions have been given; none if they cannot be read, which keeps nobody from a session.
-async fn all_names(names: Option<Arc<dyn SessionNames>>) -> Vec<(String, SessionId)> {
+async fn all_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     let Some(names) = names else {
         return Vec::new();
     };
-    match tokio::task::spawn_blocking(move || names.all()).await {
-        Ok(Ok(names)) => names,
+    match tokio::task::spawn_blocking(move || names.here()).await {
+        Ok(Ok(named)) => {
+            let named = named.into_iter();
+            named.map(|named| (named.name, named.id.into())).collect()
+        }
         Ok(Err(why)) => {
             tracing::warn!("the names of sessions cannot be read: {why}");
             Vec::new()

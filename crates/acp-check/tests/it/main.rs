@@ -9,7 +9,5 @@
 )]
 
 mod mutants;
-mod official_shapes;
 #[cfg(unix)]
 mod processes;
-mod redaction;

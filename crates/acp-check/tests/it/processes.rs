@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_check::schema::Version;
-use acp_check::suite::{self, Check, Options, Program, Target, Verdict};
+use acp_check::Version;
+use acp_check::{Check, Options, Program, Target, Verdict};
 use acp_host::AgentCommand;
 
 /// How long the right one may take.
@@ -33,7 +33,7 @@ fn agent(script: &str) -> Arc<dyn Target> {
 }
 
 fn checks(ids: &[&str]) -> Vec<Check> {
-    let all = suite::agents(Version::V1).into_iter();
+    let all = acp_check::agents(Version::V1).into_iter();
     let found: Vec<Check> = all
         .filter(|check| ids.contains(&check.id().as_str()))
         .collect();
@@ -50,7 +50,7 @@ fn options(patience: Duration) -> Options {
 }
 
 async fn verdict(id: &str, script: &str) -> Verdict {
-    let mut outcomes = suite::run(agent(script), &checks(&[id]), options(SHORT)).await;
+    let mut outcomes = acp_check::run(agent(script), &checks(&[id]), options(SHORT)).await;
     outcomes.swap_remove(0).verdict
 }
 
@@ -66,7 +66,7 @@ async fn a_process_that_is_right_passes() {
         "v1/transports/19",
         "v1/transports/20",
     ];
-    for outcome in suite::run(agent(SERVE), &checks(&ids), options(PATIENCE)).await {
+    for outcome in acp_check::run(agent(SERVE), &checks(&ids), options(PATIENCE)).await {
         assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.check.id());
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp_host::Policy;
 use clap::Subcommand;
 
-use super::{ProtocolArg, SandboxArgs};
+use super::shared::{ProtocolArg, SandboxArgs};
 
 // Which language model; not documented, or it would be the text of whatever it is put into.
 #[derive(Debug, clap::Args)]

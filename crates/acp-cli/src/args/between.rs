@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp_mcp::Endpoint;
 use clap::ValueEnum;
 
-use crate::environment::EnvArgs;
+use super::which::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpProxyArgs {

@@ -1,11 +1,10 @@
 //! What can be typed behind `acp chat`.
 
+use acp_config::{Background, SessionName};
 use acp_host::Policy;
 
-use super::WorkArgs;
-use super::shared::policy;
-use crate::agents::WhichArgs;
-use crate::names::SessionName;
+use super::shared::{WorkArgs, policy};
+use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]")]
@@ -46,9 +45,17 @@ pub(crate) struct ChatArgs {
 }
 
 /// What the colours are to fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Theming {
     Dark,
     Light,
+}
+
+impl From<Theming> for Background {
+    fn from(theming: Theming) -> Self {
+        match theming {
+            Theming::Dark => Self::Dark,
+            Theming::Light => Self::Light,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What can be typed behind `acp login` and `acp logout`.
 
-use crate::agents::WhichArgs;
+use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use acp_config::SessionName;
 use acp_host::Policy;
 use clap::ValueEnum;
 
-use super::WorkArgs;
-use super::shared::policy;
-use crate::agents::WhichArgs;
-use crate::names::SessionName;
+use super::shared::{WorkArgs, policy};
+use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(

@@ -1,15 +1,14 @@
 //! What several commands take.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use acp::v1::McpServer;
+use acp_config::{AgentChoice, mcp_servers_of, places};
 use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
 use crate::exit::Exit;
-use crate::places;
-use crate::run::mcp;
 
 /// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
 const UNDONE: &str = "undone";
@@ -179,8 +178,7 @@ pub(crate) struct WorkArgs {
 impl WorkArgs {
     /// Where the agent works, as it is called from everywhere.
     pub(crate) fn directory(&self) -> Result<PathBuf, Exit> {
-        let cwd = std::fs::canonicalize(&self.cwd)
-            .map_err(|e| Exit::usage(format!("--cwd {}: {e}", self.cwd.display())))?;
+        let cwd = directory(&self.cwd)?;
         match cwd.is_dir() {
             true => Ok(cwd),
             false => {
@@ -193,7 +191,7 @@ impl WorkArgs {
     /// The MCP servers of --mcp, and those that are configured of the agent and have other names.
     pub(crate) fn servers(&self, configured: Vec<McpServer>) -> Result<Vec<McpServer>, Exit> {
         let mut all = match &self.mcp {
-            Some(file) => mcp::read(file)?,
+            Some(file) => mcp_servers_of(file).map_err(|e| Exit::usage(format!("--mcp {e}")))?,
             None => Vec::new(),
         };
         for server in configured {
@@ -203,6 +201,11 @@ impl WorkArgs {
         }
         Ok(all)
     }
+}
+
+/// The directory of `--cwd`, without symlinks.
+pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, Exit> {
+    std::fs::canonicalize(cwd).map_err(|e| Exit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
@@ -225,6 +228,13 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
+    /// The version that is spoken with an agent.
+    pub(crate) fn of(agent: &AgentChoice) -> Self {
+        Self {
+            protocol: agent.protocol,
+        }
+    }
+
     /// The version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {

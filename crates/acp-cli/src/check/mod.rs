@@ -1,25 +1,20 @@
 //! `acp check`: whether an agent or a client keeps to the specification.
 
-mod args;
-
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acp_check::schema::Version;
-use acp_check::suite::relay::ClientProgram;
-use acp_check::suite::report::{Report, TextStyle};
-use acp_check::suite::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
+use acp_check::Version;
+use acp_check::relay::ClientProgram;
+use acp_check::report::{Report, TextStyle};
+use acp_check::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
 use acp_host::AgentCommand;
 use globset::{Glob, GlobSetBuilder};
 
-pub(crate) use args::{CheckArgs, CheckedAgent, CheckedClient};
-
-use crate::environment::ForAgent;
+use crate::args::check::{CheckArgs, CheckedAgent, CheckedClient, Common, Format, Spoken};
 use crate::exit::Exit;
 use crate::signals::Signals;
-use args::{Common, Format, Spoken};
 
 /// How wide text is where the width of the terminal is not known.
 const WIDTH: usize = 120;
@@ -42,7 +37,7 @@ pub(crate) async fn check(args: CheckArgs) -> Exit {
 }
 
 async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
-    let known = |version| suite::agents(version);
+    let known = |version| acp_check::agents(version);
     if args.common.list {
         return list(&args.common, known);
     }
@@ -63,7 +58,7 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
         login: args.login,
         texts,
     };
-    let spoken = suite::spoken(&*target, &options)
+    let spoken = acp_check::spoken(&*target, &options)
         .await
         .map_err(Exit::broken)?;
     carry_out(
@@ -79,7 +74,7 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
 }
 
 async fn client(args: CheckedClient) -> Result<Exit, Exit> {
-    let known = |version| suite::clients(version);
+    let known = |version| acp_check::clients(version);
     if args.common.list {
         return list(&args.common, known);
     }
@@ -97,7 +92,7 @@ async fn client(args: CheckedClient) -> Result<Exit, Exit> {
         jobs: args.common.jobs,
         ..Options::default()
     };
-    let spoken = suite::spoken_by_client(&target, &options)
+    let spoken = acp_check::spoken_by_client(&target, &options)
         .await
         .map_err(Exit::broken)?;
     let target: Arc<dyn Target> = Arc::new(target);
@@ -118,7 +113,7 @@ fn command(side: Side, words: &[String], common: &Common) -> Result<AgentCommand
     let Some((program, rest)) = words.split_first() else {
         return Err(Exit::usage(format!("no {side} to check is given")));
     };
-    let given = ForAgent::of(&common.env)?;
+    let given = common.env.given()?;
     let command = AgentCommand::new(program).args(rest);
     Ok(command.environment(given.environment()))
 }
@@ -155,7 +150,7 @@ async fn carry_out(
     let checks = chosen(common, checks)?;
     let began = Instant::now();
     let progress = Progress::new(checks.len());
-    let outcomes = suite::run_telling(target, &checks, options, |_| progress.one()).await;
+    let outcomes = acp_check::run_telling(target, &checks, options, |_| progress.one()).await;
     progress.end();
     let report = Report {
         side,

@@ -1,36 +1,20 @@
 //! What `acp run` does when the agent asks.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId, StopReason};
 use acp::{Result, ThreadHandle};
 use acp_host::Host;
 
-use super::Run;
+use super::notes::Notes;
 use super::permission::Ask;
+use super::setup::RunSetup;
 use crate::ask::{self, Person};
 use crate::confinement::Confinement;
 use crate::elicit::Elicit;
 use crate::permissions;
-
-/// What is to be told to the person beside the thread.
-#[derive(Clone, Default)]
-pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
-
-impl Notes {
-    pub(super) fn add(&self, note: String) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(note);
-    }
-
-    pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 pub(super) struct RunClient {
     host: Arc<Host<Ask>>,
@@ -39,7 +23,7 @@ pub(super) struct RunClient {
 }
 
 impl RunClient {
-    pub(super) fn new(run: &Run, person: &Arc<Person>, notes: Notes) -> io::Result<Self> {
+    pub(super) fn new(run: &RunSetup, person: &Arc<Person>, notes: Notes) -> io::Result<Self> {
         let asks = Ask {
             person: Arc::clone(person),
             cwd: run.cwd.clone(),

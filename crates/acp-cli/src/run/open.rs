@@ -1,111 +1,19 @@
 //! Opening the session: a new one, an old one, or the one of a name.
 
-use std::path::Path;
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Session, SessionSetup};
-
+use acp::client::{Session, SessionSetup};
 use tokio::time::Instant;
 
-use super::Run;
-use super::client::{Notes, RunClient};
-use crate::agents::Chosen;
-use crate::args::RunArgs;
+use super::client::RunClient;
+use super::notes::Notes;
+use super::setup::RunSetup;
 use crate::exit::Exit;
 use crate::login;
-use crate::names::{Names, SessionName};
-use crate::start::{Failure, gone};
+use crate::start::Failure;
 
 /// How long an option may take to be offered.
 const OFFERED: Duration = Duration::from_secs(3);
-
-/// `--session`: the name, and which session has it.
-pub(super) struct Naming {
-    names: Names,
-    name: SessionName,
-    /// What has the name.
-    has: Option<String>,
-    /// `--new`: another is to have it.
-    anew: bool,
-}
-
-impl Naming {
-    /// What the command line says of it, if anything.
-    pub(super) fn of(args: &RunArgs, agent: &Chosen, cwd: &Path) -> Result<Option<Self>, Exit> {
-        let Some(name) = &args.session else {
-            return Ok(None);
-        };
-        let names = Names::of(agent.key(), cwd);
-        let has = names.find(name.as_str())?.map(|named| named.id);
-        Ok(Some(Self {
-            names,
-            name: name.clone(),
-            has,
-            anew: args.new,
-        }))
-    }
-
-    pub(super) fn name(&self) -> &str {
-        self.name.as_str()
-    }
-
-    /// Whether this session has the name.
-    pub(super) fn is_of(&self, id: &str) -> bool {
-        let named = self.names.find(self.name.as_str());
-        named.is_ok_and(|named| named.is_some_and(|named| named.id == id))
-    }
-
-    /// The session to go on with; `None` if one is to be begun.
-    pub(super) fn goes_on_with(&self) -> Option<String> {
-        self.has.clone().filter(|_| !self.anew)
-    }
-
-    /// The agent has to keep its sessions.
-    fn check(&self, run: &Run, agent: &AgentConnection) -> Result<(), Exit> {
-        let offers = agent.capabilities();
-        if offers.load_session || offers.session_capabilities.resume.is_some() {
-            return Ok(());
-        }
-        if let Some(why) = run.why_not_kept() {
-            return Err(Exit::usage(format!(
-                "sessions are not kept, so that --session {} could not be gone on with: {why}",
-                self.name
-            )));
-        }
-        Err(Exit::usage(format!(
-            "{} does not keep its sessions (it offers neither loadSession nor sessionCapabilities.resume), so that --session {} could not be gone on with",
-            run.agent.title(),
-            self.name
-        )))
-    }
-
-    /// Why the session that has the name could not be gone on with.
-    fn failed(&self, run: &Run, id: &str, error: &acp::Error) -> Exit {
-        let agent = run.agent.title();
-        let name = &self.name;
-        let what = match gone(error) {
-            true => {
-                format!("the session `{name}` ({id}) is gone: {agent} does not have it any more")
-            }
-            false => format!("the session `{name}` ({id}) cannot be gone on with: {error}"),
-        };
-        Exit::failed(format!("{what}; --new begins another under this name"))
-    }
-
-    /// Gives the name to the session that was begun.
-    fn give(&self, session: &Session, notes: &Notes) -> Result<(), Exit> {
-        let id = session.id().as_str();
-        let has = self.names.give(&self.name, id, self.has.as_deref())?;
-        if has != id {
-            // Another run was quicker.
-            notes.add(format!(
-                "`{}` has become the name of {has} meanwhile; this session is {id}",
-                self.name
-            ));
-        }
-        Ok(())
-    }
-}
 
 /// Sets an option. Some agents learn only when a session is open what there is to choose from, such as the models of a
 /// server; that is waited for.
@@ -125,7 +33,7 @@ async fn set_when_offered(session: &Session, key: &str, value: &str) -> acp::Res
     }
 }
 
-impl Run {
+impl RunSetup {
     /// Begins to talk, and opens the session.
     pub(super) async fn open(
         &self,
@@ -137,7 +45,7 @@ impl Run {
         tokio::spawn(driver);
         let agent = handshake.await?;
         if let Some(named) = &self.named {
-            named.check(self, &agent)?;
+            named.check(&self.agent, &agent, || self.why_not_kept())?;
         }
         let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
         let resumes = agent.capabilities().session_capabilities.resume.is_some();
@@ -151,7 +59,7 @@ impl Run {
                 return Err(login::needed(&self.target(), &agent, &error).into());
             }
             (Err(error @ acp::Error::Rpc(_)), Some(named), Some(id)) => {
-                return Err(named.failed(self, id, &error).into());
+                return Err(named.failed(&self.agent, id, &error).into());
             }
             (session, _, _) => session?,
         };

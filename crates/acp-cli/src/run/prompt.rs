@@ -8,7 +8,7 @@ use std::time::Duration;
 use acp::v1::{AgentCapabilities, ContentBlock};
 use acp_host::{Attachment, AttachmentError};
 
-use crate::args::RunArgs;
+use crate::args::run::RunArgs;
 use crate::exit::Exit;
 use crate::typing;
 

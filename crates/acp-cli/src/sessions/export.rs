@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use acp::client::{AgentConnection, SessionSetup};
+use acp_config::SessionNames;
 
-use super::args::ExportSessionArgs;
-use super::directory;
+use crate::args::sessions::ExportSessionArgs;
+use crate::args::shared::directory;
 use crate::exit::Exit;
 use crate::login;
-use crate::names::Names;
 use crate::screen::{Screen, print};
 use crate::start::{Failure, Target, gone};
 use crate::visit::visit;
@@ -17,7 +17,7 @@ use crate::visit::visit;
 pub(super) async fn export(args: ExportSessionArgs) -> Result<(), Exit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.which.choose(&cwd)?;
-    let named = Names::of(agent.key(), &cwd).find(&args.session)?;
+    let named = SessionNames::of(agent.key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
     if let Some(file) = &args.out
         && file.symlink_metadata().is_ok()

@@ -1,22 +1,21 @@
 //! `acp sessions`: the sessions that an agent keeps, and the names that they have here.
 
-pub(crate) mod args;
 mod export;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp::client::AgentConnection;
 use acp::v1::{ListSessionsRequest, SessionInfo};
+use acp_config::{NamedSession, SessionNames};
 use acp_host::clean;
 use serde_json::Value;
 
-use self::args::{
+use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsCommand,
 };
-use crate::args::ListFormat;
+use crate::args::shared::{ListFormat, directory};
 use crate::exit::Exit;
 use crate::login;
-use crate::names::{Named, Names};
 use crate::screen::{Screen, print};
 use crate::start::{Failure, Target};
 use crate::visit::visit;
@@ -37,15 +36,10 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
     }
 }
 
-/// The directory that was asked for, without symlinks.
-fn directory(asked: &Path) -> Result<PathBuf, Exit> {
-    std::fs::canonicalize(asked).map_err(|e| Exit::usage(format!("--cwd {}: {e}", asked.display())))
-}
-
 fn name(args: &NameSessionArgs) -> Result<(), Exit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.which.choose(&cwd)?;
-    let has = Names::of(agent.key(), &cwd).give(&args.name, &args.id, None)?;
+    let has = SessionNames::of(agent.key(), &cwd).give(&args.name, &args.id, None)?;
     if has == args.id {
         return Ok(());
     }
@@ -58,7 +52,7 @@ fn name(args: &NameSessionArgs) -> Result<(), Exit> {
 fn forget(args: &ForgetSessionArgs) -> Result<(), Exit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.which.choose(&cwd)?;
-    match Names::of(agent.key(), &cwd).forget(&args.name)? {
+    match SessionNames::of(agent.key(), &cwd).forget(&args.name)? {
         Some(id) => {
             print(format!("forgotten: {} was {}\n", args.name, clean::line(&id)).as_bytes());
             Ok(())
@@ -78,7 +72,7 @@ fn no_name(name: &str, agent: &str, cwd: &Path) -> Exit {
 async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
     let cwd = directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let agent = args.which.choose(&cwd)?;
-    let names = Names::of(agent.key(), &cwd).everywhere()?;
+    let names = SessionNames::of(agent.key(), &cwd).everywhere()?;
     let target = Target {
         agent: &agent,
         cwd: &cwd,
@@ -112,7 +106,7 @@ async fn list(
     target: Target<'_>,
     agent: &AgentConnection,
     mut request: ListSessionsRequest,
-    names: &[Named],
+    names: &[NamedSession],
     format: ListFormat,
     screen: &Screen,
 ) -> Result<(), Failure> {
@@ -151,7 +145,11 @@ async fn list(
     Err(Exit::failed(message).into())
 }
 
-fn shown(sessions: &[SessionInfo], names: &[Named], format: ListFormat) -> Result<String, Exit> {
+fn shown(
+    sessions: &[SessionInfo],
+    names: &[NamedSession],
+    format: ListFormat,
+) -> Result<String, Exit> {
     let name_of = |session: &SessionInfo| {
         let named = names
             .iter()

@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use acp_check::trace::{Finding, Lint, Page, PageError, Problem, Reader, page};
+use acp_trace::{Finding, Lint, Page, PageError, Problem, Reader, page};
 
-use super::args::HtmlArgs;
+use crate::args::trace::HtmlArgs;
 use crate::exit::Exit;
 use crate::screen;
 

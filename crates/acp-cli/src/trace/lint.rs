@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use acp_check::suite::Level;
-use acp_check::trace::{Lint, Problem, Reader};
+use acp_check::Level;
 use acp_host::clean;
+use acp_trace::{Lint, Problem, Reader};
 use anstyle::Style;
 use serde_json::json;
 
-use super::args::{LintArgs, LintFormat};
+use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 

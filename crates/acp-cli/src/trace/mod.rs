@@ -1,16 +1,13 @@
 //! `acp trace`: what a client and an agent say to each other, recorded, and read again.
 
-mod args;
 mod html;
 mod lint;
 mod record;
 mod replay;
 mod show;
 
-pub(crate) use args::TraceArgs;
-
+use crate::args::trace::{TraceArgs, TraceCommand};
 use crate::exit::Exit;
-use args::TraceCommand;
 
 pub(crate) async fn trace(args: TraceArgs) -> Exit {
     match args.command {

@@ -4,15 +4,14 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use acp_check::trace::{
-    self, CreateError, Event, Input, Notes, Recorder, Relay, RelayEnd, RelayHandle, Secrets,
-    Settings, Side,
-};
 use acp_host::{AgentCommand, AgentProcess};
+use acp_trace::{
+    CreateError, Event, Input, Notes, Recorder, Relay, RelayEnd, RelayHandle, Secrets, Settings,
+    Side,
+};
 use tokio::sync::mpsc;
 
-use super::args::RecordArgs;
-use crate::environment::ForAgent;
+use crate::args::trace::RecordArgs;
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
 
@@ -32,7 +31,7 @@ pub(super) async fn record(args: RecordArgs) -> Exit {
         Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
     };
     // Whoever starts this starts it in the agent's place, and has decided what the agent gets.
-    let given = match ForAgent::all(&args.env) {
+    let given = match args.env.all() {
         Ok(given) => given,
         Err(exit) => return exit,
     };
@@ -88,7 +87,7 @@ async fn between(command: &AgentCommand, recorder: &Recorder, signals: &mut Sign
     let Some((stdin, stdout)) = process.take_stdio() else {
         return failed("the agent has no stdin and stdout".to_owned());
     };
-    let pipes = trace::child(stdin, stdout).and_then(|child| Ok((child, trace::stdio()?)));
+    let pipes = acp_trace::child(stdin, stdout).and_then(|child| Ok((child, acp_trace::stdio()?)));
     let ((to_agent, from_agent), (from_client, to_client)) = match pipes {
         Ok(pipes) => pipes,
         Err(e) => return failed(format!("stdin and stdout cannot be used: {e}")),

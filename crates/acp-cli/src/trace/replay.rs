@@ -4,12 +4,11 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use acp::{Transport, transport};
-use acp_check::trace::{Difference, Reader, Replay, ReplaySettings, Report, Side};
 use acp_host::{AgentCommand, AgentProcess, clean};
+use acp_trace::{Difference, Reader, Replay, ReplaySettings, Report, Side};
 use serde_json::Value;
 
-use super::args::{From, ReplayArgs};
-use crate::environment::ForAgent;
+use crate::args::trace::{From, ReplayArgs};
 use crate::exit::Exit;
 use crate::screen;
 use crate::signals::Signals;
@@ -86,7 +85,7 @@ fn live(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport), Exit> {
             "--as agent: a client starts this; it takes no command",
         ));
     }
-    let given = ForAgent::all(&args.env)?;
+    let given = args.env.all()?;
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
     let process = AgentProcess::spawn_with(&command, |line| eprintln!("{line}"))

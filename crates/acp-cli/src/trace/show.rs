@@ -3,12 +3,12 @@
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 
-use acp_check::trace::{Entry, Event, Kind, Reader, Show, Side, What};
 use acp_host::clean;
+use acp_trace::{Entry, Event, Kind, Reader, Show, Side, What};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::args::ShowArgs;
+use crate::args::trace::ShowArgs;
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 
@@ -114,8 +114,8 @@ impl<'a> View<'a> {
             header.started,
             header.by,
             match header.secrets {
-                acp_check::trace::Secrets::Kept => "kept",
-                acp_check::trace::Secrets::Redacted => "redacted",
+                acp_trace::Secrets::Kept => "kept",
+                acp_trace::Secrets::Redacted => "redacted",
             },
             header.command.join(" ")
         );
@@ -123,7 +123,7 @@ impl<'a> View<'a> {
         self.out.push('\n');
     }
 
-    fn record(&mut self, record: acp_check::trace::Record) {
+    fn record(&mut self, record: acp_trace::Record) {
         let Some(entry) = self.show.record(record).filter(|entry| self.wants(entry)) else {
             return;
         };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_check::schema::Version;
-use acp_check::suite::relay::ClientProgram;
-use acp_check::suite::{self, Check, Options, Outcome, Place, Target, Verdict};
+use acp_check::Version;
+use acp_check::relay::ClientProgram;
+use acp_check::{self, Check, Options, Outcome, Place, Target, Verdict};
 use acp_host::{AgentCommand, Environment};
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
@@ -26,7 +26,7 @@ fn acp_run() -> ClientProgram {
 
 /// Carries out the checks that are named.
 async fn check(client: ClientProgram, ids: &[&str]) -> Vec<Outcome> {
-    let mut checks = suite::clients(Version::V1);
+    let mut checks = acp_check::clients(Version::V1);
     checks.retain(|check| ids.contains(&check.id().as_str()));
     assert_eq!(checks.len(), ids.len());
     let options = Options {
@@ -34,7 +34,7 @@ async fn check(client: ClientProgram, ids: &[&str]) -> Vec<Outcome> {
         jobs: 2,
         ..Options::default()
     };
-    suite::run(Arc::new(client), &checks, options).await
+    acp_check::run(Arc::new(client), &checks, options).await
 }
 
 fn verdicts(outcomes: &[Outcome]) -> Vec<(String, &Verdict)> {
@@ -63,7 +63,10 @@ async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
 #[tokio::test]
 #[ignore = "takes most of a minute: what is skipped is waited for"]
 async fn acp_run_passes_or_skips_everything() {
-    let ids: Vec<String> = suite::clients(Version::V1).iter().map(Check::id).collect();
+    let ids: Vec<String> = acp_check::clients(Version::V1)
+        .iter()
+        .map(Check::id)
+        .collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let outcomes = check(acp_run(), &ids).await;
     let passed = outcomes.iter().filter(|o| o.verdict == Verdict::Pass);
@@ -99,7 +102,7 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
     let line = "\"$@\" < /dev/null; echo no key >&2; exit 4";
     let brief = client("sh", &["-c", line, "sh", "{agent}"]);
-    let why = suite::spoken_by_client(&brief, &Options::default()).await;
+    let why = acp_check::spoken_by_client(&brief, &Options::default()).await;
     let why = why.unwrap_err();
     let told = "the client ended (exit code 4) before it sent `initialize`";
     assert!(why.starts_with(told), "{why}");

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use acp::wire::Method;
 use acp::{v1, v2};
 
-/// The crates of the library, and the suite that checks others.
+/// The crates of the library, and those that judge others.
 const LIBRARY: [&str; 2] = ["acp-wire", "acp"];
-const SUITE: [&str; 1] = ["acp-check"];
+const SUITE: [&str; 3] = ["acp-rules", "acp-trace", "acp-check"];
 
 /// Not production: documentation as code, and what fuzzers run.
 const NOT_PRODUCTION: [&str; 2] = ["guide", "fuzzing"];

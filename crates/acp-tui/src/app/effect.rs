@@ -9,6 +9,7 @@ use acp::client::{AgentConnection, Session};
 use acp::v1::{
     AuthMethodId, AuthMethodTerminal, SessionConfigId, SessionConfigOptionValue, SessionId,
 };
+use acp_config::SessionNames;
 use acp_host::AgentProcess;
 
 use super::event::{AgentKey, Stamp, TabKey};
@@ -16,7 +17,7 @@ use crate::agent::{Desk, Link, Notes};
 use crate::editor::Draft;
 use crate::images::Task;
 use crate::question::Address;
-use crate::setup::{AgentSpec, Open, SessionNames, Wishes};
+use crate::setup::{AgentSpec, Open, Wishes};
 
 /// What is to be done.
 pub(crate) enum Effect {
@@ -73,14 +74,14 @@ pub(crate) enum Effect {
     /// Give a session a name.
     Name {
         tab: TabKey,
-        names: Arc<dyn SessionNames>,
+        names: SessionNames,
         id: SessionId,
         name: String,
     },
     List {
         agent: AgentKey,
         connection: AgentConnection,
-        names: Option<Arc<dyn SessionNames>>,
+        names: Option<SessionNames>,
         cwd: PathBuf,
         cursor: Option<String>,
     },

@@ -1,29 +1,10 @@
 //! Which way of showing images the terminal has, as far as its environment says.
 
-use serde::Deserialize;
+use acp_config::Images;
 
 use super::query::Answer;
 use super::{Depth, Pixels, Way};
 use crate::theme::Colors;
-
-/// How images are to be shown. A configuration names it in lowercase letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Images {
-    /// As the terminal can.
-    #[default]
-    Auto,
-    /// By kitty's graphics protocol, with its Unicode placeholders: kitty, Ghostty.
-    Kitty,
-    /// By iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
-    Iterm2,
-    /// As sixels: xterm, foot, Windows Terminal.
-    Sixel,
-    /// As half blocks in two colours each. Needs 256 colours.
-    Blocks,
-    /// Not at all: a line says what they are.
-    Off,
-}
 
 /// What the environment has said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,6 @@ use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 
 pub(crate) use decode::{LONGEST, MOST_PIXELS, is_guarded};
-pub use detect::Images;
 pub(crate) use detect::{Found, detect};
 pub(crate) use store::{Row, Store};
 

@@ -18,7 +18,7 @@ use acp::v1::{
     UnstructuredCommandInput, UsageUpdate,
 };
 use acp::{Options, Transport};
-use acp_check::suite::Task;
+use acp_check::Task;
 
 use crate::mutants::agent_v2;
 

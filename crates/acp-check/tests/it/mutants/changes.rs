@@ -1,6 +1,6 @@
 //! Changes that pages of mutants have in common: to what the peer says and hears, call by call.
 
-use acp_check::suite::{Check, Play};
+use acp_check::{Check, Play};
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{Change, Line, Passing, change};

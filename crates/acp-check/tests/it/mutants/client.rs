@@ -14,7 +14,7 @@ use acp::v1::{
     SessionConfigOption, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle, Transport};
-use acp_check::suite::{PLEASE_CANCEL, PLEASE_WAIT};
+use acp_check::{PLEASE_CANCEL, PLEASE_WAIT};
 use acp_host::{Host, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

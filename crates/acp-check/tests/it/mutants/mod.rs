@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::Transport;
-use acp_check::schema::Version;
-use acp_check::suite::{self, Check, Options, Outcome, Play, Target, Verdict};
+use acp_check::Version;
+use acp_check::{Check, Options, Outcome, Play, Target, Verdict};
 
 use layer::{Mutant, mutated};
 
@@ -47,7 +47,7 @@ fn options(patience: Duration) -> Options {
 
 /// The right peer passes all, and skips only what is named.
 async fn passes(right: Right, checks: Vec<Check>, skipped: &[&str]) {
-    let outcomes = suite::run(Arc::new(right), &checks, options(PATIENCE)).await;
+    let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let wrong = outcomes.iter().filter(|outcome| match outcome.verdict {
         Verdict::Pass => false,
         Verdict::Skip(_) => !skipped.contains(&outcome.check.id().as_str()),
@@ -76,10 +76,10 @@ fn told(outcome: &Outcome) -> String {
         .entries()
         .iter()
         .map(|entry| match entry {
-            suite::Entry::Line {
+            acp_check::Entry::Line {
                 direction, text, ..
             } => format!("    {direction}: {text}"),
-            suite::Entry::Event { what, .. } => format!("    * {what}"),
+            acp_check::Entry::Event { what, .. } => format!("    * {what}"),
             _ => String::new(),
         })
         .collect();
@@ -128,7 +128,7 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
             let mut escaped = None;
             for patience in SHORT {
                 let target = Arc::clone(&target);
-                let mut outcomes = suite::run(target, &checks, options(patience)).await;
+                let mut outcomes = acp_check::run(target, &checks, options(patience)).await;
                 let outcome = outcomes.swap_remove(0);
                 let caught = match &outcome.verdict {
                     Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
@@ -164,12 +164,17 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
 
 #[tokio::test]
 async fn the_right_agent_passes_version_1() {
-    passes(agent::start, suite::agents(Version::V1), v1_agent::SKIPPED).await;
+    passes(
+        agent::start,
+        acp_check::agents(Version::V1),
+        v1_agent::SKIPPED,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn every_check_of_version_1_agents_kills_its_mutants() {
-    let checks = suite::agents(Version::V1);
+    let checks = acp_check::agents(Version::V1);
     kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
@@ -177,7 +182,7 @@ async fn every_check_of_version_1_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_1() {
     passes(
         client::start,
-        suite::clients(Version::V1),
+        acp_check::clients(Version::V1),
         v1_client::SKIPPED,
     )
     .await;
@@ -186,12 +191,12 @@ async fn the_right_client_passes_version_1() {
 /// What a client need not do, no check wants of it.
 #[tokio::test]
 async fn the_least_client_fails_nothing_of_version_1() {
-    let checks = suite::clients(Version::V1);
+    let checks = acp_check::clients(Version::V1);
     let target = Arc::new(client::start_least as Right);
     let mut outcomes = Vec::new();
     let mut wrong = None;
     for patience in SHORT {
-        outcomes = suite::run(Arc::clone(&target) as _, &checks, options(patience)).await;
+        outcomes = acp_check::run(Arc::clone(&target) as _, &checks, options(patience)).await;
         let mut of_these = outcomes
             .iter()
             .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
@@ -214,7 +219,7 @@ async fn the_least_client_fails_nothing_of_version_1() {
 async fn every_check_of_version_1_clients_kills_its_mutants() {
     kills(
         client::start,
-        suite::clients(Version::V1),
+        acp_check::clients(Version::V1),
         v1_client::mutants(),
     )
     .await;
@@ -224,7 +229,7 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
 async fn the_right_agent_passes_version_2() {
     passes(
         agent::start_v2,
-        suite::agents(Version::V2),
+        acp_check::agents(Version::V2),
         v2_agent::SKIPPED,
     )
     .await;
@@ -234,7 +239,7 @@ async fn the_right_agent_passes_version_2() {
 async fn every_check_of_version_2_agents_kills_its_mutants() {
     kills(
         agent::start_v2,
-        suite::agents(Version::V2),
+        acp_check::agents(Version::V2),
         v2_agent::mutants(),
     )
     .await;
@@ -244,7 +249,7 @@ async fn every_check_of_version_2_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_2() {
     passes(
         client_v2::start,
-        suite::clients(Version::V2),
+        acp_check::clients(Version::V2),
         v2_client::SKIPPED,
     )
     .await;
@@ -254,7 +259,7 @@ async fn the_right_client_passes_version_2() {
 async fn every_check_of_version_2_clients_kills_its_mutants() {
     kills(
         client_v2::start,
-        suite::clients(Version::V2),
+        acp_check::clients(Version::V2),
         v2_client::mutants(),
     )
     .await;
@@ -262,7 +267,7 @@ async fn every_check_of_version_2_clients_kills_its_mutants() {
 
 /// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
 async fn is_not_blamed(right: Right, checks: Vec<Check>) {
-    let outcomes = suite::run(Arc::new(right), &checks, options(PATIENCE)).await;
+    let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let blamed = outcomes
         .iter()
         .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
@@ -272,10 +277,10 @@ async fn is_not_blamed(right: Right, checks: Vec<Check>) {
 
 #[tokio::test]
 async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(agent::start, suite::agents(Version::V2)).await;
+    is_not_blamed(agent::start, acp_check::agents(Version::V2)).await;
 }
 
 #[tokio::test]
 async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(client::start, suite::clients(Version::V2)).await;
+    is_not_blamed(client::start, acp_check::clients(Version::V2)).await;
 }

@@ -1,5 +1,6 @@
 //! What `acp run` shows: the session's thread, as it grows.
 
+mod placeholder;
 mod question;
 mod text;
 mod tool_call;
@@ -9,9 +10,9 @@ use std::time::Duration;
 use acp::Thread;
 use acp::thread::ItemKind;
 
-pub(super) use self::question::question;
+pub(crate) use self::question::question;
 use self::text::Text;
-use crate::args::Format;
+use crate::args::run::Format;
 use crate::screen::Screen;
 
 /// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.

@@ -15,12 +15,7 @@ use super::tool_call::DIFFING;
 use crate::screen::{BAR, Out, wrapped};
 
 /// Draws the question. `cwd` is the session's directory.
-pub(in crate::run) fn question(
-    request: &PermissionRequest,
-    always: &Always,
-    cwd: &Path,
-    out: &mut Out,
-) {
+pub(crate) fn question(request: &PermissionRequest, always: &Always, cwd: &Path, out: &mut Out) {
     let mut text = String::new();
     let titles = question::titles(request);
     let kind = literal::line(request.tool_call.kind.as_str());

@@ -6,13 +6,11 @@ use acp::Thread;
 use acp::thread::{
     Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStatus, Subagent, ThreadPlan,
 };
-use acp::v1::{
-    CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, SessionId,
-    ToolCallId,
-};
+use acp::v1::{CompactionStatus, ContentBlock, NoticeSeverity, PlanId, SessionId, ToolCallId};
 use acp::v2::StateUpdate;
 use acp_host::clean::{self, Clean};
 
+use super::placeholder::placeholder;
 use super::tool_call::{Shown, may_be_unfinished};
 use crate::screen::Out;
 
@@ -379,21 +377,4 @@ impl Text {
         }
         self.mode = mode;
     }
-}
-
-/// What stands for content that cannot be shown as text.
-pub(super) fn placeholder(block: &ContentBlock) -> String {
-    let text = match block {
-        ContentBlock::Text(text) => text.text.clone(),
-        ContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[sound: {}]", audio.mime_type),
-        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            EmbeddedResourceResource::Text(text) => format!("[{}]", text.uri),
-            EmbeddedResourceResource::Blob(blob) => format!("[{}]", blob.uri),
-            _ => "[a resource]".to_owned(),
-        },
-        _ => "[content of a kind unknown here]".to_owned(),
-    };
-    clean::value(&text)
 }

@@ -8,7 +8,7 @@ use acp::v1::{ContentBlock, TerminalId};
 use acp_host::clean::{self, Clean};
 use similar::TextDiff;
 
-use super::text::placeholder;
+use super::placeholder::placeholder;
 use crate::screen::Out;
 
 /// How many lines of a tool's text are shown. Commands are shown whole, as they run.

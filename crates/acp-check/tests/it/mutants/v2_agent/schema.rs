@@ -1,7 +1,6 @@
 //! Messages of the wrong shape.
 
-use acp_check::schema::Version;
-use acp_check::suite;
+use acp_check::Version;
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{set, shape_id};
@@ -29,7 +28,7 @@ fn call_lacks(method: &'static str, field: &'static str) -> Wrong {
 const META: &str = "`result._meta` must be an object";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = suite::agents(Version::V2);
+    let checks = acp_check::agents(Version::V2);
     let messages = [
         (
             "JSON-RPC",

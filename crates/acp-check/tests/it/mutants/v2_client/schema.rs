@@ -1,7 +1,6 @@
 //! Messages of the wrong shape.
 
-use acp_check::schema::Version;
-use acp_check::suite;
+use acp_check::Version;
 use serde_json::json;
 
 use crate::mutants::changes::{set, shape_id};
@@ -25,7 +24,7 @@ const SESSION: &str = "`params.sessionId` is missing";
 const LATER: &str = "v2/session-setup/106";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = suite::clients(Version::V2);
+    let checks = acp_check::clients(Version::V2);
     let outcome: Wrong = Box::new(answer("session/request_permission", |result| {
         set(result, "outcome", None);
     }));

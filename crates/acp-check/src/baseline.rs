@@ -1,0 +1,39 @@
+//! Failures that are expected, so that a suite can be put into use before everything is mended, and nothing that is
+//! mended breaks again unseen.
+
+use super::check::Check;
+use super::outcome::Outcome;
+use super::verdict::Verdict;
+
+/// The ids of the checks that are expected to fail, from a file: one a line, `#` begins a comment.
+#[must_use]
+pub fn read(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| {
+        let line = line.split('#').next().unwrap_or_default();
+        line.trim().to_owned()
+    });
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+/// What of the expectations does not hold: a check that is expected to fail and does not any more, or that there is
+/// not. `known` are all checks there are, of which `outcomes` are those that were carried out.
+#[must_use]
+pub fn surprises(expected: &[String], known: &[Check], outcomes: &[Outcome]) -> Vec<String> {
+    let mut surprises = Vec::new();
+    for id in expected {
+        if !known.iter().any(|check| check.id() == *id) {
+            surprises.push(format!(
+                "the baseline names {id}, and there is no such check"
+            ));
+        }
+        let passed = outcomes
+            .iter()
+            .any(|outcome| outcome.check.id() == *id && outcome.verdict == Verdict::Pass);
+        if passed {
+            surprises.push(format!(
+                "the baseline expects {id} to fail, and it passes: take it out"
+            ));
+        }
+    }
+    surprises
+}

@@ -1,0 +1,112 @@
+//! What a check is.
+
+use std::fmt;
+use std::pin::Pin;
+
+use acp_rules::schema::Version;
+use acp_rules::{Level, Side};
+
+use super::shaped::Shaped;
+use super::verdict::Stop;
+use crate::with_agent::AgentPlay;
+use crate::with_client::ClientPlay;
+
+/// What a check does, and with whom.
+#[derive(Clone, Copy)]
+pub enum Play {
+    /// It plays a client with an agent.
+    Agent(for<'a> fn(&'a mut AgentPlay) -> Playing<'a>),
+    /// It plays an agent with a client.
+    Client(for<'a> fn(&'a mut ClientPlay) -> Playing<'a>),
+    /// It looks at every message that the program sent in the other checks: at those with this shape.
+    Shape(Shaped),
+    /// It looks at what the program said in the other checks: at whether it kept to the rules of a conversation.
+    Rules,
+}
+
+/// A check that is under way.
+pub type Playing<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>;
+
+/// One requirement of the specification, and how it is seen whether it is met.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// The version whose requirement it is.
+    pub version: Version,
+    /// Whose requirement it is.
+    pub side: Side,
+    /// The page of the specification, as its address has it, such as `prompt-turn`.
+    pub page: &'static str,
+    /// Its number on the page. It stays when others come or go: baselines name it. Zero for shapes, which go by their
+    /// names.
+    pub number: u16,
+    /// How binding it is.
+    pub level: Level,
+    /// What is required, in a sentence; [`sentence`](Self::sentence) is for reading.
+    pub requirement: &'static str,
+    /// What is done.
+    pub play: Play,
+}
+
+impl Check {
+    /// What is required, in a sentence that names what it is about.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self.play {
+            Play::Shape(Shaped {
+                shape,
+                variant: Some(variant),
+            }) => format!("Every `{variant}` (`{shape}`) has the shape that the schema gives it."),
+            Play::Shape(Shaped { shape, .. }) if !matches!(shape, "JSON-RPC" | "Error") => {
+                format!("Every `{shape}` has the shape that the schema gives it.")
+            }
+            _ => self.requirement.to_owned(),
+        }
+    }
+
+    /// The id: `v1/initialization/3`; of a shape `v1/schema/PromptResponse`, or `v1/schema/SessionUpdate.plan`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}/{}/{}", self.version, self.page, self.name())
+    }
+
+    /// What it is called on its page: its number, or the shape it is about.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.play {
+            Play::Shape(Shaped {
+                shape,
+                variant: Some(variant),
+            }) => format!("{shape}.{variant}"),
+            Play::Shape(Shaped { shape, .. }) => shape.to_owned(),
+            _ => self.number.to_string(),
+        }
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check")
+            .field("id", &self.id())
+            .field("side", &self.side)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The checks of a page: number, level, requirement, and the function that plays it.
+macro_rules! checks {
+    ($version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
+        pub(super) const CHECKS: &[$crate::check::Check] = &[$(
+            $crate::check::Check {
+                version: ::acp_rules::schema::Version::$version,
+                side: ::acp_rules::Side::$side,
+                page: $page,
+                number: $number,
+                level: ::acp_rules::Level::$level,
+                requirement: $requirement,
+                play: $crate::check::Play::$side(|play| Box::pin($play(play))),
+            },
+        )+];
+    };
+}
+pub(super) use checks;

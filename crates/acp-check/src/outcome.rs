@@ -1,0 +1,20 @@
+//! What came of one check.
+
+use std::time::Duration;
+
+use super::check::Check;
+use super::transcript::Transcript;
+use super::verdict::Verdict;
+
+/// What came of one check.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The check.
+    pub check: Check,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// What was said.
+    pub transcript: Transcript,
+    /// How long it took.
+    pub took: Duration,
+}

@@ -1,0 +1,291 @@
+//! How a client that is a command comes to talk to a check: it starts a relay as its agent, which connects the
+//! client to the check.
+//!
+//! The check listens in a private place, and a file says where and holds a token. The name of that file is all that the
+//! relay is given, so that it works also where the client clears the environment.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::Transport;
+use acp_host::{AgentCommand, AgentProcess};
+use acp_local::{Endpoint, Listener, Place as Meeting, Token, admit, introduce};
+use serde::{Deserialize, Serialize};
+use tempfile::TempPath;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use super::target::{Started, Target};
+use crate::place::Place;
+
+/// What stands for the relay's command line in that of the client.
+const AGENT: &str = "{agent}";
+
+/// The same, as one text also where it is an argument by itself.
+const AGENT_LINE: &str = "{agent-line}";
+
+/// How long a client may take until it starts its agent, if nothing else is set.
+const START: Duration = Duration::from_secs(60);
+
+/// How much is passed on at once.
+const PIECE: usize = 64 * 1024;
+
+/// A client that is a command.
+#[derive(Debug, Clone)]
+pub struct ClientProgram {
+    command: AgentCommand,
+    relay: Vec<OsString>,
+    patience: Duration,
+}
+
+/// The command does not say where the agent's command line belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoPlaceholder;
+
+impl std::fmt::Display for NoPlaceholder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the client's command must have {AGENT} in it, where it is to be told how its agent is started"
+        )
+    }
+}
+
+impl std::error::Error for NoPlaceholder {}
+
+impl ClientProgram {
+    /// The client that `command` starts. It is run in the check's project.
+    ///
+    /// `relay` is a command line that calls [`relay`] with the file that is added to it. It is put where the client's
+    /// arguments have `{agent}`: as several arguments where that is an argument by itself, quoted as for a shell where
+    /// it is part of one. `{agent-line}` is always the latter.
+    ///
+    /// # Errors
+    /// No argument has the placeholder.
+    pub fn new(
+        command: AgentCommand,
+        relay: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Result<Self, NoPlaceholder> {
+        let has = |arg: &OsString| {
+            let arg = arg.to_string_lossy();
+            arg.contains(AGENT) || arg.contains(AGENT_LINE)
+        };
+        if !command.args.iter().any(has) {
+            return Err(NoPlaceholder);
+        }
+        Ok(Self {
+            command,
+            relay: relay.into_iter().map(Into::into).collect(),
+            patience: START,
+        })
+    }
+
+    /// How long the client may take until it starts its agent; 60 seconds if it is not set.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The client's command, with the relay in its place.
+    fn command(&self, file: &Path, cwd: &Path) -> AgentCommand {
+        let mut relay = self.relay.clone();
+        relay.push(file.into());
+        let args = self.command.args.iter();
+        let args = args.flat_map(|arg| with_relay(arg, &relay)).collect();
+        let mut command = self.command.clone().cwd(cwd);
+        command.args = args;
+        command
+    }
+
+    async fn begin(&self, place: &Place) -> Result<Started, String> {
+        let cannot = |e: io::Error| format!("the check cannot listen: {e}");
+        let (listener, meeting) = Listener::bind().map_err(cannot)?;
+        let token = Token::random();
+        let file = write_down(&meeting, &token).map_err(cannot)?;
+        let command = self.command(&file, place.project());
+        let process = AgentProcess::spawn(&command)
+            .map_err(|e| format!("the client could not be started: {e}"))?;
+        let process = Arc::new(process);
+        if let Some((stdin, stdout)) = process.take_stdio() {
+            // Nobody types, and nobody reads; a client must not wait for either.
+            drop(stdin);
+            tokio::spawn(drain(stdout));
+        }
+        let connected = tokio::select! {
+            biased;
+            connected = accept(&listener, &token) => connected,
+            exit = process.wait() => {
+                let exit = format!("the client ended ({exit}) without having started its agent");
+                return Err(exit + &process.last_words());
+            }
+            () = tokio::time::sleep(self.patience) => {
+                let why = format!("in {:?} the client has not started its agent", self.patience);
+                return Err(why + &process.last_words());
+            }
+        };
+        let transport = connected.map_err(cannot)?;
+        Ok(Started {
+            transport,
+            process: Some(process),
+        })
+    }
+}
+
+impl Target for ClientProgram {
+    fn start<'a>(
+        &'a self,
+        place: &'a Place,
+    ) -> Pin<Box<dyn Future<Output = Result<Started, String>> + Send + 'a>> {
+        Box::pin(self.begin(place))
+    }
+}
+
+/// An argument of the client's with the relay's command line in it, if it belongs there.
+fn with_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
+    if arg == AGENT {
+        return relay.to_vec();
+    }
+    match arg.to_str() {
+        Some(text) if text.contains(AGENT) || text.contains(AGENT_LINE) => {
+            let line: Vec<String> = relay.iter().map(|word| quoted(word)).collect();
+            let line = line.join(" ");
+            vec![text.replace(AGENT, &line).replace(AGENT_LINE, &line).into()]
+        }
+        _ => vec![arg.to_owned()],
+    }
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    if cfg!(windows) {
+        return format!("\"{word}\"");
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+async fn drain(mut from: impl AsyncRead + Unpin) {
+    let mut piece = vec![0; PIECE];
+    while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
+}
+
+/// What is in the relay's file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    connect: String,
+    token: String,
+}
+
+/// Makes the relay's file, which this user alone can read. It is gone when this is dropped.
+fn write_down(meeting: &Meeting, token: &Token) -> io::Result<TempPath> {
+    let told = Told {
+        connect: meeting.endpoint().to_string(),
+        token: token.reveal(),
+    };
+    let file = tempfile::Builder::new()
+        .prefix("acp-relay-")
+        .suffix(".json")
+        .tempfile()?;
+    serde_json::to_writer(&file, &told)?;
+    Ok(file.into_temp_path())
+}
+
+/// What the relay's file says.
+async fn told_by(file: &Path) -> io::Result<(Endpoint, Token)> {
+    let Told { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
+    let endpoint = connect.parse().map_err(io::Error::other)?;
+    Ok((endpoint, token.parse().map_err(io::Error::other)?))
+}
+
+/// The first that knows the token.
+async fn accept(listener: &Listener, token: &Token) -> io::Result<Transport> {
+    loop {
+        let stream = listener.accept().await?;
+        if let Ok(known) = admit(stream, token).await {
+            return Ok(Transport::new(known.reader, known.writer));
+        }
+    }
+}
+
+/// Is the relay: connects this process's stdin and stdout with the check that `file` names, until the client closes
+/// stdin.
+///
+/// When the check closes its side, stdout is closed, as that of an agent which ends; what the client still says is
+/// passed on.
+///
+/// # Errors
+/// The file cannot be read, the check cannot be reached, or it is gone.
+pub async fn relay(file: &Path) -> io::Result<()> {
+    let (endpoint, token) = told_by(file).await?;
+    let (input, output) = acp::transport::stdio()?.into_split();
+    let known = introduce(endpoint.connect().await?, &token).await;
+    let known = known.map_err(io::Error::other)?;
+    let saying = pass_on(input, known.writer);
+    // This ends the output, by dropping it.
+    let hearing = pass_on(known.reader, output);
+    tokio::pin!(saying, hearing);
+    tokio::select! {
+        said = &mut saying => said,
+        heard = &mut hearing => match heard {
+            Ok(()) => saying.await,
+            Err(e) => Err(e),
+        },
+    }
+}
+
+/// Passes the bytes on, one way, until the end, and ends the other side.
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read = from.read(&mut piece).await?;
+        let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
+            return to.shutdown().await;
+        };
+        to.write_all(bytes).await?;
+        to.flush().await?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(args: &[&str]) -> Vec<String> {
+        let command = AgentCommand::new("client").args(args);
+        let client = ClientProgram::new(command, ["/bin/my acp", "check-relay"]).unwrap();
+        let command = client.command(Path::new("/tmp/x/relay.json"), Path::new("/"));
+        let args = command.args.iter();
+        args.map(|arg| arg.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_relay_takes_the_place_of_the_agent() {
+        let words = ["/bin/my acp", "check-relay", "/tmp/x/relay.json"];
+        assert_eq!(command(&["run", "--", "{agent}"])[2..], words);
+        if cfg!(unix) {
+            let line = "'/bin/my acp' check-relay /tmp/x/relay.json";
+            assert_eq!(command(&["--agent={agent}"]), [format!("--agent={line}")]);
+            assert_eq!(command(&["--agent", "{agent-line}"])[1], line);
+        }
+    }
+
+    #[test]
+    fn a_command_without_a_place_for_the_agent_is_none() {
+        let command = AgentCommand::new("client").args(["run"]);
+        assert_eq!(
+            ClientProgram::new(command, ["acp"]).err(),
+            Some(NoPlaceholder)
+        );
+    }
+}

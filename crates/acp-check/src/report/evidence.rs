@@ -1,0 +1,76 @@
+//! The lines of a transcript, fit to be shown.
+
+use std::fmt::Write as _;
+
+use acp_rules::schema::Direction;
+
+use crate::transcript::{Entry, Transcript};
+
+/// A line of evidence.
+pub(super) struct Line {
+    /// Seconds from the beginning of the check on.
+    pub(super) at: f64,
+    /// `client`, `agent`, or nothing for what else happened.
+    pub(super) from: &'static str,
+    pub(super) text: String,
+}
+
+/// What was said, a line each, with nothing in it that commands a terminal.
+pub(super) fn lines(transcript: &Transcript) -> Vec<Line> {
+    let lines = transcript.entries().iter().map(|entry| match entry {
+        Entry::Line {
+            at,
+            direction,
+            text,
+            length,
+        } => {
+            let mut shown = harmless(text);
+            if *length > text.len() {
+                let _ = write!(shown, "… ({length} bytes)");
+            }
+            Line {
+                at: at.as_secs_f64(),
+                from: direction.sender(),
+                text: shown,
+            }
+        }
+        Entry::Event { at, what } => Line {
+            at: at.as_secs_f64(),
+            from: "",
+            text: harmless(what),
+        },
+    });
+    let mut lines: Vec<Line> = lines.collect();
+    if transcript.left_out() > 0 {
+        lines.push(Line {
+            at: 0.0,
+            from: "",
+            text: format!("{} more lines were not kept", transcript.left_out()),
+        });
+    }
+    lines
+}
+
+/// The mark of a line: an arrow to where it goes.
+pub(super) fn arrow(from: &str) -> &'static str {
+    if from == Direction::ToAgent.sender() {
+        "→ agent "
+    } else if from == Direction::ToClient.sender() {
+        "← agent "
+    } else {
+        "        "
+    }
+}
+
+/// Without control characters and marks that change the direction of text.
+pub(super) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}

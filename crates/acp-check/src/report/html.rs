@@ -1,0 +1,103 @@
+//! The report as one page of HTML.
+
+use maud::{DOCTYPE, PreEscaped, html};
+
+use super::contents::{Report, address};
+use super::evidence::lines;
+use crate::check::Play;
+use crate::verdict::Verdict;
+impl Report {
+    /// As one page of HTML that needs nothing else.
+    #[must_use]
+    pub fn to_html(&self) -> String {
+        html(self)
+    }
+}
+
+fn html(report: &Report) -> String {
+    let summary = report.summary();
+    let title = format!("acp check {}", report.side);
+    let counts = [
+        ("pass", "passed", summary.passed),
+        ("fail", "failed", summary.failed),
+        ("warn", "warned", summary.warned),
+        ("skip", "skipped", summary.skipped),
+        ("error", "broken", summary.broken),
+    ];
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    p { code { (report.program) } }
+                    p.counts {
+                        @for (class, word, count) in counts {
+                            @if count > 0 {
+                                label.(class) {
+                                    input type="checkbox" data-verdict=(class) checked;
+                                    (count) " " (word)
+                                }
+                            }
+                        }
+                        span.took { (format!("{:.1} s", report.took.as_secs_f64())) }
+                    }
+                    @for version in &report.not_spoken {
+                        p { "The " (report.side) " does not speak " (version) "; its checks were left out." }
+                    }
+                    @for surprise in &report.surprises {
+                        p.surprise { (surprise) }
+                    }
+                }
+                main {
+                    @for (version, page, outcomes) in report.pages() {
+                        section {
+                            h2 { a href=(address(version, page)) { (version) "/" (page) } }
+                            @for outcome in outcomes {
+                                @let word = outcome.verdict.word();
+                                details.(word) id=(outcome.check.id()) data-verdict=(word) {
+                                    summary {
+                                        span.verdict { (word) }
+                                        " "
+                                        span.number { (match outcome.check.play {
+                                            Play::Shape(_) => String::new(),
+                                            _ => outcome.check.name(),
+                                        }) }
+                                        " "
+                                        span.level { (outcome.check.level) }
+                                        " "
+                                        span.requirement { (outcome.check.sentence()) }
+                                        @if report.is_expected(outcome) { " (expected)" }
+                                        @if let Some(why) = outcome.verdict.why() {
+                                            span.why { (why) }
+                                        }
+                                    }
+                                    @if matches!(outcome.verdict, Verdict::Pass) {
+                                        p.took { (format!("{:.3} s", outcome.took.as_secs_f64())) }
+                                    }
+                                    ol.evidence {
+                                        @for line in lines(&outcome.transcript) {
+                                            li.(if line.from.is_empty() { "event" } else { line.from }) {
+                                                span.at { (format!("{:.3}", line.at)) }
+                                                @if !line.from.is_empty() { span.from { (line.from) } }
+                                                code { (line.text) }
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                script { (PreEscaped(include_str!("page.js"))) }
+            }
+        }
+    };
+    page.into_string()
+}

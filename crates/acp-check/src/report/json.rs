@@ -1,0 +1,62 @@
+//! The report as JSON.
+
+use serde_json::{Value, json};
+
+use super::contents::Report;
+use super::evidence::lines;
+use crate::verdict::Verdict;
+impl Report {
+    /// As JSON: an object with `side`, `program`, `summary` and `checks`.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json(self)
+    }
+}
+
+fn json(report: &Report) -> Value {
+    let summary = report.summary();
+    let checks: Vec<Value> = report
+        .outcomes
+        .iter()
+        .map(|outcome| {
+            let check = &outcome.check;
+            let mut said = json!({
+                "id": check.id(),
+                "version": check.version.number(),
+                "page": check.page,
+                "level": check.level.to_string(),
+                "requirement": check.sentence(),
+                "verdict": outcome.verdict.word(),
+                "seconds": outcome.took.as_secs_f64(),
+            });
+            if let Some(why) = outcome.verdict.why() {
+                said["why"] = json!(why);
+            }
+            if report.is_expected(outcome) {
+                said["expected"] = json!(true);
+            }
+            if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
+                let lines = lines(&outcome.transcript).into_iter();
+                let lines =
+                    lines.map(|line| json!({"at": line.at, "from": line.from, "text": line.text}));
+                said["evidence"] = lines.collect();
+            }
+            said
+        })
+        .collect();
+    json!({
+        "side": report.side.to_string(),
+        "program": report.program,
+        "seconds": report.took.as_secs_f64(),
+        "summary": {
+            "pass": summary.passed,
+            "fail": summary.failed,
+            "warn": summary.warned,
+            "skip": summary.skipped,
+            "error": summary.broken,
+        },
+        "not_spoken": report.not_spoken.iter().map(|version| version.number()).collect::<Vec<_>>(),
+        "surprises": report.surprises,
+        "checks": checks,
+    })
+}

@@ -1,0 +1,54 @@
+//! The report as JUnit's XML.
+
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+
+use super::contents::{Report, address};
+use super::evidence::{arrow, lines};
+use crate::verdict::Verdict;
+impl Report {
+    /// As JUnit's XML, which CI services show.
+    ///
+    /// # Errors
+    /// It cannot be written as XML.
+    pub fn to_junit(&self) -> Result<String, String> {
+        junit(self)
+    }
+}
+
+fn junit(report: &Report) -> Result<String, String> {
+    let mut xml = quick_junit::Report::new(format!("acp check {}", report.side));
+    xml.set_time(report.took);
+    for (version, page, outcomes) in report.pages() {
+        let mut suite = TestSuite::new(format!("{version}/{page}"));
+        suite.add_property(("specification", address(version, page).as_str()));
+        for outcome in outcomes {
+            let check = &outcome.check;
+            let expected = report.is_expected(outcome);
+            let mut status = match &outcome.verdict {
+                Verdict::Pass => TestCaseStatus::success(),
+                Verdict::Skip(_) => TestCaseStatus::skipped(),
+                // JUnit knows no warnings, and what is expected fails nobody's run.
+                Verdict::Warn(_) => TestCaseStatus::skipped(),
+                Verdict::Fail(_) if expected => TestCaseStatus::skipped(),
+                Verdict::Fail(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+                Verdict::Harness(_) => TestCaseStatus::non_success(NonSuccessKind::Error),
+            };
+            if let Some(why) = outcome.verdict.why() {
+                status.set_message(format!("{}: {why}", outcome.verdict.word()));
+            }
+            let mut case = TestCase::new(format!("{} {}", check.id(), check.sentence()), status);
+            case.set_classname(format!("{version}.{page}"));
+            case.set_time(outcome.took);
+            if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
+                let said = lines(&outcome.transcript);
+                let said = said
+                    .iter()
+                    .map(|line| format!("{}{}", arrow(line.from), line.text));
+                case.set_system_out(said.collect::<Vec<_>>().join("\n"));
+            }
+            suite.add_test_case(case);
+        }
+        xml.add_test_suite(suite);
+    }
+    xml.to_string().map_err(|e| e.to_string())
+}

@@ -1,0 +1,150 @@
+//! The report as text.
+
+use std::fmt::Write as _;
+
+use super::contents::{Report, padded};
+use super::evidence::{arrow, harmless, lines};
+use crate::check::Play;
+use crate::outcome::Outcome;
+use crate::verdict::{Verdict, cut};
+
+/// How many lines of evidence are shown with a failure: the last of them.
+const EVIDENCE: usize = 12;
+
+/// How many checks must have a reason in common for it to be told of at the end.
+const COMMON: usize = 5;
+
+/// How much is shown of such a reason, in characters.
+const LONGEST_CAUSE: usize = 200;
+
+/// How the text looks.
+#[derive(Debug, Clone, Copy)]
+pub struct TextStyle {
+    /// With colours.
+    pub colour: bool,
+    /// With all evidence, of all checks.
+    pub verbose: bool,
+    /// How wide a line of evidence may be, in characters.
+    pub width: usize,
+}
+impl Report {
+    /// As text for a person.
+    #[must_use]
+    pub fn to_text(&self, style: TextStyle) -> String {
+        text(self, style)
+    }
+}
+
+fn text(report: &Report, style: TextStyle) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_all(&mut text, report, style);
+    text
+}
+
+fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::Result {
+    let paint = |code: &str, words: &str| {
+        if style.colour {
+            format!("\u{1b}[{code}m{words}\u{1b}[0m")
+        } else {
+            words.to_owned()
+        }
+    };
+    for (version, page, outcomes) in report.pages() {
+        writeln!(text, "{}", paint("1", &format!("{version}/{page}")))?;
+        for outcome in outcomes {
+            let check = &outcome.check;
+            let (mark, colour) = mark(outcome);
+            let mark = paint(colour, mark);
+            let expected = if report.is_expected(outcome) && outcome.verdict.why().is_some() {
+                " (expected)"
+            } else {
+                ""
+            };
+            // A shape is named by its sentence.
+            let number = match check.play {
+                Play::Shape(_) => String::new(),
+                _ => check.name(),
+            };
+            let level = padded(check.level);
+            let requirement = check.sentence();
+            writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
+            if let Some(why) = outcome.verdict.why() {
+                let why = paint(colour, &harmless(why));
+                writeln!(text, "               {why}")?;
+            }
+            let wrong = matches!(
+                outcome.verdict,
+                Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
+            );
+            if wrong || style.verbose {
+                let lines = lines(&outcome.transcript);
+                let first = if style.verbose {
+                    0
+                } else {
+                    lines.len().saturating_sub(EVIDENCE)
+                };
+                if first > 0 {
+                    writeln!(text, "               … {first} lines before (--verbose)")?;
+                }
+                for line in lines.iter().skip(first) {
+                    let room = style.width.saturating_sub(32).max(40);
+                    let said = cut(&line.text, room);
+                    let at = format!("{:8.3}", line.at);
+                    let line = format!("{at} {}{said}", arrow(line.from));
+                    writeln!(text, "               {}", paint("2", &line))?;
+                }
+            }
+        }
+        writeln!(text)?;
+    }
+    for (why, count) in common_causes(report) {
+        let why = cut(&harmless(why), LONGEST_CAUSE);
+        let line = format!("{count} checks come to the same: {why}");
+        writeln!(text, "{}", paint("33", &line))?;
+    }
+    for version in &report.not_spoken {
+        let side = report.side;
+        writeln!(
+            text,
+            "The {side} does not speak {version}; its checks were left out."
+        )?;
+    }
+    for surprise in &report.surprises {
+        writeln!(text, "{}", paint("31", surprise))?;
+    }
+    let summary = report.summary();
+    let colour = if summary.failed + summary.broken > 0 {
+        "31"
+    } else {
+        "32"
+    };
+    writeln!(text, "{}", paint(colour, &summary.words(report.took)))
+}
+
+/// The reasons that many checks have in common, and how many: what is wrong once shows in all that build on it.
+fn common_causes(report: &Report) -> Vec<(&str, usize)> {
+    let mut causes: Vec<(&str, usize)> = Vec::new();
+    for outcome in &report.outcomes {
+        let (Verdict::Fail(why) | Verdict::Warn(why)) = &outcome.verdict else {
+            continue;
+        };
+        match causes.iter_mut().find(|(cause, _)| cause == why) {
+            Some((_, count)) => *count += 1,
+            None => causes.push((why, 1)),
+        }
+    }
+    causes.retain(|(_, count)| *count >= COMMON);
+    causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    causes
+}
+
+fn mark(outcome: &Outcome) -> (&'static str, &'static str) {
+    match outcome.verdict {
+        Verdict::Pass => ("✓", "32"),
+        Verdict::Fail(_) => ("✗", "31"),
+        Verdict::Warn(_) => ("!", "33"),
+        Verdict::Skip(_) => ("-", "2"),
+        Verdict::Harness(_) => ("?", "35"),
+    }
+}

@@ -1,0 +1,371 @@
+//! Turns: to their end, and those that do not go their usual way: cancelled, held up, or with a client that says no.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use acp_rules::schema::Envelope;
+
+use super::options::Task;
+use super::verdict::{Stop, fail, require, skip};
+use super::wire::Answer;
+use super::with_agent::AgentPlay;
+
+/// How long is listened for what must not come. Long enough for what is on its way already.
+pub(super) const QUIET: Duration = Duration::from_millis(300);
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The stop reason.
+    pub stop: String,
+    /// The updates of the session that came between the prompt and its answer: their `update`.
+    pub updates: Vec<Value>,
+    /// What the agent asked for meanwhile: method and `params`.
+    pub requests: Vec<(String, Value)>,
+}
+
+impl Turn {
+    /// The updates of one kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.updates
+            .iter()
+            .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
+    }
+
+    /// The text that the agent has said.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.of_kind("agent_message_chunk")
+            .filter_map(|update| update.pointer("/content/text").and_then(Value::as_str))
+            .collect()
+    }
+}
+
+/// A request, to be kept.
+pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
+    (method.to_owned(), params.clone())
+}
+
+impl AgentPlay {
+    /// Sends a prompt, without waiting for its answer.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, Stop> {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.wire
+            .ask(
+                "session/prompt",
+                json!({"sessionId": session, "prompt": prompt}),
+            )
+            .await
+    }
+
+    /// Lets the agent do a task, to the end of its turn.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn turn(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let text = self.text_for(task);
+        self.prompt(session, json!([{"type": "text", "text": text}]))
+            .await
+    }
+
+    /// Sends a prompt and sees the turn to its end.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
+        let before = self.messages.len();
+        let params = json!({"sessionId": session, "prompt": prompt});
+        let id = self.wire.ask("session/prompt", params).await?;
+        let answer = self.turn_answer(&id).await?;
+        self.turn_since(session, answer, before)
+    }
+
+    /// Waits for the answer to a prompt, as long as a turn may take.
+    ///
+    /// # Errors
+    /// There is none in time, or the agent ends.
+    pub async fn turn_answer(&mut self, id: &Value) -> Result<Answer, Stop> {
+        let patience = self.turn_patience();
+        let waiting = async {
+            loop {
+                let Some(message) = self.next().await? else {
+                    return fail("it has closed its output in the middle of a turn");
+                };
+                if let Some(Envelope::Response {
+                    id: answered,
+                    result,
+                }) = message.envelope()
+                    && answered == id
+                {
+                    return Ok(Answer::read(result));
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(answer) => answer,
+            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+        }
+    }
+
+    /// The turn that an answer ends, of what has come since there were so many messages.
+    ///
+    /// # Errors
+    /// The answer is an error, or has no stop reason.
+    pub fn turn_since(&self, session: &str, answer: Answer, messages: usize) -> Result<Turn, Stop> {
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "`session/prompt` was answered with error {code}: {message}"
+                ));
+            }
+        };
+        let Some(stop) = result.get("stopReason").and_then(Value::as_str) else {
+            return fail("the answer to `session/prompt` has no `stopReason`");
+        };
+        let of_session =
+            |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
+        let updates = self.updates_since(messages).filter(of_session);
+        let requests = self.requests_since(messages);
+        Ok(Turn {
+            stop: stop.to_owned(),
+            updates: updates
+                .filter_map(|params| params.get("update").cloned())
+                .collect(),
+            requests: requests.map(owned).collect(),
+        })
+    }
+
+    /// Says nothing for a while (`QUIET`), and takes in whatever comes meanwhile.
+    ///
+    /// # Errors
+    /// See [`Wire::next`](super::Wire::next).
+    pub async fn hush(&mut self) -> Result<(), Stop> {
+        let end = Instant::now() + QUIET;
+        while let Ok(next) = timeout_at(end, self.next()).await {
+            if next?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every answer that has come to a request.
+    #[must_use]
+    pub fn answers_to(&self, id: &Value) -> Vec<Answer> {
+        let answers = self.messages.iter().filter_map(|message| {
+            let Some(Envelope::Response { id: of, result }) = message.envelope() else {
+                return None;
+            };
+            (of == id).then(|| Answer::read(result))
+        });
+        answers.collect()
+    }
+
+    /// The answer to a prompt, which may have come already.
+    ///
+    /// # Errors
+    /// See [`turn_answer`](Self::turn_answer).
+    pub async fn end_of(&mut self, prompt: &Value) -> Result<Answer, Stop> {
+        match self.answers_to(prompt).into_iter().next() {
+            Some(answer) => Ok(answer),
+            None => self.turn_answer(prompt).await,
+        }
+    }
+
+    /// Lets the agent do a task, and gives the answer to its prompt, be it an error: an agent may fail.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn attempt(&mut self, session: &str, task: Task) -> Result<Answer, Stop> {
+        let text = self.text_for(task);
+        let prompt = self.begin_prompt(session, &text).await?;
+        self.turn_answer(&prompt).await
+    }
+
+    /// As [`turn`](Self::turn), for checks of something else than that prompts are answered.
+    ///
+    /// # Errors
+    /// The turn does not end; or, as a skip, it fails.
+    pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let before = self.messages.len();
+        let answer = self.attempt(session, task).await?;
+        match self.turn_since(session, answer, before) {
+            Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
+            turn => turn,
+        }
+    }
+
+    /// Begins a turn that takes long, and goes on when the agent is at work. Gives the id of the prompt.
+    ///
+    /// # Errors
+    /// The agent ends; or, as a skip, the turn is over at once.
+    pub async fn long_turn(&mut self, session: &str) -> Result<Value, Stop> {
+        let text = self.text_for(Task::Long);
+        let before = self.messages.len();
+        let patience = self.wire.patience();
+        let prompt = self.begin_prompt(session, &text).await?;
+        let at_work = async {
+            loop {
+                if self
+                    .updates_since(before)
+                    .any(|params| params["sessionId"] == session)
+                    || !self.answers_to(&prompt).is_empty()
+                    || self.next().await?.is_none()
+                {
+                    return Ok(());
+                }
+            }
+        };
+        // One that thinks for long without a word is at work as well.
+        timeout(patience, at_work).await.unwrap_or(Ok(()))?;
+        self.hush().await?;
+        require(!self.wire.ended(), || {
+            "it has closed its output in the middle of a turn".to_owned()
+        })?;
+        if self.answers_to(&prompt).is_empty() {
+            Ok(prompt)
+        } else {
+            skip("the turn was over before it could be cancelled; name a task that takes longer")
+        }
+    }
+
+    /// Does something while the agent is at work, and then cancels that and waits for its end.
+    ///
+    /// # Errors
+    /// As [`long_turn`](Self::long_turn); or it cannot be done, or the work does not end.
+    pub async fn while_at_work<T>(
+        &mut self,
+        session: &str,
+        doing: impl AsyncFnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let prompt = self.long_turn(session).await?;
+        let done = doing(self).await;
+        self.cancel(session).await?;
+        let done = match done {
+            Err(Stop::Fail(why)) => return fail(format!("while the agent was at work: {why}")),
+            done => done?,
+        };
+        self.end_of(&prompt).await?;
+        Ok(done)
+    }
+
+    /// Sends `session/cancel`.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn cancel(&mut self, session: &str) -> Result<(), Stop> {
+        let params = json!({"sessionId": session});
+        self.wire.notify("session/cancel", params).await
+    }
+
+    /// Waits for the answer to a prompt that was cancelled, which must say so.
+    ///
+    /// # Errors
+    /// It does not, or does not come.
+    pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), Stop> {
+        match self.end_of(prompt).await? {
+            Answer::Result(result) => {
+                let stop = &result["stopReason"];
+                require(stop == "cancelled", || {
+                    format!("the cancelled prompt was answered with the stop reason {stop}")
+                })
+            }
+            Answer::Error { code, message, .. } => fail(format!(
+                "the cancelled prompt was answered with error {code}: {message}; \
+                 it must be the stop reason \"cancelled\""
+            )),
+        }
+    }
+
+    /// Sends a prompt that must be answered as if nothing had been, after what `after` says.
+    ///
+    /// # Errors
+    /// It is not.
+    pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<Turn, Stop> {
+        let turn = match self.turn(session, Task::Answer).await {
+            Err(Stop::Fail(why)) => return fail(format!("after {after}: {why}")),
+            turn => turn?,
+        };
+        require(turn.stop != "cancelled", || {
+            format!(
+                "after {after}, the next prompt was answered with the stop reason \"cancelled\""
+            )
+        })?;
+        Ok(turn)
+    }
+
+    /// Begins a task, and waits until the agent has sent a request that is left open. Gives the id of the prompt,
+    /// that of the request, and its params.
+    ///
+    /// # Errors
+    /// The agent ends; or, as a skip, it does without.
+    pub async fn until_asked(
+        &mut self,
+        session: &str,
+        task: Task,
+        method: &'static str,
+    ) -> Result<(Value, Value, Value), Stop> {
+        self.host.hold.push(method);
+        let text = self.text_for(task);
+        let prompt = self.begin_prompt(session, &text).await?;
+        let patience = self.turn_patience();
+        let waiting = async {
+            loop {
+                let held = self.held.iter().position(|(_, held, _)| held == method);
+                if let Some(held) = held {
+                    let (id, _, params) = self.held.remove(held);
+                    return Ok((prompt, id, params));
+                }
+                if !self.answers_to(&prompt).is_empty() {
+                    return skip(format!("the agent has done its task without `{method}`"));
+                }
+                if self.next().await?.is_none() {
+                    return fail("it has closed its output in the middle of a turn");
+                }
+            }
+        };
+        match timeout(patience, waiting).await {
+            Ok(asked) => asked,
+            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+        }
+    }
+
+    /// Lets the agent do a task in which its first `method` is answered by `answer`: a `result` or an `error`. Gives
+    /// the answer to the prompt.
+    ///
+    /// # Errors
+    /// As [`until_asked`](Self::until_asked); or the turn does not end.
+    pub async fn task_with(
+        &mut self,
+        session: &str,
+        task: Task,
+        method: &'static str,
+        answer: Value,
+    ) -> Result<Answer, Stop> {
+        let (prompt, asked, _) = self.until_asked(session, task, method).await?;
+        self.answer_open(asked, &answer).await?;
+        self.end_of(&prompt).await
+    }
+
+    /// Answers the request that was left open, and those like it that have come meanwhile, by a `result` or an
+    /// `error`. No more are left open.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), Stop> {
+        self.host.hold.clear();
+        let others = std::mem::take(&mut self.held);
+        for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
+            let mut message = answer.clone();
+            (message["jsonrpc"], message["id"]) = (json!("2.0"), id);
+            self.wire.send(&message).await?;
+        }
+        Ok(())
+    }
+}

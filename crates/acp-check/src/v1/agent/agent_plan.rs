@@ -1,0 +1,61 @@
+//! Agent plan.
+
+use serde_json::Value;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "agent-plan";
+    1 Must "An update of a plan has all of its entries, not only those that have changed." => whole;
+    2 Should "Every entry of a plan says for people what is to be done." => says_something;
+}
+
+/// The plans that came in a turn, in order: what their entries are, by their words.
+async fn plans(play: &mut AgentPlay) -> Result<Vec<Vec<String>>, Stop> {
+    let session = play.session().await?;
+    let turn = play.task(&session, Task::Plan).await?;
+    let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
+    if plans.is_empty() {
+        return skip("the agent has made no plan");
+    }
+    Ok(plans)
+}
+
+fn words(plan: &Value) -> Vec<String> {
+    let entries = plan["entries"].as_array().into_iter().flatten();
+    entries
+        .map(|entry| entry["content"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// A plan may lose entries. One that has them again in the next update had not lost them.
+async fn whole(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    for three in plans.windows(3) {
+        let [before, between, after] = three else {
+            continue;
+        };
+        let left_out = before
+            .iter()
+            .find(|entry| !between.contains(entry) && after.contains(entry));
+        if let Some(entry) = left_out {
+            return fail(format!(
+                "the entry {entry:?} is in a plan and in the second one after it, and not in the one between"
+            ));
+        }
+    }
+    if plans.len() < 3 {
+        return skip("the plan was not updated often enough to see what an update leaves out");
+    }
+    Ok(())
+}
+
+async fn says_something(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    let mut entries = plans.iter().flatten();
+    require(entries.all(|entry| !entry.trim().is_empty()), || {
+        "an entry of the plan has no words".to_owned()
+    })
+}

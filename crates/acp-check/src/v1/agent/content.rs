@@ -1,0 +1,258 @@
+//! Content: what a prompt may be made of, and what the agent shows.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "content";
+    1 Must "Every agent takes text in prompts." => text;
+    2 Must "Every agent takes links to resources in prompts." => link;
+    3 Must "Links to resources may have all that the specification gives them: title, description, size and the rest." => whole_link;
+    4 Must "An agent that offers `image` takes images in prompts." => image;
+    5 Must "An agent that offers `audio` takes audio in prompts." => audio;
+    6 Must "An agent that offers `embeddedContext` takes resources of text in prompts." => text_resource;
+    7 Must "An agent that offers `embeddedContext` takes resources of bytes in prompts." => blob_resource;
+    8 Must "Content that was not offered, and comes all the same, is answered, and leaves the session as it was." => not_offered;
+    9 Must "A type of content that there is not is answered, and leaves the session as it was." => unknown_type;
+    10 Must "Annotations of content are taken." => annotations;
+    11 Must "A prompt may be of several blocks." => several;
+    12 Must "The data of images, audio and resources that the agent shows is base64." => base64;
+    13 Must "The MIME types that the agent tells have a type and a subtype." => mime_types;
+    14 Must "No two messages of a session have the same `messageId`." => message_ids;
+}
+
+/// A picture of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
+
+/// A sound of four samples.
+const SOUND: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
+
+fn image_block() -> Value {
+    json!({"type": "image", "mimeType": "image/png", "data": PIXEL})
+}
+
+fn audio_block() -> Value {
+    json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND})
+}
+
+/// A prompt of the task of answering in words, with `block` behind it, is taken.
+async fn takes(play: &mut AgentPlay, block: Value) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let kind = block["type"].clone();
+    match play.prompt(&session, json!([text, block])).await {
+        Err(Stop::Fail(why)) => fail(format!("with content of the type {kind}: {why}")),
+        turn => turn.map(drop),
+    }
+}
+
+async fn text(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    play.turn(&session, Task::Answer).await.map(drop)
+}
+
+fn notes_uri(play: &AgentPlay) -> String {
+    format!("file://{}", play.place().file("notes.txt").display())
+}
+
+async fn link(play: &mut AgentPlay) -> Result<(), Stop> {
+    let uri = notes_uri(play);
+    takes(
+        play,
+        json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
+    )
+    .await
+}
+
+async fn whole_link(play: &mut AgentPlay) -> Result<(), Stop> {
+    let link = json!({
+        "type": "resource_link",
+        "name": "notes.txt",
+        "uri": notes_uri(play),
+        "title": "Notes",
+        "description": "Three letters",
+        "mimeType": "text/plain",
+        "size": 17,
+        "annotations": {"audience": ["assistant"], "priority": 0.5, "lastModified": "2026-01-31T12:00:00Z"},
+    });
+    takes(play, link).await
+}
+
+async fn image(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/agentCapabilities/promptCapabilities/image")?;
+    takes(play, image_block()).await
+}
+
+async fn audio(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/agentCapabilities/promptCapabilities/audio")?;
+    takes(play, audio_block()).await
+}
+
+async fn text_resource(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "text": "alpha\n"});
+    takes(play, json!({"type": "resource", "resource": resource})).await
+}
+
+async fn blob_resource(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "blob": "YWxwaGEK"});
+    takes(play, json!({"type": "resource", "resource": resource})).await
+}
+
+async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let offered = play.said("/agentCapabilities/promptCapabilities");
+    let block = if offered["image"] != true {
+        image_block()
+    } else if offered["audio"] != true {
+        audio_block()
+    } else {
+        return skip("the agent offers every type of content");
+    };
+    answered(play, block, "content that was not offered").await
+}
+
+async fn unknown_type(play: &mut AgentPlay) -> Result<(), Stop> {
+    let block = json!({"type": "hologram", "data": PIXEL});
+    answered(play, block, "a type of content that there is not").await
+}
+
+/// A prompt with `block` is answered, with an error or not, and the session goes on.
+async fn answered(play: &mut AgentPlay, block: Value, what: &str) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let params = json!({"sessionId": session, "prompt": [text, block]});
+    let prompt = play.wire.ask("session/prompt", params).await?;
+    play.turn_answer(&prompt).await?;
+    play.goes_on(&session, what).await.map(drop)
+}
+
+async fn annotations(play: &mut AgentPlay) -> Result<(), Stop> {
+    let annotations = json!({"audience": ["user", "assistant"], "priority": 1, "lastModified": "2026-01-31T12:00:00Z"});
+    let text =
+        json!({"type": "text", "text": play.text_for(Task::Answer), "annotations": annotations});
+    let session = play.session().await?;
+    play.prompt(&session, json!([text])).await.map(drop)
+}
+
+async fn several(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let more = json!({"type": "text", "text": "\n"});
+    play.prompt(&session, json!([text, more, more]))
+        .await
+        .map(drop)
+}
+
+/// The content blocks of an update: of a piece of a message, or of a tool call.
+fn blocks(update: &Value) -> Vec<&Value> {
+    match &update["content"] {
+        Value::Array(items) => items
+            .iter()
+            .filter(|item| item["type"] == "content")
+            .map(|item| &item["content"])
+            .collect(),
+        block => vec![block],
+    }
+}
+
+/// Has the agent show something that is not only text, if it does: its picture comes from the prompt, or from a
+/// tool.
+async fn shown(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    if play.said("/agentCapabilities/promptCapabilities/image") == &json!(true) {
+        let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+        let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
+        let prompt = play.wire.ask("session/prompt", prompt).await?;
+        // Whether it is taken is the subject of another check.
+        if let Answer::Error { .. } = play.turn_answer(&prompt).await? {
+            play.wire.note("the image was not taken");
+        }
+    }
+    play.attempt(&session, Task::Read).await.map(drop)
+}
+
+async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+    shown(play).await?;
+    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
+    let data = blocks.filter_map(|block| {
+        block["data"]
+            .as_str()
+            .or(block["resource"]["blob"].as_str())
+    });
+    let data: Vec<&str> = data.collect();
+    if data.is_empty() {
+        return skip("the agent has shown no image, audio or resource of bytes");
+    }
+    match data.iter().find(|data| !is_base64(data)) {
+        Some(wrong) => {
+            let begin: String = wrong.chars().take(40).collect();
+            fail(format!("this is no base64: {begin:?}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether it is, with or without padding.
+fn is_base64(data: &str) -> bool {
+    let digits = data.trim_end_matches('=');
+    let padding = data.len() - digits.len();
+    digits
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '/')
+        && digits.len() % 4 != 1
+        && (padding == 0 || (padding <= 2 && data.len().is_multiple_of(4)))
+}
+
+async fn mime_types(play: &mut AgentPlay) -> Result<(), Stop> {
+    shown(play).await?;
+    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
+    let types = blocks.filter_map(|block| {
+        block["mimeType"]
+            .as_str()
+            .or(block["resource"]["mimeType"].as_str())
+    });
+    let types: Vec<&str> = types.collect();
+    if types.is_empty() {
+        return skip("the agent has told no MIME type");
+    }
+    let whole = |mime: &str| {
+        let (kind, rest) = mime.split_once('/').unwrap_or_default();
+        !kind.trim().is_empty() && !rest.trim().is_empty()
+    };
+    match types.iter().find(|mime| !whole(mime)) {
+        Some(wrong) => fail(format!("{wrong:?} is no MIME type")),
+        None => Ok(()),
+    }
+}
+
+async fn message_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let ids = |turn: &crate::turns::Turn| -> Vec<Value> {
+        let pieces = turn.of_kind("agent_message_chunk");
+        pieces
+            .map(|piece| piece["messageId"].clone())
+            .filter(Value::is_string)
+            .collect()
+    };
+    let first = ids(&play.task(&session, Task::Answer).await?);
+    let second = ids(&play.task(&session, Task::Answer).await?);
+    if first.is_empty() || second.is_empty() {
+        return skip("the agent gives its messages no ids");
+    }
+    match second.iter().find(|id| first.contains(id)) {
+        Some(id) => fail(format!(
+            "messages of two turns have the same `messageId`, {id}"
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,177 @@
+//! Extensibility: `_meta`, and methods of one's own.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::host::Permission;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent::UNKNOWN;
+use acp_rules::schema::{Envelope, FaultKind, Schema, Version};
+
+checks! { V1 Agent "extensibility";
+    1 Must "A session can be opened with `_meta`, whatever is in it." => meta_of_session;
+    2 Must "A prompt and its blocks may have `_meta`, whatever is in it." => meta_of_prompt;
+    3 Must "An answer to the agent may have `_meta`, whatever is in it." => meta_of_answer;
+    4 Must "A request whose method begins with `_` is answered." => own_request;
+    5 Should "If the agent does not know that method, the error is -32601." => own_request_unknown;
+    6 Should "Notifications whose method begins with `_`, and which the agent does not know, do no harm." => own_notification;
+    7 Should "Notifications that a later version may have do no harm." => later_notification;
+    8 Should "Fields that a later version may have do no harm." => later_fields;
+    9 Must "The name of a method of the agent's own begins with `_`." => own_methods;
+    10 Must "The agent adds no fields of its own to the types of the specification." => own_fields;
+}
+
+/// What may be in `_meta`: anything, under a name that nobody else uses.
+fn meta() -> Value {
+    json!({
+        "acp-check.example/list": [null, 1.5, {"deep": [[]]}],
+        "acp-check.example/text": "Žluťoučký 😀",
+        "progressToken": {"not": "a token"},
+        "": false,
+    })
+}
+
+async fn meta_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let mut params = play.session_params();
+    params["_meta"] = meta();
+    play.open_session_with(params).await?;
+    Ok(())
+}
+
+async fn meta_of_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = play.text_for(Task::Answer);
+    let annotations = json!({"_meta": meta()});
+    let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": meta()});
+    let params = json!({"sessionId": session, "prompt": [block], "_meta": meta()});
+    let id = play.wire.ask("session/prompt", params).await?;
+    let answer = play.turn_answer(&id).await?;
+    play.turn_since(&session, answer, 0)?;
+    Ok(())
+}
+
+async fn meta_of_answer(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.host.permission = Permission::Hold;
+    let session = play.session().await?;
+    let text = play.text_for(Task::Edit);
+    let prompt = play.begin_prompt(&session, &text).await?;
+    let mut asked = false;
+    loop {
+        let what = "a permission request or the end of the turn";
+        let (held, answer) = play
+            .until_in_turn(what, |play, message| {
+                let ended = match message.envelope() {
+                    Some(Envelope::Response { id, result }) if *id == prompt => {
+                        Some(crate::wire::Answer::read(result))
+                    }
+                    _ => None,
+                };
+                let held = play.held.first().cloned();
+                (held.is_some() || ended.is_some()).then_some((held, ended))
+            })
+            .await?;
+        if let Some((id, _, params)) = held {
+            asked = true;
+            play.held.clear();
+            let option = &params["options"][0]["optionId"];
+            let outcome = json!({"outcome": "selected", "optionId": option, "_meta": meta()});
+            let result = json!({"outcome": outcome, "_meta": meta()});
+            play.wire.answer(&id, result).await?;
+        }
+        match answer {
+            Some(_) if !asked => return skip("the agent asked for no permission"),
+            Some(answer) => return play.turn_since(&session, answer, 0).map(drop),
+            None => {}
+        }
+    }
+}
+
+async fn own_request(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.request(UNKNOWN, json!({"any": "thing"})).await?;
+    Ok(())
+}
+
+async fn own_request_unknown(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    match play.request(UNKNOWN, json!({"any": "thing"})).await?.code() {
+        Some(-32601) => Ok(()),
+        Some(code) => fail(format!("asked `{UNKNOWN}`, it answered with error {code}")),
+        None => fail(format!("asked `{UNKNOWN}`, it answered with a result")),
+    }
+}
+
+async fn own_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire
+        .notify("_acp-check/hello", json!({"any": "thing"}))
+        .await?;
+    play.still_answers("the notification `_acp-check/hello`")
+        .await
+}
+
+async fn later_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire
+        .notify("session/acp-check", json!({"any": "thing"}))
+        .await?;
+    play.still_answers("the notification `session/acp-check`, which there is not")
+        .await
+}
+
+async fn later_fields(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let mut params = play.session_params();
+    params["acpCheckLater"] = json!({"any": "thing"});
+    let session = play.open_session_with(params).await?;
+    let text = play.text_for(Task::Answer);
+    let block = json!({"type": "text", "text": text, "acpCheckLater": 1});
+    let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
+    play.prompt(&session, json!([block])).await?;
+    Ok(())
+}
+
+async fn own_methods(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = play.text_for(Task::Read);
+    let prompt = play.begin_prompt(&session, &text).await?;
+    let schema = Schema::of(Version::V1);
+    let mut foreign = None;
+    play.until_in_turn("the end of the turn", |_, message| {
+        let method = message.method();
+        if !method.is_empty() && !method.starts_with('_') && schema.method(method).is_none() {
+            foreign.get_or_insert_with(|| method.to_owned());
+        }
+        let ends = matches!(
+            message.envelope(), Some(Envelope::Response { id, .. }) if *id == prompt
+        );
+        ends.then_some(())
+    })
+    .await?;
+    let asked = play.requests().map(|(method, _)| method);
+    let mut foreign = foreign
+        .as_deref()
+        .into_iter()
+        .chain(asked.filter(|method| !method.starts_with('_') && schema.method(method).is_none()));
+    match foreign.next() {
+        Some(method) => fail(format!(
+            "it sent `{method}`, which is not part of the specification and does not begin with `_`"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn own_fields(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    for task in [Task::Answer, Task::Read] {
+        play.turn(&session, task).await?;
+    }
+    let mut faults = play.wire.faults();
+    let added = faults.find(|fault| fault.kind == FaultKind::UnknownField);
+    require(added.is_none(), || {
+        added.map(ToString::to_string).unwrap_or_default()
+    })
+}

@@ -1,0 +1,142 @@
+//! File system: files through the client.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::turns::owned;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "file-system";
+    1 Must "`fs/read_text_file` is for clients that offer `readTextFile`." => reads_if_offered;
+    2 Must "`fs/write_text_file` is for clients that offer `writeTextFile`." => writes_if_offered;
+    3 Must "The paths of files that are read or written are absolute." => absolute;
+    4 Must "Lines of files are counted from 1." => lines;
+    5 Must "A file that the client cannot read leaves the session usable." => no_reading;
+    6 Must "A file that the client cannot write leaves the session usable." => no_writing;
+    7 Must "An empty file is a file as any other." => empty;
+    8 Should "The result of `fs/write_text_file` may be null." => null_result;
+}
+
+const READ: &str = "fs/read_text_file";
+const WRITE: &str = "fs/write_text_file";
+
+/// Lets the agent read and edit for a client that offers `fs`, and fails if it calls `method`.
+async fn without(play: &mut AgentPlay, fs: Value, method: &str) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientCapabilities"]["fs"] = fs;
+    play.initialize_with(params).await?;
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit] {
+        play.attempt(&session, task).await?;
+    }
+    let called = play.requests().any(|(called, _)| called == method);
+    require(!called, || {
+        format!("it called `{method}`, which was not offered")
+    })
+}
+
+async fn reads_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    without(play, json!({"writeTextFile": true}), READ).await
+}
+
+async fn writes_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    without(
+        play,
+        json!({"readTextFile": true, "writeTextFile": false}),
+        WRITE,
+    )
+    .await
+}
+
+/// Lets the agent read and edit, and gives what it has called of the file system.
+async fn called(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit] {
+        play.attempt(&session, task).await?;
+    }
+    let files = play
+        .requests()
+        .filter(|(method, _)| method.starts_with("fs/"));
+    let files: Vec<_> = files.map(owned).collect();
+    if files.is_empty() {
+        return skip("the agent does not use the client's files");
+    }
+    Ok(files)
+}
+
+async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
+    let files = called(play).await?;
+    let paths = files
+        .iter()
+        .filter_map(|(_, params)| params["path"].as_str());
+    let mut relative = paths.filter(|path| !std::path::Path::new(path).is_absolute());
+    match relative.next() {
+        Some(path) => fail(format!("{path:?} is no absolute path")),
+        None => Ok(()),
+    }
+}
+
+async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
+    let files = called(play).await?;
+    let mut lines = files
+        .iter()
+        .filter_map(|(_, params)| params["line"].as_u64())
+        .peekable();
+    if lines.peek().is_none() {
+        return skip("the agent reads whole files");
+    }
+    require(lines.all(|line| line > 0), || {
+        "it has asked for line 0, and the first is 1".to_owned()
+    })
+}
+
+/// A task goes well or not when the first `method` is answered by `answer`; the session goes on.
+async fn goes_on(
+    play: &mut AgentPlay,
+    task: Task,
+    method: &'static str,
+    answer: Value,
+    what: &str,
+) -> Result<(), Stop> {
+    let session = play.session().await?;
+    play.task_with(&session, task, method, answer).await?;
+    play.goes_on(&session, what).await.map(drop)
+}
+
+async fn no_reading(play: &mut AgentPlay) -> Result<(), Stop> {
+    let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
+    goes_on(
+        play,
+        Task::Read,
+        READ,
+        error,
+        "a file that could not be read",
+    )
+    .await
+}
+
+async fn no_writing(play: &mut AgentPlay) -> Result<(), Stop> {
+    let error = json!({"error": {"code": -32603, "message": "No space left"}});
+    goes_on(
+        play,
+        Task::Edit,
+        WRITE,
+        error,
+        "a file that could not be written",
+    )
+    .await
+}
+
+async fn empty(play: &mut AgentPlay) -> Result<(), Stop> {
+    let content = json!({"result": {"content": ""}});
+    goes_on(play, Task::Read, READ, content, "an empty file").await
+}
+
+async fn null_result(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let null = json!({"result": null});
+    let answer = play.task_with(&session, Task::Edit, WRITE, null).await?;
+    play.turn_since(&session, answer, 0).map(drop)
+}

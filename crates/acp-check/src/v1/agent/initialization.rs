@@ -1,0 +1,207 @@
+//! Initialization: versions and capabilities.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent::NO_SESSION;
+
+checks! { V1 Agent "initialization";
+    1 Must "The agent answers `initialize` with the protocol version and what it can do." => answers;
+    2 Must "An agent that speaks the version it is asked for answers with that version." => same_version;
+    3 Must "An agent that does not speak the version it is asked for answers with the latest that it does speak." => latest_version;
+    4 Must "Whatever a client does not offer in `initialize` counts as not offered." => nothing_offered;
+    5 Must "Capabilities and fields that the agent does not know do not keep it from answering." => unknown_capabilities;
+    6 Should "The agent says its name and version." => says_its_name;
+    7 Must "To a client that offers to read files and nothing else, nothing else is sent." => reading_offered;
+    8 Must "To a client that offers to write files and nothing else, nothing else is sent." => writing_offered;
+    9 Must "To a client that offers terminals and nothing else, nothing else is sent." => terminals_offered;
+    10 Should "The agent says what it can do, though it be nothing." => says_capabilities;
+    11 Must "Every method that the agent offers is there." => offered_methods;
+    12 Should "What comes before `initialize` is answered as well." => too_early;
+    13 Should "A second `initialize` is answered as well." => again;
+    14 Should "An `initialize` that could not be read can be sent once more." => once_more;
+    15 Must "What may be null in `initialize` is not offered if it is null." => nulls;
+}
+
+async fn answers(play: &mut AgentPlay) -> Result<(), Stop> {
+    let said = play.initialize().await?;
+    require(
+        said.get("protocolVersion").is_some_and(Value::is_u64),
+        || "the answer has no `protocolVersion`".to_owned(),
+    )
+}
+
+async fn same_version(play: &mut AgentPlay) -> Result<(), Stop> {
+    let params = play.initialize_params();
+    let said = play.result("initialize", params).await?;
+    require(said.get("protocolVersion") == Some(&json!(1)), || {
+        format!(
+            "asked for version 1, it answered {}",
+            said["protocolVersion"]
+        )
+    })
+}
+
+async fn latest_version(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["protocolVersion"] = json!(65535);
+    let said = play.result("initialize", params).await?;
+    match said.get("protocolVersion").and_then(Value::as_u64) {
+        Some(1 | 2) => Ok(()),
+        _ => fail(format!(
+            "asked for version 65535, which nobody speaks, it answered {}",
+            said["protocolVersion"]
+        )),
+    }
+}
+
+async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    use crate::options::Task;
+
+    play.initialize_with(json!({"protocolVersion": 1})).await?;
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit, Task::Run] {
+        play.turn(&session, task).await?;
+    }
+    let used = play.requests().map(|(method, _)| method);
+    let used =
+        used.filter(|method| *method != "session/request_permission" && !method.starts_with('_'));
+    match used.collect::<Vec<_>>().first() {
+        Some(method) => fail(format!("it called `{method}`, which was not offered")),
+        None => Ok(()),
+    }
+}
+
+/// Lets the agent work for a client that offers `capabilities`, which are the methods that begin with `offered`.
+async fn offering(play: &mut AgentPlay, capabilities: Value, offered: &str) -> Result<(), Stop> {
+    use crate::options::Task;
+
+    let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities.clone()});
+    play.initialize_with(params).await?;
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit, Task::Run] {
+        play.turn(&session, task).await?;
+    }
+    let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
+    let used = play.requests().map(|(method, _)| method);
+    let mut others = used
+        .filter(needs_offer)
+        .filter(|method| !method.starts_with(offered));
+    match others.next() {
+        Some(method) => fail(format!(
+            "it called `{method}`, and the client offers only {capabilities}"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn reading_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let capabilities = json!({"fs": {"readTextFile": true}});
+    offering(play, capabilities, "fs/read_text_file").await
+}
+
+async fn writing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
+    offering(play, capabilities, "fs/write_text_file").await
+}
+
+async fn terminals_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    offering(play, json!({"terminal": true}), "terminal/").await
+}
+
+async fn unknown_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientCapabilities"]["telepathy"] = json!({"range": 7});
+    params["clientCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
+    params["mood"] = json!("good");
+    match play.request("initialize", params).await? {
+        Answer::Result(_) => Ok(()),
+        Answer::Error { code, message, .. } => {
+            fail(format!("it answered with error {code}: {message}"))
+        }
+    }
+}
+
+async fn says_its_name(play: &mut AgentPlay) -> Result<(), Stop> {
+    let said = play.initialize().await?;
+    let says = |name: &str| {
+        said["agentInfo"][name]
+            .as_str()
+            .is_some_and(|said| !said.is_empty())
+    };
+    require(says("name") && says("version"), || {
+        "`agentInfo` with `name` and `version` is missing".to_owned()
+    })
+}
+
+async fn says_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
+    let said = play.initialize().await?;
+    require(said["agentCapabilities"].is_object(), || {
+        "the answer has no `agentCapabilities`".to_owned()
+    })
+}
+
+async fn offered_methods(play: &mut AgentPlay) -> Result<(), Stop> {
+    const SESSION: &str = "/agentCapabilities/sessionCapabilities";
+    play.initialize().await?;
+    // `logout` is not tried here: it would end the login of the one who runs this.
+    let methods = [
+        ("/agentCapabilities/loadSession".to_owned(), "session/load"),
+        (format!("{SESSION}/resume"), "session/resume"),
+        (format!("{SESSION}/list"), "session/list"),
+        (format!("{SESSION}/close"), "session/close"),
+        (format!("{SESSION}/delete"), "session/delete"),
+    ];
+    for (capability, method) in methods {
+        if play.needs(&capability).is_err() {
+            continue;
+        }
+        let mut params = json!({"sessionId": NO_SESSION});
+        match method {
+            "session/list" => params = json!({}),
+            "session/load" | "session/resume" => {
+                params["cwd"] = play.session_params()["cwd"].clone();
+                params["mcpServers"] = json!([]);
+            }
+            _ => {}
+        }
+        let answer = play.request(method, params).await?;
+        require(answer.code() != Some(-32601), || {
+            format!("it offers `{method}`, and answered it with error -32601")
+        })?;
+    }
+    Ok(())
+}
+
+async fn too_early(play: &mut AgentPlay) -> Result<(), Stop> {
+    let params = play.session_params();
+    play.request("session/new", params).await?;
+    Ok(())
+}
+
+async fn again(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let params = play.initialize_params();
+    play.request("initialize", params).await?;
+    Ok(())
+}
+
+async fn once_more(play: &mut AgentPlay) -> Result<(), Stop> {
+    if let Answer::Result(_) = play.request("initialize", json!({})).await? {
+        return skip("it has read an `initialize` without a version in a way of its own");
+    }
+    play.initialize().await?;
+    Ok(())
+}
+
+async fn nulls(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientInfo"] = Value::Null;
+    params["clientCapabilities"]["session"] = Value::Null;
+    params["clientCapabilities"]["elicitation"] = Value::Null;
+    play.initialize_with(params).await?;
+    Ok(())
+}

@@ -1,0 +1,392 @@
+//! The overview: JSON-RPC 2.0, and what holds for the params of every method.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::host::Permission;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::{Answer, Message};
+use crate::with_agent::AgentPlay;
+use crate::with_agent::{NO_SESSION, QUIET, UNKNOWN};
+use acp_rules::schema::Envelope;
+
+checks! { V1 Agent "overview";
+    1 Must "Every request is answered, and once." => once;
+    2 Must "An answer has the id of its request, which may be a string." => string_id;
+    3 Must "An id that is a string stays one, though it look like a number." => numeral_id;
+    4 Must "Numbers below zero and large ones are ids as well." => number_ids;
+    5 Must "A request whose id is null is a request, and its answer has that id." => null_id;
+    6 Must "Of many requests that are sent at once each has its own answer." => many;
+    7 Must "The ids of the client's requests have nothing to do with those of the agent's own." => own_ids;
+    8 Must "Notifications are not answered." => notification;
+    9 Must "Not even a notification with params that cannot be read is answered." => broken_notification;
+    10 Should "What is no JSON is answered with error -32700." => parse_error;
+    11 Must "An error has the id null where that of the request could not be read." => parse_error_id;
+    12 Should "JSON that is no request is answered with error -32600." => invalid_request;
+    13 Must "A method that there is not is answered with an error." => unknown_method;
+    14 Should "The error for a method that there is not is -32601." => method_not_found;
+    15 Must "A request with params of the wrong shape is answered, too." => broken_params;
+    16 Should "The error for params of the wrong shape is -32602." => invalid_params;
+    17 Must "An error has a code, which is an integer, and a message." => error_object;
+    18 Must "An answer has a result or an error, and never both." => either;
+    19 Must "Every message says that it is one of JSON-RPC 2.0." => version_said;
+    20 Should "An answer to nothing that was asked does no harm." => unasked;
+    21 Must "Every agent has `session/new`, `session/prompt` and `session/cancel`." => baseline;
+    22 Must "Every path is absolute." => paths;
+    23 Must "Line numbers begin with 1." => lines;
+}
+
+async fn once(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    for (method, params) in [(UNKNOWN, json!({})), ("session/new", play.session_params())] {
+        let id = play.wire.ask(method, params).await?;
+        play.answer(&id).await?;
+        let again = play.listen(QUIET).await?;
+        require(!again.iter().any(|message| answers(message, &id)), || {
+            format!("it answered `{method}` twice")
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether a message is the answer to a request.
+fn answers(message: &Message, asked: &Value) -> bool {
+    matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
+}
+
+/// Asks with an id of the check's own, and gives the whole message that answers it.
+async fn ask_as(play: &mut AgentPlay, id: Value, method: &str) -> Result<Value, Stop> {
+    let params = match method {
+        "initialize" => play.initialize_params(),
+        _ => json!({}),
+    };
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    play.wire.send(&request).await?;
+    play.until(&format!("an answer with id {id}"), |_, message| {
+        answers(message, &id).then(|| message.0.clone())
+    })
+    .await
+}
+
+async fn string_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    ask_as(play, json!("first/of acp-check"), "initialize").await?;
+    Ok(())
+}
+
+async fn numeral_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    ask_as(play, json!("17"), "initialize").await?;
+    Ok(())
+}
+
+async fn number_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    // The largest that every language keeps as it is.
+    for id in [-7, 9_007_199_254_740_991_i64] {
+        ask_as(play, json!(id), UNKNOWN).await?;
+    }
+    Ok(())
+}
+
+async fn null_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    ask_as(play, Value::Null, UNKNOWN).await?;
+    Ok(())
+}
+
+async fn many(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        asked.push(play.wire.ask(UNKNOWN, json!({})).await?);
+    }
+    play.answers(&asked).await?;
+    Ok(())
+}
+
+async fn own_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.host.permission = Permission::Hold;
+    let session = play.session().await?;
+    let text = play.text_for(Task::Edit);
+    let prompt = play.begin_prompt(&session, &text).await?;
+    let what = "a permission request or the end of the turn";
+    let held = play
+        .until_in_turn(what, |play, message| match play.held.first() {
+            Some(held) => Some(Some(held.clone())),
+            None => answers(message, &prompt).then_some(None),
+        })
+        .await?;
+    let Some((theirs, _, params)) = held else {
+        return skip("the agent asked for no permission, so there is no id of its own");
+    };
+    if theirs == prompt {
+        // The two ids are the same already, and both must still be answered.
+        play.still_answers("a request of its own with the id of the prompt")
+            .await?;
+    } else {
+        ask_as(play, theirs.clone(), UNKNOWN).await?;
+    }
+    let chosen = json!({"outcome": "selected", "optionId": params["options"][0]["optionId"]});
+    play.wire
+        .answer(&theirs, json!({"outcome": chosen}))
+        .await?;
+    play.turn_answer(&prompt).await?;
+    Ok(())
+}
+
+/// Fails if there is an answer in what came although nothing was asked.
+fn no_answer(came: &[Message], to: &str) -> Result<(), Stop> {
+    let answer = came
+        .iter()
+        .find(|message| matches!(message.envelope(), Some(Envelope::Response { .. })));
+    match answer {
+        Some(message) => fail(format!("it answered {to}, which has no id: {}", message.0)),
+        None => Ok(()),
+    }
+}
+
+async fn notification(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    for (method, params) in [
+        ("session/cancel", json!({"sessionId": session})),
+        ("_acp-check/hello", json!({})),
+    ] {
+        play.wire.notify(method, params).await?;
+        let came = play.listen(QUIET).await?;
+        no_answer(&came, &format!("the notification `{method}`"))?;
+    }
+    Ok(())
+}
+
+async fn broken_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let params = json!({"sessionId": {"not": "a string"}});
+    play.wire.notify("session/cancel", params).await?;
+    let came = play.listen(QUIET).await?;
+    no_answer(&came, "a notification whose `sessionId` is no string")
+}
+
+async fn parse_error(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
+    let answer = play
+        .until(
+            "an answer to a line that is no JSON",
+            |_, message| match message.envelope() {
+                Some(Envelope::Response { result, .. }) => Some(Answer::read(result)),
+                _ => None,
+            },
+        )
+        .await?;
+    require(answer.code() == Some(-32700), || match answer.code() {
+        Some(code) => format!("it answered a line that is no JSON with error {code}"),
+        None => "it answered a line that is no JSON with a result".to_owned(),
+    })
+}
+
+async fn parse_error_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
+    let asked = play.wire.ask(UNKNOWN, json!({})).await?;
+    let mut error = None;
+    play.until(&format!("an answer to request {asked}"), |_, message| {
+        if let Some(Envelope::Response { id, result: Err(_) }) = message.envelope()
+            && *id != asked
+        {
+            error = Some(id.clone());
+        }
+        answers(message, &asked).then_some(())
+    })
+    .await?;
+    match error {
+        None => skip("it does not answer a line that is no JSON"),
+        Some(Value::Null) => Ok(()),
+        Some(id) => fail(format!(
+            "it answered a line that is no JSON with the id {id}, and not null"
+        )),
+    }
+}
+
+async fn invalid_request(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let odd = json!({"jsonrpc": "2.0", "id": "odd", "method": 1});
+    play.wire.send(&odd).await?;
+    let code = play
+        .until(
+            "an answer to a request whose method is a number",
+            |_, m| match m.envelope() {
+                Some(Envelope::Response { id, result }) if id.is_null() || *id == "odd" => {
+                    Some(Answer::read(result).code())
+                }
+                _ => None,
+            },
+        )
+        .await?;
+    require(code == Some(-32600), || match code {
+        Some(code) => format!("it answered a request whose method is a number with error {code}"),
+        None => "it answered a request whose method is a number with a result".to_owned(),
+    })
+}
+
+async fn unknown_method(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    match play.request("acp-check/nothing", json!({})).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("asked `acp-check/nothing`, it answered with a result"),
+    }
+}
+
+async fn method_not_found(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let code = play.request("acp-check/nothing", json!({})).await?.code();
+    require(code == Some(-32601), || match code {
+        Some(code) => format!("asked `acp-check/nothing`, it answered with error {code}"),
+        None => "asked `acp-check/nothing`, it answered with a result".to_owned(),
+    })
+}
+
+/// Sends a prompt that cannot be read.
+async fn ask_wrong(play: &mut AgentPlay) -> Result<Answer, Stop> {
+    play.initialize().await?;
+    let params = json!({"sessionId": {"not": "a string"}, "prompt": "not a list"});
+    play.request("session/prompt", params).await
+}
+
+async fn broken_params(play: &mut AgentPlay) -> Result<(), Stop> {
+    ask_wrong(play).await?;
+    Ok(())
+}
+
+async fn invalid_params(play: &mut AgentPlay) -> Result<(), Stop> {
+    let code = ask_wrong(play).await?.code();
+    if code == Some(-32601) {
+        return skip("it has no method `session/prompt`, whatever its params are");
+    }
+    require(code == Some(-32602), || match code {
+        Some(code) => {
+            format!("a prompt whose `sessionId` is an object was answered with error {code}")
+        }
+        None => "a prompt whose `sessionId` is an object was answered with a result".to_owned(),
+    })
+}
+
+async fn error_object(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let message = ask_as(play, json!("error"), "acp-check/nothing").await?;
+    let error = &message["error"];
+    require(error["code"].is_i64(), || {
+        format!("the error has no `code` that is an integer: {error}")
+    })?;
+    require(error["message"].is_string(), || {
+        format!("the error has no `message` that is a string: {error}")
+    })
+}
+
+async fn either(play: &mut AgentPlay) -> Result<(), Stop> {
+    let right = ask_as(play, json!("right"), "initialize").await?;
+    let wrong = ask_as(play, json!("wrong"), "acp-check/nothing").await?;
+    require(right.get("error").is_none(), || {
+        "its answer to `initialize` has `error` beside `result`".to_owned()
+    })?;
+    require(wrong.get("result").is_none(), || {
+        "its error for an unknown method has `result` beside `error`".to_owned()
+    })
+}
+
+async fn version_said(play: &mut AgentPlay) -> Result<(), Stop> {
+    for method in ["initialize", UNKNOWN] {
+        let message = ask_as(play, json!(method), method).await?;
+        require(message["jsonrpc"] == "2.0", || {
+            let said = &message["jsonrpc"];
+            format!("its answer to `{method}` has {said} for `jsonrpc`, and not \"2.0\"")
+        })?;
+    }
+    Ok(())
+}
+
+async fn unasked(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire.answer(&json!("nobody asked"), json!({})).await?;
+    play.wire
+        .refuse(&json!(4711), -32603, "nobody asked")
+        .await?;
+    play.still_answers("answers to nothing that it has asked")
+        .await
+}
+
+async fn baseline(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let params = play.session_params();
+    let opened = play.request("session/new", params).await?;
+    let prompt = json!([{"type": "text", "text": play.text_for(Task::Answer)}]);
+    let session = match &opened {
+        Answer::Result(opened) => opened["sessionId"].clone(),
+        // It may want a login first, and has the method all the same.
+        Answer::Error { .. } => json!(NO_SESSION),
+    };
+    let params = json!({"sessionId": session, "prompt": prompt});
+    let id = play.wire.ask("session/prompt", params).await?;
+    let prompted = play.turn_answer(&id).await?;
+    for (method, answer) in [("session/new", opened), ("session/prompt", prompted)] {
+        require(answer.code() != Some(-32601), || {
+            format!("it has no method `{method}`: it answered with error -32601")
+        })?;
+    }
+    Ok(())
+}
+
+/// What the agent has said of files in its usual tasks: each `field` of a location, a diff or a request.
+async fn told(play: &mut AgentPlay, field: &str) -> Result<Vec<Value>, Stop> {
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit, Task::Run] {
+        // A turn that fails has told something as well.
+        if let Err(Stop::Harness(why)) = play.turn(&session, task).await {
+            return Err(Stop::Harness(why));
+        }
+    }
+    let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let updates = play.updates().map(|params| &params["update"]);
+    let asked = play.requests().map(|(_, params)| &params["toolCall"]);
+    let calls: Vec<&Value> = updates.chain(asked).collect();
+    let locations = calls.iter().flat_map(|call| list(&call["locations"]));
+    let diffs = calls.iter().flat_map(|call| list(&call["content"]));
+    let diffs = diffs.filter(|content| content["type"] == "diff");
+    let requests = play.requests().filter(|(method, _)| {
+        method.starts_with("fs/") || (field == "path" && *method == "terminal/create")
+    });
+    let requests = requests.map(|(method, params)| match method {
+        "terminal/create" => json!({"path": params["cwd"]}),
+        _ => params.clone(),
+    });
+    let places = locations.chain(diffs).chain(requests);
+    let said = places.map(|place| place[field].clone());
+    Ok(said.filter(|said| !said.is_null()).collect())
+}
+
+async fn paths(play: &mut AgentPlay) -> Result<(), Stop> {
+    let paths = told(play, "path").await?;
+    if paths.is_empty() {
+        return skip("the agent told no path");
+    }
+    for path in paths {
+        let absolute = path.as_str().is_some_and(|path| {
+            let drive = path.get(1..3).is_some_and(|at| at == ":\\" || at == ":/");
+            path.starts_with(['/', '\\']) || drive
+        });
+        require(absolute, || format!("the path {path} is not absolute"))?;
+    }
+    Ok(())
+}
+
+async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
+    let lines = told(play, "line").await?;
+    if lines.is_empty() {
+        return skip("the agent told no line");
+    }
+    for line in lines {
+        require(line.as_u64().is_some_and(|line| line > 0), || {
+            format!("it said line {line}, and the first line is 1")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! Session config options.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+use super::session_modes::set_another;
+
+checks! { V1 Agent "session-config-options";
+    1 Must "The ids of config options differ." => unique_ids;
+    2 Must "Every config option has a value at first: one of those that it can have." => defaults;
+    3 Must "Names of categories that do not begin with `_` are those of the specification." => categories;
+    4 Must "`session/set_config_option` is answered with all config options." => all_answered;
+    5 Must "The answer to `session/set_config_option` has the value that was set." => value_answered;
+    6 Must "The values in the answer to `session/set_config_option` are among those that the options can have." => answered_values;
+    7 Should "`session/set_config_option` refuses an option that is not there." => unknown_option;
+    8 Should "`session/set_config_option` refuses a value that the option cannot have." => unknown_value;
+    9 Must "A `config_option_update` has all config options." => all_updated;
+    10 Must "The values in a `config_option_update` are among those that the options can have." => updated_values;
+    11 Must "Options that are on or off are shown only to clients that offer `session.configOptions.boolean`." => booleans;
+    12 Must "An option that is on or off is set by a value of type boolean." => sets_boolean;
+    13 Must "A config option can be set while the agent is at work." => at_work;
+    14 Must "A config option is that of one session: others keep their own." => of_one_session;
+    15 Should "An agent with modes shows them both as `modes` and as a config option of the category `mode`." => both;
+    16 Should "At first `modes` and the config option of the category `mode` say the same." => same_at_first;
+    17 Should "A mode that is set by `session/set_mode` is that of the config option, too." => in_step;
+    18 Must "Every config option of a loaded session has a value, one of those that it can have." => loaded;
+    19 Must "Every config option of a resumed session has a value, one of those that it can have." => resumed;
+}
+
+/// Opens a session, and gives its id and its config options, if it has any.
+async fn session_with_options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+    let opened = play.open_session().await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+    let options = options(&opened);
+    if options.is_empty() {
+        return skip("the agent's sessions have no config options");
+    }
+    Ok((session, options))
+}
+
+/// The config options of an answer or an update.
+fn options(of: &Value) -> Vec<Value> {
+    of["configOptions"].as_array().cloned().unwrap_or_default()
+}
+
+fn ids(options: &[Value]) -> Vec<&str> {
+    options
+        .iter()
+        .filter_map(|option| option["id"].as_str())
+        .collect()
+}
+
+fn of_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
+    options
+        .iter()
+        .find(|option| option["id"] == *id)
+        .unwrap_or(&Value::Null)
+}
+
+/// The values that a choice has, in groups or not.
+fn values(option: &Value) -> Vec<&Value> {
+    let entries = option["options"].as_array().into_iter().flatten();
+    let values = entries.flat_map(|entry| match entry["options"].as_array() {
+        Some(group) => group.iter().map(|entry| &entry["value"]).collect(),
+        None => vec![&entry["value"]],
+    });
+    values.collect()
+}
+
+/// Every option's value is one that it can have.
+fn have_values(options: &[Value], when: &str) -> Result<(), Stop> {
+    for option in options {
+        let current = &option["currentValue"];
+        let fits = match option["type"].as_str() {
+            Some("select") => values(option).contains(&current),
+            Some("boolean") => current.is_boolean(),
+            // The shape of others is not known.
+            _ => true,
+        };
+        require(fits, || {
+            let id = &option["id"];
+            format!(
+                "{when} the option {id} has the value {current}, which is none that it can have"
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// The first option that is a choice; one of modes by preference, as setting another model may not be possible.
+fn choice(options: &[Value]) -> Result<&Value, Stop> {
+    let choices = || options.iter().filter(|option| option["type"] == "select");
+    let modes = choices().find(|option| option["category"] == "mode");
+    match modes.or_else(|| choices().next()) {
+        Some(option) => Ok(option),
+        None => skip("no config option is a choice"),
+    }
+}
+
+/// A choice, and a value that it does not have yet.
+fn other_value(options: &[Value]) -> Result<(Value, Value), Stop> {
+    let option = choice(options)?;
+    let values = values(option);
+    let other = values
+        .into_iter()
+        .find(|value| **value != option["currentValue"]);
+    match other {
+        Some(value) => Ok((option["id"].clone(), value.clone())),
+        None => skip("the option has only one value"),
+    }
+}
+
+fn setting(session: &str, id: &Value, value: &Value) -> Value {
+    json!({"sessionId": session, "configId": id, "value": value})
+}
+
+const SET: &str = "session/set_config_option";
+
+/// Sets an option to what it is: nothing else may change by that. Gives all options as they are.
+async fn as_they_are(
+    play: &mut AgentPlay,
+    session: &str,
+    known: &[Value],
+) -> Result<Vec<Value>, Stop> {
+    let option = choice(known)?;
+    let params = setting(session, &option["id"], &option["currentValue"]);
+    Ok(options(&play.result(SET, params).await?))
+}
+
+async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = session_with_options(play).await?;
+    let ids = ids(&options);
+    match ids
+        .iter()
+        .find(|id| ids.iter().filter(|other| other == id).count() > 1)
+    {
+        Some(id) => fail(format!("two config options have the id {id:?}")),
+        None => Ok(()),
+    }
+}
+
+async fn defaults(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = session_with_options(play).await?;
+    have_values(&options, "at first")
+}
+
+async fn categories(play: &mut AgentPlay) -> Result<(), Stop> {
+    const KNOWN: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
+    let (_, options) = session_with_options(play).await?;
+    let mut categories = options
+        .iter()
+        .filter_map(|option| option["category"].as_str());
+    match categories.find(|name| !KNOWN.contains(name) && !name.starts_with('_')) {
+        Some(name) => fail(format!(
+            "the category {name:?} is not one of the specification, and does not begin with `_`"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn all_answered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, before) = session_with_options(play).await?;
+    let after = as_they_are(play, &session, &before).await?;
+    match ids(&before).iter().find(|id| !ids(&after).contains(id)) {
+        Some(id) => fail(format!(
+            "an option was set to the value it had, and the answer does not have the option {id:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Sets a choice to another value, if the agent lets it be set, and gives its id, the value and the answer.
+async fn set_other(play: &mut AgentPlay) -> Result<(Value, Value, Vec<Value>), Stop> {
+    let (session, before) = session_with_options(play).await?;
+    let (id, value) = other_value(&before)?;
+    match play.request(SET, setting(&session, &id, &value)).await? {
+        Answer::Result(result) => Ok((id, value, options(&result))),
+        Answer::Error { code, message, .. } => skip(format!(
+            "the option {id} could not be set to {value}: error {code}: {message}"
+        )),
+    }
+}
+
+async fn value_answered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (id, value, after) = set_other(play).await?;
+    let current = &of_id(&after, &id)["currentValue"];
+    require(*current == value, || {
+        format!("the option {id} was set to {value}, and the answer says {current}")
+    })
+}
+
+async fn answered_values(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (.., after) = set_other(play).await?;
+    have_values(&after, "in the answer")
+}
+
+async fn refuses(play: &mut AgentPlay, params: Value, what: &str) -> Result<(), Stop> {
+    match play.request(SET, params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail(format!("{what} was set")),
+    }
+}
+
+async fn unknown_option(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _) = session_with_options(play).await?;
+    let params = setting(&session, &json!("no-such-option"), &json!("x"));
+    refuses(play, params, "an option that is not there").await
+}
+
+async fn unknown_value(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, options) = session_with_options(play).await?;
+    let id = choice(&options)?["id"].clone();
+    let params = setting(&session, &id, &json!("no-such-value"));
+    refuses(play, params, "a value that the option cannot have").await
+}
+
+/// Lets the agent change its options by itself, and gives what they were, and the last update.
+async fn own_update(play: &mut AgentPlay) -> Result<(String, Vec<Value>, Vec<Value>), Stop> {
+    let (session, before) = session_with_options(play).await?;
+    let turn = play.task(&session, Task::Plan).await?;
+    match turn.of_kind("config_option_update").last() {
+        Some(update) => Ok((session, before, options(update))),
+        None => skip("the agent has not changed its config options by itself"),
+    }
+}
+
+async fn all_updated(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, before, updated) = own_update(play).await?;
+    // Which there are now is known by the answer to a request that changes nothing.
+    let known = if updated.is_empty() {
+        before
+    } else {
+        updated.clone()
+    };
+    let now = as_they_are(play, &session, &known).await?;
+    match ids(&now).iter().find(|id| !ids(&updated).contains(id)) {
+        Some(id) => fail(format!(
+            "the update does not have the option {id:?}, which there is"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn updated_values(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, _, updated) = own_update(play).await?;
+    have_values(&updated, "in the update")
+}
+
+async fn booleans(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = session_with_options(play).await?;
+    match options.iter().find(|option| option["type"] == "boolean") {
+        Some(option) => fail(format!(
+            "the option {} is on or off, and the client does not offer such",
+            option["id"]
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn sets_boolean(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
+    play.initialize_with(params).await?;
+    let (session, before) = session_with_options(play).await?;
+    let Some(option) = before.iter().find(|option| option["type"] == "boolean") else {
+        return skip("no config option is on or off");
+    };
+    let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
+    let mut params = setting(&session, &id, &value);
+    params["type"] = json!("boolean");
+    let after = options(&play.result(SET, params).await?);
+    let current = &of_id(&after, &id)["currentValue"];
+    require(*current == value, || {
+        format!("the option {id} was set to {value}, and the answer says {current}")
+    })
+}
+
+async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, options) = session_with_options(play).await?;
+    choice(&options)?;
+    let set = async |play: &mut AgentPlay| as_they_are(play, &session, &options).await;
+    play.while_at_work(&session, set).await.map(drop)
+}
+
+async fn of_one_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (other, theirs) = session_with_options(play).await?;
+    let (id, value, _) = set_other(play).await?;
+    let before = &of_id(&theirs, &id)["currentValue"];
+    // Setting this one would say nothing of what it was.
+    let Some(another) = theirs
+        .iter()
+        .find(|option| option["type"] == "select" && option["id"] != id)
+    else {
+        return skip("there is only one config option that is a choice");
+    };
+    let params = setting(&other, &another["id"], &another["currentValue"]);
+    let after = options(&play.result(SET, params).await?);
+    let now = &of_id(&after, &id)["currentValue"];
+    require(now == before || *now != value, || {
+        format!("the option {id} was set to {value} in one session, and is {now} in another, too")
+    })
+}
+
+/// The config option that has the modes.
+fn mode_option(options: &[Value]) -> Option<&Value> {
+    let mut modes = options.iter().filter(|option| option["type"] == "select");
+    modes.find(|option| option["category"] == "mode")
+}
+
+async fn both(play: &mut AgentPlay) -> Result<(), Stop> {
+    let opened = play.open_session().await?;
+    let options = options(&opened);
+    match (opened["modes"].is_object(), mode_option(&options).is_some()) {
+        (false, false) => skip("the agent's sessions have no modes"),
+        (true, true) => Ok(()),
+        (true, false) => fail("there are `modes`, and no config option of the category `mode`"),
+        (false, true) => fail("there is a config option of the category `mode`, and no `modes`"),
+    }
+}
+
+async fn same_at_first(play: &mut AgentPlay) -> Result<(), Stop> {
+    let opened = play.open_session().await?;
+    let options = options(&opened);
+    let Some(option) = mode_option(&options).filter(|_| opened["modes"].is_object()) else {
+        return skip("the agent does not show modes in both ways");
+    };
+    let (value, mode) = (&option["currentValue"], &opened["modes"]["currentModeId"]);
+    require(value == mode, || {
+        format!("the mode is {mode} by `modes`, and {value} by the config option")
+    })
+}
+
+async fn in_step(play: &mut AgentPlay) -> Result<(), Stop> {
+    let opened = play.open_session().await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default();
+    let options_there = options(&opened);
+    let mode = mode_option(&options_there).filter(|_| opened["modes"].is_object());
+    let Some(mode) = mode.map(|option| &option["id"]) else {
+        return skip("the agent does not show modes in both ways");
+    };
+    // The answer to setting the mode's own option would say nothing of what it was.
+    let mut others = options_there
+        .iter()
+        .filter(|option| option["type"] == "select");
+    let Some(another) = others.find(|option| option["id"] != *mode) else {
+        return skip("there is no other option by whose setting the mode's could be seen");
+    };
+    let set = set_another(play, session, &opened["modes"]).await?;
+    let params = setting(session, &another["id"], &another["currentValue"]);
+    let after = options(&play.result(SET, params).await?);
+    let now = &of_id(&after, mode)["currentValue"];
+    require(*now == set.as_str(), || {
+        format!("the mode was set to {set:?}, and the config option says {now}")
+    })
+}
+
+async fn loaded(play: &mut AgentPlay) -> Result<(), Stop> {
+    opened_again(play, "/agentCapabilities/loadSession", "session/load").await
+}
+
+async fn resumed(play: &mut AgentPlay) -> Result<(), Stop> {
+    let capability = "/agentCapabilities/sessionCapabilities/resume";
+    opened_again(play, capability, "session/resume").await
+}
+
+async fn opened_again(play: &mut AgentPlay, capability: &str, method: &str) -> Result<(), Stop> {
+    let session = play.session().await?;
+    play.needs(capability)?;
+    // A session in which nothing was said need not be kept.
+    play.task(&session, Task::Answer).await?;
+    let mut params = play.session_params();
+    params["sessionId"] = json!(session);
+    let opened = match play.request(method, params).await? {
+        Answer::Result(opened) => opened,
+        Answer::Error { code, message, .. } => {
+            return skip(format!(
+                "`{method}` was answered with error {code}: {message}"
+            ));
+        }
+    };
+    let options = options(&opened);
+    if options.is_empty() {
+        return skip("the session has no config options");
+    }
+    have_values(&options, "of the session that was opened again")
+}

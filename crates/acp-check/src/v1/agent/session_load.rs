@@ -1,0 +1,256 @@
+//! Session setup, of old sessions: loading them, which replays them, and resuming them, which does not.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::turns::Turn;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent::{NO_SESSION, QUIET};
+
+checks! { V1 Agent "session-setup";
+    20 Must "A session that is loaded is replayed: what the person said." => replays_user;
+    21 Must "A session that is loaded is replayed: what the agent said." => replays_agent;
+    22 Must "What is replayed comes in the order in which it was said." => replays_in_order;
+    23 Must "All of it comes before the answer." => replays_first;
+    24 Must "What is replayed is told of the session that is loaded." => replays_own;
+    25 Must "A session that was loaded can be prompted." => loaded_goes_on;
+    26 Should "A session that there is not cannot be loaded." => unknown_not_loaded;
+    27 Should "An agent that does not offer to load sessions refuses to." => not_offered_load;
+    28 Must "A session that is resumed is not replayed." => resume_replays_nothing;
+    29 Must "A session that was resumed can be prompted." => resumed_goes_on;
+    30 Should "A session that there is not cannot be resumed." => unknown_not_resumed;
+    31 Must "A session can be resumed without naming MCP servers." => resumed_without_servers;
+    32 Should "An agent that does not offer to resume sessions refuses to." => not_offered_resume;
+}
+
+const LOAD: &str = "/agentCapabilities/loadSession";
+const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
+const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
+
+/// A session in which something was said, and that was closed, if the agent closes sessions.
+async fn past(play: &mut AgentPlay, offered: &str) -> Result<(String, Turn), Stop> {
+    play.initialize().await?;
+    play.needs(offered)?;
+    let session = play.session().await?;
+    let turn = play.turn(&session, Task::Answer).await?;
+    if play.needs(CLOSE).is_ok() {
+        play.result("session/close", json!({"sessionId": session}))
+            .await?;
+    }
+    Ok((session, turn))
+}
+
+/// Params with which a session is opened again.
+fn params_for(play: &AgentPlay, session: &str) -> Value {
+    let mut params = play.session_params();
+    params["sessionId"] = json!(session);
+    params
+}
+
+/// Opens an old session, and gives what was told between the request and its answer.
+async fn reopen(play: &mut AgentPlay, method: &str, params: Value) -> Result<Vec<Value>, Stop> {
+    let before = play.messages.len();
+    let id = play.wire.ask(method, params).await?;
+    match play.turn_answer(&id).await? {
+        Answer::Result(_) => Ok(play.updates_since(before).cloned().collect()),
+        // Nothing says that a session can be opened while it is open.
+        Answer::Error { message, .. } if play.needs(CLOSE).is_err() => skip(format!(
+            "sessions cannot be closed, and the agent does not open one that is open: {message}"
+        )),
+        Answer::Error { code, message, .. } => fail(format!(
+            "`{method}` of a session of its own was answered with error {code}: {message}"
+        )),
+    }
+}
+
+/// Has a session loaded, and gives its id, its one turn, and what was replayed.
+async fn load(play: &mut AgentPlay) -> Result<(String, Turn, Vec<Value>), Stop> {
+    let (session, turn) = past(play, LOAD).await?;
+    let params = params_for(play, &session);
+    let replayed = reopen(play, "session/load", params).await?;
+    Ok((session, turn, replayed))
+}
+
+fn kind(told: &Value) -> &str {
+    told["update"]["sessionUpdate"].as_str().unwrap_or_default()
+}
+
+/// Whether an update is of what somebody said.
+fn is_message(told: &&Value) -> bool {
+    matches!(kind(told), "user_message_chunk" | "agent_message_chunk")
+}
+
+/// Whether an update repeats what was said in a turn. The agent may say something new at any time.
+fn is_of(told: &Value, turn: &Turn) -> bool {
+    match kind(told) {
+        "user_message_chunk" => true,
+        "agent_message_chunk" => {
+            let said = text([told], "agent_message_chunk");
+            !said.is_empty() && squeezed(&turn.text()).contains(&said)
+        }
+        _ => false,
+    }
+}
+
+/// The text in updates of a kind. White space does not count: it may be cut into chunks in another way.
+fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
+    let chunks = told.into_iter().filter(|told| kind(told) == of);
+    let text: String = chunks
+        .filter_map(|told| told["update"]["content"]["text"].as_str())
+        .collect();
+    squeezed(&text)
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+async fn replays_user(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, _, replayed) = load(play).await?;
+    let said = play.text_for(Task::Answer);
+    let text = text(&replayed, "user_message_chunk");
+    require(text.contains(&squeezed(&said)), || {
+        format!("{said:?} was said, and not replayed before the answer as `user_message_chunk`")
+    })
+}
+
+async fn replays_agent(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn, replayed) = load(play).await?;
+    let said = turn.text();
+    if said.trim().is_empty() {
+        return skip("the agent said nothing");
+    }
+    let text = text(&replayed, "agent_message_chunk");
+    require(text.contains(&squeezed(&said)), || {
+        format!(
+            "the agent had said {said:?}, and did not replay it before the answer as \
+             `agent_message_chunk`"
+        )
+    })
+}
+
+async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn, replayed) = load(play).await?;
+    let user = replayed
+        .iter()
+        .position(|told| kind(told) == "user_message_chunk");
+    // The last: it may have said something before the first prompt.
+    let agent = replayed
+        .iter()
+        .rposition(|told| kind(told) == "agent_message_chunk");
+    match (user, agent) {
+        (Some(user), Some(agent)) if !turn.text().is_empty() => require(user < agent, || {
+            "the agent's answer was replayed before the prompt that it answers".to_owned()
+        }),
+        _ => skip("not both of prompt and answer were replayed"),
+    }
+}
+
+async fn replays_first(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, turn, _) = load(play).await?;
+    let before = play.messages.len();
+    play.listen(QUIET).await?;
+    let mut late = play.updates_since(before);
+    match late.find(|told| told["sessionId"] == session && is_of(told, &turn)) {
+        Some(told) => fail(format!(
+            "a `{}` came after the answer to `session/load`",
+            kind(told)
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn replays_own(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _, replayed) = load(play).await?;
+    for told in replayed.iter().filter(is_message) {
+        require(told["sessionId"] == session, || {
+            format!(
+                "session {session:?} was loaded, and a `{}` came for session {}",
+                kind(told),
+                told["sessionId"]
+            )
+        })?;
+    }
+    Ok(())
+}
+
+async fn loaded_goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _, _) = load(play).await?;
+    play.turn(&session, Task::Answer).await?;
+    Ok(())
+}
+
+/// Asks for a session that there is not.
+async fn unknown(play: &mut AgentPlay, method: &str, offered: &str) -> Result<(), Stop> {
+    play.session().await?;
+    play.needs(offered)?;
+    let params = params_for(play, NO_SESSION);
+    match play.request(method, params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail(format!(
+            "`{method}` of a session that there is not was answered with a result"
+        )),
+    }
+}
+
+async fn unknown_not_loaded(play: &mut AgentPlay) -> Result<(), Stop> {
+    unknown(play, "session/load", LOAD).await
+}
+
+async fn unknown_not_resumed(play: &mut AgentPlay) -> Result<(), Stop> {
+    unknown(play, "session/resume", RESUME).await
+}
+
+/// Asks for what is not offered.
+async fn not_offered(play: &mut AgentPlay, method: &str, offered: &str) -> Result<(), Stop> {
+    let session = play.session().await?;
+    if play.needs(offered).is_ok() {
+        return skip(format!("the agent offers `{method}`"));
+    }
+    let params = params_for(play, &session);
+    match play.request(method, params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail(format!(
+            "it does not offer `{method}`, and answered it with a result"
+        )),
+    }
+}
+
+async fn not_offered_load(play: &mut AgentPlay) -> Result<(), Stop> {
+    not_offered(play, "session/load", LOAD).await
+}
+
+async fn not_offered_resume(play: &mut AgentPlay) -> Result<(), Stop> {
+    not_offered(play, "session/resume", RESUME).await
+}
+
+async fn resume_replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, turn) = past(play, RESUME).await?;
+    let params = params_for(play, &session);
+    let told = reopen(play, "session/resume", params).await?;
+    match told.iter().find(|told| is_of(told, &turn)) {
+        Some(told) => fail(format!(
+            "a `{}` came before the answer to `session/resume`",
+            kind(told)
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn resumed_goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _) = past(play, RESUME).await?;
+    let params = params_for(play, &session);
+    reopen(play, "session/resume", params).await?;
+    play.turn(&session, Task::Answer).await?;
+    Ok(())
+}
+
+async fn resumed_without_servers(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _) = past(play, RESUME).await?;
+    let params = json!({"sessionId": session, "cwd": play.place().project()});
+    reopen(play, "session/resume", params).await?;
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Session modes.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "session-modes";
+    1 Must "The current mode of a new session is one of those that are available." => current_is_available;
+    2 Must "The ids of modes differ." => unique_ids;
+    3 Must "`session/set_mode` sets another of the modes that are available." => sets;
+    4 Should "`session/set_mode` refuses a mode that is not available." => unknown_mode;
+    5 Must "The mode that the agent changes to by itself is one of those that are available." => own_change;
+    6 Must "The mode can be set while the agent is at work." => at_work;
+    7 Should "`session/set_mode` refuses a session that is not there." => unknown_session;
+}
+
+/// Opens a session, and gives its id and its modes, if it has any.
+pub(super) async fn session_with_modes(play: &mut AgentPlay) -> Result<(String, Value), Stop> {
+    let opened = play.open_session().await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+    match &opened["modes"] {
+        Value::Object(_) => Ok((session, opened["modes"].clone())),
+        _ => skip("the agent's sessions have no modes"),
+    }
+}
+
+/// The ids of the modes that are available.
+fn available(modes: &Value) -> Vec<&str> {
+    let modes = modes["availableModes"].as_array().into_iter().flatten();
+    modes.filter_map(|mode| mode["id"].as_str()).collect()
+}
+
+/// Sets a mode that is not the current one, and gives its id. One that may not be set here and now, as one that
+/// asks for nothing may be for root, is no reason to fail while there are others.
+pub(super) async fn set_another(
+    play: &mut AgentPlay,
+    session: &str,
+    modes: &Value,
+) -> Result<String, Stop> {
+    let mut refused = None;
+    let ids = available(modes).into_iter();
+    for id in ids.filter(|id| modes["currentModeId"] != *id) {
+        let params = json!({"sessionId": session, "modeId": id});
+        match play.request("session/set_mode", params).await? {
+            Answer::Result(_) => return Ok(id.to_owned()),
+            Answer::Error { code, message, .. } => refused = Some((code, message)),
+        }
+    }
+    match refused {
+        Some((code, message)) => fail(format!(
+            "no other mode could be set: `session/set_mode` was answered with error {code}: {message}"
+        )),
+        None => skip("the agent has only one mode"),
+    }
+}
+
+async fn current_is_available(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, modes) = session_with_modes(play).await?;
+    let current = modes["currentModeId"].as_str().unwrap_or_default();
+    require(available(&modes).contains(&current), || {
+        format!(
+            "the current mode {current:?} is none of {}",
+            available(&modes).join(", ")
+        )
+    })
+}
+
+async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, modes) = session_with_modes(play).await?;
+    let ids = available(&modes);
+    let twice = ids
+        .iter()
+        .find(|id| ids.iter().filter(|other| other == id).count() > 1);
+    match twice {
+        Some(id) => fail(format!("two modes have the id {id:?}")),
+        None => Ok(()),
+    }
+}
+
+async fn sets(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, modes) = session_with_modes(play).await?;
+    set_another(play, &session, &modes).await.map(drop)
+}
+
+async fn unknown_mode(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _) = session_with_modes(play).await?;
+    let params = json!({"sessionId": session, "modeId": "no-such-mode"});
+    match play.request("session/set_mode", params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("the mode \"no-such-mode\" was set, which is not available"),
+    }
+}
+
+async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, modes) = session_with_modes(play).await?;
+    let turn = play.task(&session, Task::Plan).await?;
+    let mut changes = turn.of_kind("current_mode_update").peekable();
+    if changes.peek().is_none() {
+        return skip("the agent has not changed its mode by itself");
+    }
+    let ids = available(&modes);
+    let current = |update: &Value| {
+        update["currentModeId"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    match changes.map(current).find(|id| !ids.contains(&id.as_str())) {
+        Some(id) => fail(format!(
+            "the mode is now {id:?}, which is none of {}",
+            ids.join(", ")
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, modes) = session_with_modes(play).await?;
+    let set = async |play: &mut AgentPlay| set_another(play, &session, &modes).await;
+    play.while_at_work(&session, set).await.map(drop)
+}
+
+async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, modes) = session_with_modes(play).await?;
+    let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
+    match play.request("session/set_mode", params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("the mode of a session that nobody has opened was set"),
+    }
+}

@@ -1,0 +1,225 @@
+//! Session setup: new sessions, and what they are opened with.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent::NO_SESSION;
+
+checks! { V1 Agent "session-setup";
+    1 Must "A new session has an id." => has_id;
+    2 Must "No two sessions have the same id." => ids_differ;
+    3 Must "The working directory of a session is the one that it was opened with, wherever the agent was started." => working_directory;
+    4 Should "A working directory that is not absolute is refused." => relative_refused;
+    5 Should "The agent connects to MCP servers over stdin and stdout." => mcp_stdio;
+    6 Must "An MCP server gets the arguments and the environment that it was named with." => mcp_arguments;
+    7 Must "Several sessions can be used at once." => at_once;
+    8 Must "What is told of a turn is told of the session that was prompted." => own_session;
+    9 Should "A prompt for a session that there is not is refused." => unknown_refused;
+    10 Must "An agent that offers further directories takes them." => further_directories;
+}
+
+async fn has_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    let id = play.session().await?;
+    require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
+}
+
+async fn ids_differ(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut ids: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        let id = play.session().await?;
+        require(!ids.contains(&id), || {
+            format!("it opened two sessions with the id {id:?}")
+        })?;
+        ids.push(id);
+    }
+    Ok(())
+}
+
+/// Another directory than the project, in which the agent was not started.
+fn other_directory(play: &AgentPlay) -> Result<PathBuf, Stop> {
+    let other = play.place().project().with_file_name("other");
+    let made = std::fs::create_dir(&other)
+        .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
+    made.map_err(|e| Stop::Harness(format!("no directory can be made: {e}")))?;
+    Ok(other)
+}
+
+async fn working_directory(play: &mut AgentPlay) -> Result<(), Stop> {
+    let other = other_directory(play)?;
+    play.initialize().await?;
+    let mut params = play.session_params();
+    params["cwd"] = json!(other);
+    let opened = play.open_session_with(params).await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+    let turn = play.turn(&session, Task::Read).await?;
+    let read = turn.requests.iter().map(|(_, params)| &params["path"]);
+    let located = turn.updates.iter().flat_map(|update| {
+        let locations = update["locations"].as_array().into_iter().flatten();
+        locations.map(|location| &location["path"])
+    });
+    let mut files = read.chain(located).filter_map(Value::as_str);
+    let project = play.place().project();
+    if let Some(wrong) = files.find(|file| Path::new(file).starts_with(project)) {
+        return fail(format!(
+            "the session is in {}, and it looked at {wrong}",
+            other.display()
+        ));
+    }
+    // What it says of the file tells which it has read.
+    let said = turn.text().to_lowercase();
+    let told = files_told(&turn.updates) + &said;
+    match (told.contains("omega"), told.contains("alpha")) {
+        (true, _) => Ok(()),
+        (false, true) => fail(format!(
+            "the session is in {}, and it said what is in {}",
+            other.display(),
+            project.join("notes.txt").display()
+        )),
+        (false, false) => skip("the agent did not say what it has read"),
+    }
+}
+
+/// What tool calls have shown, as text.
+fn files_told(updates: &[Value]) -> String {
+    let shown = updates.iter().map(|update| &update["content"]);
+    let shown = shown.filter(|content| content.is_array());
+    shown.map(ToString::to_string).collect()
+}
+
+async fn relative_refused(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.session().await?;
+    let params = json!({"cwd": "project", "mcpServers": []});
+    match play.request("session/new", params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("it opened a session in \"project\", which is no absolute path"),
+    }
+}
+
+/// An MCP server that notes how it was started. The script needs a shell.
+const MCP_SERVER: &str = include_str!("mcp_server.sh");
+
+/// How often it is looked whether the server has noted something.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Opens a session with an MCP server and prompts in it, and gives what the server has noted in `of`: "started" has
+/// its argument and a variable of its environment, "initialized" the client's first request.
+async fn noted(play: &mut AgentPlay, of: &str) -> Result<Option<String>, Stop> {
+    if !cfg!(unix) {
+        return skip("the server that is tried is a shell script");
+    }
+    let (script, notes) = (play.place().file("server.sh"), play.place().file("server"));
+    std::fs::write(&script, MCP_SERVER)
+        .map_err(|e| Stop::Harness(format!("the server cannot be written: {e}")))?;
+    play.initialize().await?;
+    let mut params = play.session_params();
+    params["mcpServers"] = json!([{
+        "name": "acp-check",
+        "command": "/bin/sh",
+        "args": [script, notes, "an argument"],
+        "env": [{"name": "ACP_CHECK", "value": "a variable"}],
+    }]);
+    let opened = play.open_session_with(params).await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+    // It may connect when it needs to: for the first prompt at the latest.
+    play.turn(&session, Task::Answer).await?;
+    let file = notes.with_extension(of);
+    let patience = play.wire.patience();
+    let looking = async {
+        loop {
+            if let Ok(noted) = std::fs::read_to_string(&file) {
+                return Ok(Some(noted));
+            }
+            play.listen(LOOK).await?;
+            if play.wire.ended() {
+                return Ok(None);
+            }
+        }
+    };
+    tokio::time::timeout(patience, looking)
+        .await
+        .unwrap_or(Ok(None))
+}
+
+async fn mcp_stdio(play: &mut AgentPlay) -> Result<(), Stop> {
+    match noted(play, "initialized").await? {
+        Some(_) => Ok(()),
+        None => fail("the session was opened and prompted, and its MCP server got no `initialize`"),
+    }
+}
+
+async fn mcp_arguments(play: &mut AgentPlay) -> Result<(), Stop> {
+    let Some(noted) = noted(play, "started").await? else {
+        return skip("the agent did not start the MCP server");
+    };
+    let mut lines = noted.lines();
+    for expected in ["an argument", "a variable"] {
+        let got = lines.next().unwrap_or_default();
+        require(got == expected, || {
+            format!("the MCP server was to get {expected:?}, and got {got:?}")
+        })?;
+    }
+    Ok(())
+}
+
+async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
+    let sessions = [play.session().await?, play.session().await?];
+    let text = play.text_for(Task::Answer);
+    let mut prompts = Vec::new();
+    for session in &sessions {
+        prompts.push(play.begin_prompt(session, &text).await?);
+    }
+    for (answer, session) in play.answers(&prompts).await?.into_iter().zip(&sessions) {
+        play.turn_since(session, answer, 0)?;
+    }
+    Ok(())
+}
+
+async fn own_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    play.session().await?;
+    let before = play.messages.len();
+    play.turn(&session, Task::Answer).await?;
+    // Other sessions may be told something at any time; but not all that belongs to this turn.
+    let of_turn = play.updates_since(before).filter(|told| {
+        let kind = told["update"]["sessionUpdate"].as_str();
+        matches!(
+            kind,
+            Some("agent_message_chunk" | "agent_thought_chunk" | "tool_call")
+        )
+    });
+    let sessions: Vec<&Value> = of_turn.map(|told| &told["sessionId"]).collect();
+    match sessions.first() {
+        None => skip("nothing was told of the turn"),
+        Some(_) if sessions.iter().any(|told| **told == session) => Ok(()),
+        Some(other) => fail(format!(
+            "session {session:?} was prompted, and what was told came for session {other}"
+        )),
+    }
+}
+
+async fn unknown_refused(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.session().await?;
+    let text = play.text_for(Task::Answer);
+    let id = play.begin_prompt(NO_SESSION, &text).await?;
+    match play.turn_answer(&id).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("it took a prompt for a session that it has not opened"),
+    }
+}
+
+async fn further_directories(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
+    let other = other_directory(play)?;
+    let mut params = play.session_params();
+    params["additionalDirectories"] = json!([other]);
+    play.open_session_with(params).await?;
+    Ok(())
+}

@@ -1,0 +1,141 @@
+//! Slash commands.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "slash-commands";
+    1 Should "The name of a command can be typed behind a slash: it is one word, without the slash." => names;
+    2 Should "Every command says for people what it does." => descriptions;
+    3 Should "The hint of a command's input is something to be shown." => hints;
+    4 Must "A command is taken in a prompt." => run;
+    5 Must "A command is taken with other content behind it." => run_with_content;
+    6 Must "What looks like a command and is none is answered as any prompt." => unknown;
+}
+
+/// How long is waited for commands, which an agent need not have.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Commands that do no harm, which can be told by their names alone.
+const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
+
+/// Opens a session, and gives its id and its commands, if it has any.
+async fn commands(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+    let session = play.session().await?;
+    let told = async {
+        loop {
+            let update = play
+                .updates()
+                .map(|params| &params["update"])
+                .find(|update| update["sessionUpdate"] == "available_commands_update");
+            if let Some(commands) = update.and_then(|update| update["availableCommands"].as_array())
+            {
+                return Ok(commands.clone());
+            }
+            if play.next().await?.is_none() {
+                return fail("it has closed its output");
+            }
+        }
+    };
+    match timeout(WAIT, told).await {
+        Ok(commands) => match commands? {
+            commands if commands.is_empty() => skip("the agent has no commands"),
+            commands => Ok((session, commands)),
+        },
+        Err(_) => skip("the agent has not told of any commands"),
+    }
+}
+
+fn name(command: &Value) -> &str {
+    command["name"].as_str().unwrap_or_default()
+}
+
+async fn names(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, commands) = commands(play).await?;
+    let wrong =
+        |name: &str| name.is_empty() || name.starts_with('/') || name.contains(char::is_whitespace);
+    match commands.iter().map(name).find(|name| wrong(name)) {
+        Some(name) => fail(format!("a command has the name {name:?}")),
+        None => Ok(()),
+    }
+}
+
+async fn descriptions(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, commands) = commands(play).await?;
+    let silent = |command: &&Value| {
+        command["description"]
+            .as_str()
+            .is_none_or(|text| text.trim().is_empty())
+    };
+    match commands.iter().find(silent) {
+        Some(command) => fail(format!(
+            "the command {:?} has no description",
+            name(command)
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn hints(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, commands) = commands(play).await?;
+    let mut hints = commands
+        .iter()
+        .filter(|command| command["input"].is_object())
+        .peekable();
+    if hints.peek().is_none() {
+        return skip("no command of the agent has an input");
+    }
+    let silent = |command: &&Value| {
+        command["input"]["hint"]
+            .as_str()
+            .is_some_and(|hint| hint.trim().is_empty())
+    };
+    match hints.find(silent) {
+        Some(command) => fail(format!(
+            "the hint of the command {:?} is empty",
+            name(command)
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A command that can be run without harm, if there is one.
+async fn harmless(play: &mut AgentPlay) -> Result<(String, String), Stop> {
+    let (session, commands) = commands(play).await?;
+    match commands
+        .iter()
+        .map(name)
+        .find(|name| HARMLESS.contains(name))
+    {
+        Some(name) => Ok((session, format!("/{name}"))),
+        None => skip("the agent has no command of which it is known that it does no harm"),
+    }
+}
+
+async fn run(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, command) = harmless(play).await?;
+    let text = json!({"type": "text", "text": command});
+    play.prompt(&session, json!([text])).await.map(drop)
+}
+
+async fn run_with_content(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, command) = harmless(play).await?;
+    let text = json!({"type": "text", "text": command});
+    let uri = format!("file://{}", play.place().file("notes.txt").display());
+    let link = json!({"type": "resource_link", "name": "notes.txt", "uri": uri});
+    play.prompt(&session, json!([text, link])).await.map(drop)
+}
+
+async fn unknown(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let prompt = play.begin_prompt(&session, "/no-such-command").await?;
+    play.turn_answer(&prompt).await?;
+    play.goes_on(&session, "a command that there is not")
+        .await
+        .map(drop)
+}

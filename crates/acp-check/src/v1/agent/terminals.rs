@@ -1,0 +1,203 @@
+//! Terminals: commands through the client.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "terminals";
+    1 Must "`terminal/*` is for clients that offer `terminal`." => if_offered;
+    2 Must "A terminal is released when it is no longer needed." => released;
+    3 Must "A terminal is released, too, when its turn was cancelled." => released_when_cancelled;
+    4 Must "A terminal that was released is not used any more." => not_used_afterwards;
+    5 Must "The terminals that are used are those that the client has created." => known_terminals;
+    6 Must "The working directory of a command is an absolute path." => absolute_cwd;
+    7 Must "A command that cannot be started leaves the session usable." => not_started;
+    8 Must "A command whose end cannot be waited for leaves the session usable." => no_waiting;
+    9 Must "A command that was ended by a signal has no exit code, and the turn ends nevertheless." => signalled;
+    10 Must "Output that was truncated, of a command without exit status, is taken." => truncated;
+}
+
+const CREATE: &str = "terminal/create";
+const WAIT: &str = "terminal/wait_for_exit";
+const OUTPUT: &str = "terminal/output";
+const RELEASE: &str = "terminal/release";
+
+async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientCapabilities"]["terminal"] = json!(false);
+    play.initialize_with(params).await?;
+    let session = play.session().await?;
+    play.attempt(&session, Task::Run).await?;
+    match play
+        .requests()
+        .find(|(method, _)| method.starts_with("terminal/"))
+    {
+        Some((method, _)) => fail(format!("it called `{method}`, which was not offered")),
+        None => Ok(()),
+    }
+}
+
+/// Lets the agent run a command in a turn of its own.
+async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
+    let session = play.session().await?;
+    play.attempt(&session, Task::Run).await?;
+    if play.requests().any(|(method, _)| method == CREATE) {
+        Ok(session)
+    } else {
+        skip("the agent does not use the client's terminals")
+    }
+}
+
+/// The terminals that were created and are not released.
+fn open(play: &AgentPlay) -> Vec<&String> {
+    let released = |id: &str| {
+        let mut calls = play.requests();
+        calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
+    };
+    play.host
+        .created
+        .iter()
+        .filter(|id| !released(id))
+        .collect()
+}
+
+/// Every terminal is released, at the latest when its session is closed.
+async fn all_released(play: &mut AgentPlay, session: &str, when: &str) -> Result<(), Stop> {
+    let mut asked_to_close = false;
+    loop {
+        let patience = play.wire.patience();
+        let releasing = async {
+            while !open(play).is_empty() {
+                if play.next().await?.is_none() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        if let Ok(released) = timeout(patience, releasing).await {
+            released?;
+        }
+        let closes = play
+            .said("/agentCapabilities/sessionCapabilities/close")
+            .is_object();
+        if open(play).is_empty() || asked_to_close || !closes {
+            break;
+        }
+        asked_to_close = true;
+        play.request("session/close", json!({"sessionId": session}))
+            .await?;
+    }
+    match open(play).first() {
+        Some(id) => fail(format!("{when}, and the terminal {id:?} was not released")),
+        None => Ok(()),
+    }
+}
+
+async fn released(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = run(play).await?;
+    all_released(play, &session, "the command has ended, and the turn").await
+}
+
+async fn released_when_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let (prompt, asked, _) = play.until_asked(&session, Task::Run, WAIT).await?;
+    play.cancel(&session).await?;
+    let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
+    play.answer_open(asked, &ended).await?;
+    play.end_of(&prompt).await?;
+    all_released(play, &session, "the turn was cancelled").await
+}
+
+async fn not_used_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
+    run(play).await?;
+    play.hush().await?;
+    let mut released: HashSet<&str> = HashSet::new();
+    for (method, params) in play
+        .requests()
+        .filter(|(method, _)| method.starts_with("terminal/"))
+    {
+        let id = params["terminalId"].as_str().unwrap_or_default();
+        require(!released.contains(id), || {
+            format!("`{method}` is about the terminal {id:?}, which was released")
+        })?;
+        if method == RELEASE {
+            released.insert(id);
+        }
+    }
+    Ok(())
+}
+
+async fn known_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
+    run(play).await?;
+    let used = play
+        .requests()
+        .filter(|(method, _)| method.starts_with("terminal/"));
+    let used = used.filter_map(|(method, params)| Some((method, params["terminalId"].as_str()?)));
+    let known = |id: &str| play.host.created.iter().any(|created| created == id);
+    match used.into_iter().find(|(_, id)| !known(id)) {
+        Some((method, id)) => fail(format!(
+            "`{method}` is about the terminal {id:?}, which the client has not created"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn absolute_cwd(play: &mut AgentPlay) -> Result<(), Stop> {
+    run(play).await?;
+    let created = play.requests().filter(|(method, _)| *method == CREATE);
+    let mut places = created
+        .filter_map(|(_, params)| params["cwd"].as_str())
+        .peekable();
+    if places.peek().is_none() {
+        return skip("the agent does not say where its commands are to run");
+    }
+    match places.find(|place| !std::path::Path::new(place).is_absolute()) {
+        Some(place) => fail(format!(
+            "the working directory {place:?} is no absolute path"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The turn ends, well or not, when the first `method` is answered by an error; the session goes on.
+async fn fails(play: &mut AgentPlay, method: &'static str, what: &str) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let error = json!({"error": {"code": -32603, "message": "Internal error"}});
+    play.task_with(&session, Task::Run, method, error).await?;
+    play.goes_on(&session, what).await.map(drop)
+}
+
+async fn not_started(play: &mut AgentPlay) -> Result<(), Stop> {
+    fails(play, CREATE, "a command that could not be started").await
+}
+
+async fn no_waiting(play: &mut AgentPlay) -> Result<(), Stop> {
+    fails(play, WAIT, "a command that could not be waited for").await
+}
+
+/// The turn ends with a stop reason when the first `method` has this result.
+async fn takes(play: &mut AgentPlay, method: &'static str, result: Value) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let answer = json!({"result": result});
+    let answer = play.task_with(&session, Task::Run, method, answer).await?;
+    play.turn_since(&session, answer, 0).map(drop)
+}
+
+async fn signalled(play: &mut AgentPlay) -> Result<(), Stop> {
+    takes(play, WAIT, json!({"exitCode": null, "signal": "SIGKILL"})).await
+}
+
+async fn truncated(play: &mut AgentPlay) -> Result<(), Stop> {
+    takes(
+        play,
+        OUTPUT,
+        json!({"output": "checked\n", "truncated": true}),
+    )
+    .await
+}

@@ -1,0 +1,291 @@
+//! Tool calls: how they are reported.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Message;
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "tool-calls";
+    1 Should "A tool that is used is reported as a tool call." => reported;
+    2 Must "The id of a tool call is unique in its session." => unique_ids;
+    3 Should "A tool call is reported before what is updated of it." => known_ids;
+    4 Must "A tool call that was completed or has failed stays so." => stays_finished;
+    5 Should "A tool call that runs does not go back to `pending`." => does_not_go_back;
+    6 Should "When a turn ends by itself, its tool calls are completed or have failed." => finished;
+    7 Must "The paths of a tool call's locations and diffs are absolute." => absolute_paths;
+    8 Must "Lines of locations are counted from 1." => lines;
+    9 Should "A diff has the text that the file had, and the text that it has then." => diffs;
+    10 Should "A terminal that a tool call shows was created by `terminal/create`." => created_terminals;
+    11 Must "A terminal is shown in a tool call before it is released." => shown_before_release;
+}
+
+/// Lets the agent use its tools, in turns one after the other, and gives the session's updates and the requests in
+/// between, in order. Where there is no tool call at all, there is nothing to be seen.
+pub(super) async fn work(play: &mut AgentPlay, tasks: &[Task]) -> Result<Vec<Message>, Stop> {
+    let session = play.session().await?;
+    for task in tasks {
+        play.attempt(&session, *task).await?;
+    }
+    if calls(&play.messages).next().is_none() {
+        return skip("the agent has reported no tool call");
+    }
+    Ok(play.messages.clone())
+}
+
+/// What is told of tool calls, in order: whether it is new, and the update.
+fn calls(messages: &[Message]) -> impl Iterator<Item = (bool, &Value)> {
+    let updates = messages
+        .iter()
+        .filter(|message| message.method() == "session/update");
+    updates.filter_map(|message| {
+        let update = &message.params()["update"];
+        match update["sessionUpdate"].as_str() {
+            Some("tool_call") => Some((true, update)),
+            Some("tool_call_update") => Some((false, update)),
+            _ => None,
+        }
+    })
+}
+
+fn id(update: &Value) -> &str {
+    update["toolCallId"].as_str().unwrap_or_default()
+}
+
+fn is_final(status: &str) -> bool {
+    matches!(status, "completed" | "failed")
+}
+
+/// Every change of status: the call's id, the status before (a new call's is `pending`), and the one after.
+fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
+    let mut statuses: HashMap<&str, &str> = HashMap::new();
+    let mut changes = Vec::new();
+    for (new, update) in calls(messages) {
+        let id = id(update);
+        let after = match update["status"].as_str() {
+            Some(status) => status,
+            None if new => "pending",
+            None => continue,
+        };
+        let known = statuses.insert(id, after).filter(|_| !new);
+        let before = known.unwrap_or("pending");
+        changes.push((id.to_owned(), before.to_owned(), after.to_owned()));
+    }
+    changes
+}
+
+async fn reported(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let turn = play.task(&session, Task::Read).await?;
+    let used = turn
+        .requests
+        .iter()
+        .any(|(method, _)| method.starts_with("fs/"));
+    if turn.of_kind("tool_call").next().is_some() {
+        return Ok(());
+    }
+    if used {
+        fail("it has read a file, and reported no tool call")
+    } else {
+        skip("it cannot be seen that the agent has used a tool")
+    }
+}
+
+async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let tasks = [Task::Read, Task::Read, Task::Edit, Task::Run];
+    let messages = work(play, &tasks).await?;
+    let mut finished: HashSet<&str> = HashSet::new();
+    for (new, update) in calls(&messages) {
+        let id = id(update);
+        // One that is reported twice before it has finished is one that was told again.
+        require(!(new && finished.contains(id)), || {
+            format!("the id {id:?} of a finished tool call is used for another")
+        })?;
+        if update["status"].as_str().is_some_and(is_final) {
+            finished.insert(id);
+        }
+    }
+    Ok(())
+}
+
+async fn known_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+    let mut known: HashSet<&str> = HashSet::new();
+    for (new, update) in calls(&messages) {
+        let id = id(update);
+        if new {
+            known.insert(id);
+        }
+        require(known.contains(id), || {
+            format!("the tool call {id:?} is updated, and was never reported by `tool_call`")
+        })?;
+    }
+    Ok(())
+}
+
+async fn stays_finished(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Read, Task::Edit, Task::Run]).await?;
+    let wrong = changes(&messages);
+    let mut wrong = wrong
+        .iter()
+        .filter(|(_, before, after)| is_final(before) && before != after);
+    match wrong.next() {
+        Some((id, before, after)) => fail(format!(
+            "the tool call {id:?} is {after:?} after it was {before:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn does_not_go_back(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+    let back = changes(&messages);
+    let mut back = back
+        .iter()
+        .filter(|(_, before, after)| before == "in_progress" && after == "pending");
+    match back.next() {
+        Some((id, ..)) => fail(format!(
+            "the tool call {id:?} is \"pending\" after it was \"in_progress\""
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn finished(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let turn = play.task(&session, Task::Read).await?;
+    if turn.stop != "end_turn" || calls(&play.messages).next().is_none() {
+        return skip("there was no turn with a tool call that ended by itself");
+    }
+    let mut last: HashMap<String, String> = HashMap::new();
+    for (id, _, after) in changes(&play.messages) {
+        last.insert(id, after);
+    }
+    match last.iter().find(|(_, status)| !is_final(status)) {
+        Some((id, status)) => fail(format!(
+            "the turn has ended, and the tool call {id:?} is still {status:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What updates of tool calls have in one of their lists.
+fn items<'a>(messages: &'a [Message], list: &'a str) -> impl Iterator<Item = &'a Value> {
+    calls(messages).flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
+}
+
+/// The diffs that tool calls show.
+fn diffs_in(messages: &[Message]) -> impl Iterator<Item = &Value> {
+    items(messages, "content").filter(|content| content["type"] == "diff")
+}
+
+async fn absolute_paths(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+    let places = items(&messages, "locations").chain(diffs_in(&messages));
+    let paths: Vec<&str> = places.filter_map(|place| place["path"].as_str()).collect();
+    if paths.is_empty() {
+        return skip("no tool call has a location or a diff");
+    }
+    match paths
+        .iter()
+        .find(|path| !std::path::Path::new(path).is_absolute())
+    {
+        Some(path) => fail(format!("{path:?} is no absolute path")),
+        None => Ok(()),
+    }
+}
+
+async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+    let lines: Vec<u64> = items(&messages, "locations")
+        .filter_map(|location| location["line"].as_u64())
+        .collect();
+    if lines.is_empty() {
+        return skip("no tool call has a location with a line");
+    }
+    require(!lines.contains(&0), || {
+        "a location is in line 0, and the first is 1".to_owned()
+    })
+}
+
+async fn diffs(play: &mut AgentPlay) -> Result<(), Stop> {
+    let file = play.place().file("notes.txt");
+    let read = || {
+        std::fs::read_to_string(&file)
+            .map_err(|e| Stop::Harness(format!("{}: {e}", file.display())))
+    };
+    let before = read()?;
+    let messages = work(play, &[Task::Edit]).await?;
+    let after = read()?;
+    let path = file.display().to_string();
+    let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
+    // The last is the one that was carried out.
+    let Some(diff) = of_file.last().filter(|_| before != after) else {
+        return skip("no tool call has changed the file and shown a diff of it");
+    };
+    let within = |name: &str, text: &str| {
+        diff[name]
+            .as_str()
+            .is_some_and(|part| text.contains(part.trim()))
+    };
+    require(within("oldText", &before), || {
+        let old = &diff["oldText"];
+        format!("the file had the text {before:?}, and the diff says {old}")
+    })?;
+    require(within("newText", &after), || {
+        let new = &diff["newText"];
+        format!("the file has the text {after:?}, and the diff says {new}")
+    })
+}
+
+/// The terminals that the update of a tool call shows.
+fn terminals(message: &Message) -> impl Iterator<Item = &str> {
+    let content = message.params()["update"]["content"].as_array();
+    let shown = content
+        .into_iter()
+        .flatten()
+        .filter(|content| content["type"] == "terminal");
+    shown.filter_map(|content| content["terminalId"].as_str())
+}
+
+async fn created_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Run]).await?;
+    let shown: Vec<&str> = messages.iter().flat_map(terminals).collect();
+    if shown.is_empty() {
+        return skip("no tool call has shown a terminal");
+    }
+    match shown
+        .iter()
+        .find(|id| !play.host.created.iter().any(|created| created == *id))
+    {
+        Some(id) => fail(format!(
+            "the terminal {id:?} is shown, and nobody has created it"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn shown_before_release(play: &mut AgentPlay) -> Result<(), Stop> {
+    let messages = work(play, &[Task::Run]).await?;
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut released: HashSet<&str> = HashSet::new();
+    for message in &messages {
+        if message.method() == "terminal/release" {
+            released.extend(message.params()["terminalId"].as_str());
+        }
+        for id in terminals(message) {
+            let first = seen.insert(id);
+            require(!(first && released.contains(id)), || {
+                format!("the terminal {id:?} is shown for the first time after it was released")
+            })?;
+        }
+    }
+    if seen.is_empty() {
+        return skip("no tool call has shown a terminal");
+    }
+    Ok(())
+}

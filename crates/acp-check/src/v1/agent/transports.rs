@@ -1,0 +1,296 @@
+//! Transports: lines of JSON over stdin and stdout, and how that ends.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent::UNKNOWN;
+
+checks! { V1 Agent "transports";
+    1 Must "Nothing is written to stdout but messages." => only_messages;
+    2 Must "A message is one line: it has no line end in it." => one_line;
+    3 Must "Messages are written in UTF-8." => utf8;
+    4 Must "A message may come in pieces." => pieces;
+    5 Must "Several messages may come at once." => together;
+    6 Should "A line may end with a carriage return, which is white space of JSON." => carriage_return;
+    7 Should "An empty line does no harm." => empty_lines;
+    8 Must "A message may have white space in it, and its fields in any order." => white_space;
+    9 Must "Characters of any string may be escaped." => escapes;
+    10 Must "A piece may end within a character." => split_character;
+    11 Must "A prompt may have characters of every language." => languages;
+    12 Must "A request of a megabyte is answered." => megabyte;
+    13 Should "A line that is not UTF-8 does no harm to those behind it." => invalid_utf8;
+    14 Should "Lines that are no JSON do no harm to those behind them." => garbage;
+    15 Should "JSON that is nested without measure does no harm to what comes behind it." => nested;
+    16 Should "JSON that is no message does no harm to what comes behind it." => no_message;
+    17 Should "When its input ends, the agent ends." => ends;
+    18 Should "When its input ends in the middle of a turn, the agent ends as well." => ends_in_turn;
+    19 Should "When its input ends, the process ends by itself." => process_ends;
+    20 Should "When its process ends, nothing that it has started goes on." => leaves_nothing;
+}
+
+/// Lets the agent say a few things, and gives what of it was no JSON. If it says nothing that can be read, that is
+/// what the check is about, and no fault of its own.
+async fn noise(play: &mut AgentPlay) -> Result<Vec<Vec<u8>>, Stop> {
+    let said = async {
+        let session = play.session().await?;
+        play.turn(&session, Task::Read).await
+    };
+    let said = said.await;
+    let noise = play.wire.noise().to_vec();
+    match said {
+        Err(stop) if noise.is_empty() => Err(stop),
+        _ => Ok(noise),
+    }
+}
+
+fn is_utf8(line: &[u8]) -> bool {
+    match std::str::from_utf8(line) {
+        Ok(_) => true,
+        // The kept beginning of a long line may end within a character.
+        Err(e) => e.error_len().is_none(),
+    }
+}
+
+/// Whether a line is a part of a message that was written over several. Lines of a log begin with brackets as well.
+fn is_part(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    is_utf8(line) && (text.starts_with(['{', '}', '"']) || matches!(text, "[" | "]" | "],"))
+}
+
+async fn only_messages(play: &mut AgentPlay) -> Result<(), Stop> {
+    let noise = noise(play).await?;
+    match noise.iter().find(|line| !is_part(line) && is_utf8(line)) {
+        Some(line) => fail(format!(
+            "this was on its stdout: {:?}",
+            String::from_utf8_lossy(line)
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn one_line(play: &mut AgentPlay) -> Result<(), Stop> {
+    let noise = noise(play).await?;
+    match noise.iter().find(|line| is_part(line)) {
+        Some(line) => fail(format!(
+            "this line is part of a message, and not all of it: {:?}",
+            String::from_utf8_lossy(line)
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn utf8(play: &mut AgentPlay) -> Result<(), Stop> {
+    let noise = noise(play).await?;
+    match noise.iter().find(|line| !is_utf8(line)) {
+        Some(line) => fail(format!(
+            "this line is not UTF-8: {:?}",
+            String::from_utf8_lossy(line)
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A request as text, with the id `id`.
+fn request(play: &AgentPlay, id: &str, method: &str) -> String {
+    let params = match method {
+        "initialize" => play.initialize_params(),
+        _ => json!({}),
+    };
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+async fn pieces(play: &mut AgentPlay) -> Result<(), Stop> {
+    let line = request(play, "pieces", "initialize") + "\n";
+    for piece in line.as_bytes().chunks(40) {
+        play.wire.send_bytes(piece).await?;
+        tokio::task::yield_now().await;
+    }
+    play.answer(&json!("pieces")).await?;
+    Ok(())
+}
+
+async fn together(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let ids = ["a", "b", "c"];
+    let lines = ids.map(|id| request(play, id, UNKNOWN) + "\n").concat();
+    play.wire.send_bytes(lines.as_bytes()).await?;
+    play.answers(&ids.map(Value::from)).await?;
+    Ok(())
+}
+
+async fn carriage_return(play: &mut AgentPlay) -> Result<(), Stop> {
+    let line = request(play, "cr", "initialize") + "\r";
+    play.wire.send_line(line.as_bytes()).await?;
+    play.answer(&json!("cr")).await?;
+    Ok(())
+}
+
+async fn empty_lines(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire.send_bytes(b"\n\n\n").await?;
+    play.still_answers("empty lines").await
+}
+
+async fn white_space(play: &mut AgentPlay) -> Result<(), Stop> {
+    let params = play.initialize_params();
+    let line = format!(
+        " {{ \"params\" :\t{params} , \"method\" : \"initialize\", \"id\": \"spaced\" , \"jsonrpc\" : \"2.0\" }} "
+    );
+    play.wire.send_line(line.as_bytes()).await?;
+    play.answer(&json!("spaced")).await?;
+    Ok(())
+}
+
+async fn escapes(play: &mut AgentPlay) -> Result<(), Stop> {
+    let params = play.initialize_params();
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":"\u0065scaped \ud83d\ude00","m\u0065thod":"initi\u0061lize","params":{params}}}"#
+    );
+    play.wire.send_line(line.as_bytes()).await?;
+    match play.answer(&json!("escaped 😀")).await?.code() {
+        None => Ok(()),
+        Some(code) => fail(format!(
+            "`initialize`, written as \"initi\\u0061lize\", was answered with error {code}"
+        )),
+    }
+}
+
+async fn split_character(play: &mut AgentPlay) -> Result<(), Stop> {
+    let line = request(play, "Grüße 😀", "initialize") + "\n";
+    // Each byte of a character beyond ASCII begins a piece.
+    for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
+        play.wire.send_bytes(piece).await?;
+        tokio::task::yield_now().await;
+    }
+    play.answer(&json!("Grüße 😀")).await?;
+    Ok(())
+}
+
+async fn languages(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = play.text_for(Task::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
+    play.prompt(&session, json!([{"type": "text", "text": text}]))
+        .await?;
+    Ok(())
+}
+
+async fn megabyte(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
+    // To a method that no agent knows: none has to give a megabyte to a model.
+    play.request(UNKNOWN, params).await?;
+    Ok(())
+}
+
+async fn invalid_utf8(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let mut line = br#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"text":""#.to_vec();
+    line.extend_from_slice(b"\xff\xfe\xc3\"}}");
+    play.wire.send_line(&line).await?;
+    play.still_answers("a line that is not UTF-8").await
+}
+
+async fn garbage(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    for line in [&b"hello"[..], b"{", b"]]]", b"\x00\x01\x02", b"{\"a\":}"] {
+        play.wire.send_line(line).await?;
+    }
+    play.still_answers("lines that are no JSON").await
+}
+
+async fn nested(play: &mut AgentPlay) -> Result<(), Stop> {
+    const DEPTH: usize = 100_000;
+    play.initialize().await?;
+    let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
+    let line = open + &"[".repeat(DEPTH) + &"]".repeat(DEPTH) + "}}";
+    play.wire.send_line(line.as_bytes()).await?;
+    play.still_answers("a message that is nested 100,000 deep")
+        .await
+}
+
+async fn no_message(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let lines = [
+        json!(null),
+        json!(17),
+        json!("hello"),
+        json!([]),
+        json!([1]),
+        json!({}),
+    ];
+    for line in &lines {
+        play.wire.send(line).await?;
+    }
+    play.still_answers("JSON that is no message").await
+}
+
+/// Closes the agent's input and waits for the end of its output.
+async fn end(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.wire.close();
+    let patience = play.wire.patience();
+    // Not by `next` of the play: nothing can be answered any more.
+    let ending = async {
+        while play.wire.next().await?.is_some() {}
+        Ok(())
+    };
+    match tokio::time::timeout(patience, ending).await {
+        Ok(ended) => ended,
+        Err(_) => fail(format!(
+            "its input ended, and in {patience:?} it has not closed its output"
+        )),
+    }
+}
+
+async fn ends(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    end(play).await
+}
+
+async fn ends_in_turn(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session().await?;
+    let text = play.text_for(Task::Long);
+    play.begin_prompt(&session, &text).await?;
+    play.until_in_turn("the beginning of a turn", |play, message| {
+        let began = message.method() == "session/update" || play.wire.ended();
+        began.then_some(())
+    })
+    .await?;
+    end(play).await
+}
+
+async fn process_ends(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.wire.close();
+    let patience = play.wire.patience();
+    let Some(process) = play.process() else {
+        return skip("the agent is no process");
+    };
+    match tokio::time::timeout(patience, process.wait()).await {
+        Ok(_) => Ok(()),
+        Err(_) => fail(format!(
+            "its input ended, and in {patience:?} its process has not"
+        )),
+    }
+}
+
+async fn leaves_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.session().await?;
+    play.wire.close();
+    let patience = play.wire.patience();
+    let Some(process) = play.process() else {
+        return skip("the agent is no process");
+    };
+    if tokio::time::timeout(patience, process.wait())
+        .await
+        .is_err()
+    {
+        return skip("its process has not ended by itself");
+    }
+    require(process.emptied(patience).await, || {
+        format!("its process has ended, and {patience:?} later one that it has started still runs")
+    })
+}

@@ -1,0 +1,65 @@
+//! Usage: how full the context is, and what a session has cost.
+
+use serde_json::Value;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V1 Agent "usage";
+    1 Should "What is in the context is no more than what fits into it." => fits;
+    2 Must "The cost that is told is that of the whole session: it does not become less." => cumulative;
+}
+
+/// Lets the agent take two turns, and gives what it has told of usage.
+async fn usage(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session().await?;
+    for _ in 0..2 {
+        play.task(&session, Task::Answer).await?;
+    }
+    // What the last turn has cost may be told behind it.
+    play.hush().await?;
+    let updates = play.updates().map(|params| &params["update"]);
+    let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");
+    let usage: Vec<Value> = usage.cloned().collect();
+    if usage.is_empty() {
+        return skip("the agent tells no usage");
+    }
+    Ok(usage)
+}
+
+async fn fits(play: &mut AgentPlay) -> Result<(), Stop> {
+    for update in usage(play).await? {
+        let (used, size) = (&update["used"], &update["size"]);
+        let fits = used
+            .as_u64()
+            .zip(size.as_u64())
+            .is_none_or(|(used, size)| used <= size);
+        require(fits, || format!("{used} tokens are in a context of {size}"))?;
+    }
+    Ok(())
+}
+
+async fn cumulative(play: &mut AgentPlay) -> Result<(), Stop> {
+    let usage = usage(play).await?;
+    let cost = |update: &Value| {
+        Some((
+            update["cost"]["amount"].as_f64()?,
+            update["cost"]["currency"].clone(),
+        ))
+    };
+    let costs: Vec<(f64, Value)> = usage.iter().filter_map(cost).collect();
+    if costs.len() < 2 {
+        return skip("the agent does not tell what a session has cost");
+    }
+    for two in costs.windows(2) {
+        if let [(before, of), (after, in_)] = two
+            && of == in_
+            && after < before
+        {
+            return fail(format!("the session has cost {before}, and then {after}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! Authentication: logging in before a session is opened.
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_client::ClientPlay;
+
+use super::steps::{WATCHED, maybe, watch};
+
+checks! { V1 Client "authentication";
+    101 Must "Where an agent wants a login first, there is no session, and nothing is prompted." => no_prompt;
+    102 Must "`authenticate` names one of the methods that the agent has named." => named_method;
+    103 Should "When the login has succeeded, the session is opened." => goes_on;
+    104 Must "When the login has failed, nothing is prompted." => failed;
+}
+
+/// What is sent in a session.
+const IN_A_SESSION: &[&str] = &[
+    "session/prompt",
+    "session/set_mode",
+    "session/set_config_option",
+];
+
+/// Refuses the first session for want of a login.
+async fn unauthenticated(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["authMethods"] = json!([
+        {"id": "acp-check/login", "name": "By a word", "description": "No word is asked for."},
+        {"id": "other", "name": "By another"},
+    ]);
+    let (id, _) = play.expect("session/new").await?;
+    play.wire
+        .refuse(&id, -32000, "Authentication required")
+        .await
+}
+
+/// The client's login, unless it leaves that to the person.
+async fn login(play: &mut ClientPlay) -> Result<(Value, Value), Stop> {
+    unauthenticated(play).await?;
+    match maybe(play, "authenticate").await? {
+        Some(login) => Ok(login),
+        None => skip("the client has not sent `authenticate`"),
+    }
+}
+
+async fn no_prompt(play: &mut ClientPlay) -> Result<(), Stop> {
+    unauthenticated(play).await?;
+    let until = Instant::now() + WATCHED;
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            break;
+        };
+        let id = message.0["id"].clone();
+        let method = message.method();
+        require(!IN_A_SESSION.contains(&method), || {
+            format!("it sent `{method}` though there is no session")
+        })?;
+        // Whatever it tries, the agent lets nobody in.
+        if !method.is_empty() && !id.is_null() {
+            play.wire
+                .refuse(&id, -32000, "Authentication required")
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+async fn named_method(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, params) = login(play).await?;
+    let method = &params["methodId"];
+    require(*method == "acp-check/login" || *method == "other", || {
+        format!("it named the method {method}, which there is not")
+    })?;
+    play.wire.answer(&id, json!({})).await
+}
+
+async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = login(play).await?;
+    play.wire.answer(&id, json!({})).await?;
+    match maybe(play, "session/new").await? {
+        Some((id, _)) => {
+            let session = play.session.clone();
+            play.wire.answer(&id, session).await
+        }
+        None => fail("after the login it has not sent `session/new`"),
+    }
+}
+
+async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = login(play).await?;
+    play.wire
+        .refuse(&id, -32603, "That was not the word")
+        .await?;
+    play.session = Value::Null;
+    watch(play, IN_A_SESSION, "though the login had failed").await
+}

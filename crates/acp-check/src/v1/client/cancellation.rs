@@ -1,0 +1,83 @@
+//! Cancellation of single requests: `$/cancel_request`.
+
+use serde_json::json;
+
+use crate::check::checks;
+use crate::verdict::{Stop, require, skip};
+use crate::with_client::ClientPlay;
+
+use super::steps::{PLEASE_WAIT, after, answer, lives, maybe_after_turns};
+use super::terminals::Terminal;
+
+checks! { V1 Client "cancellation";
+    101 Must "A permission request that the agent cancels is answered all the same." => permission;
+    102 Must "A request that takes long and is cancelled is answered all the same: a command is waited for." => waiting;
+    103 May "Cancelling what is not open does no harm." => not_open;
+    104 Should "A client cancels only what it has asked." => own_requests;
+}
+
+async fn permission(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    let params = json!({
+        "sessionId": prompted.session,
+        "toolCall": {"toolCallId": "cancelled", "title": PLEASE_WAIT, "kind": "other", "status": "pending"},
+        "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}],
+    });
+    let id = play.wire.ask("session/request_permission", params).await?;
+    play.wire
+        .notify("$/cancel_request", json!({"requestId": id}))
+        .await?;
+    after("`$/cancel_request`", play.answer(&id).await)?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn waiting(play: &mut ClientPlay) -> Result<(), Stop> {
+    let terminal = Terminal::run(play, "exec sleep 60", json!({})).await?;
+    let id = play
+        .wire
+        .ask("terminal/wait_for_exit", terminal.params())
+        .await?;
+    play.wire
+        .notify("$/cancel_request", json!({"requestId": id}))
+        .await?;
+    // The client may also wait for the end: it comes when the command is ended.
+    let killed = play.wire.ask("terminal/kill", terminal.params()).await?;
+    for id in [id, killed] {
+        after("`$/cancel_request`", answer(play, &id).await)?;
+    }
+    terminal.done(play).await
+}
+
+async fn not_open(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
+        play.wire
+            .notify("$/cancel_request", json!({"requestId": id}))
+            .await?;
+    }
+    lives(play, "`$/cancel_request` of what was not open").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn own_requests(play: &mut ClientPlay) -> Result<(), Stop> {
+    // A list that does not come: some clients wait for it no longer than it is of use.
+    play.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await?;
+    if maybe_after_turns(play, "session/list").await?.is_none() {
+        return skip("the client has asked for nothing that it could cancel");
+    }
+    let cancelled = maybe_after_turns(play, "$/cancel_request").await?;
+    let Some((_, params)) = cancelled else {
+        return skip("the client has cancelled no request");
+    };
+    let asked = |m: &crate::wire::Message| {
+        !m.method().is_empty() && !m.0["id"].is_null() && m.0["id"] == params["requestId"]
+    };
+    require(play.messages.iter().any(asked), || {
+        format!(
+            "it cancelled request {}, which it had not sent",
+            params["requestId"]
+        )
+    })
+}

@@ -1,0 +1,92 @@
+//! Content: every kind of block, in what the agent says.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, require};
+use crate::with_client::ClientPlay;
+
+use super::steps::{sent, takes};
+
+checks! { V1 Client "content";
+    101 Must "Text may have annotations." => annotations;
+    102 Must "Images are taken." => image;
+    103 Must "Sound is taken." => audio;
+    104 Must "Links to resources are taken." => link;
+    105 Must "Embedded resources are taken, text and binary." => embedded;
+    106 Should "A block of a kind that the client does not know does no harm." => unknown;
+    107 Must "Blocks of the kinds that the agent takes are all that is prompted." => prompted;
+}
+
+/// What is said.
+fn said(block: Value) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "content": block})
+}
+
+async fn annotations(play: &mut ClientPlay) -> Result<(), Stop> {
+    let annotations = [
+        json!({"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-02T03:04:05Z"}),
+        json!({"audience": ["user", "assistant"]}),
+        json!({"audience": null, "priority": null, "lastModified": null}),
+        Value::Null,
+    ];
+    let blocks = annotations
+        .map(|of| said(json!({"type": "text", "text": "With annotations.", "annotations": of})));
+    takes(play, "text with annotations", blocks).await
+}
+
+async fn image(play: &mut ClientPlay) -> Result<(), Stop> {
+    // One transparent pixel.
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
+    let blocks = [
+        json!({"type": "image", "mimeType": "image/png", "data": pixel}),
+        json!({"type": "image", "mimeType": "image/png", "data": pixel, "uri": "file:///pixel.png"}),
+    ];
+    takes(play, "images", blocks.map(said)).await
+}
+
+async fn audio(play: &mut ClientPlay) -> Result<(), Stop> {
+    let block = json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRiQAAABXQVZF"});
+    takes(play, "sound", [said(block)]).await
+}
+
+async fn link(play: &mut ClientPlay) -> Result<(), Stop> {
+    let blocks = [
+        json!({"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt"}),
+        json!({
+            "type": "resource_link", "uri": "https://example.org/a?b=c#d", "name": "A page", "title": "A page",
+            "description": "All about it", "mimeType": "text/html", "size": 1024,
+        }),
+        json!({"type": "resource_link", "uri": "example:1", "name": "x", "title": null, "size": null}),
+    ];
+    takes(play, "links to resources", blocks.map(said)).await
+}
+
+async fn embedded(play: &mut ClientPlay) -> Result<(), Stop> {
+    let resources = [
+        json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": "text/plain"}),
+        json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": null}),
+        json!({"uri": "file:///notes.bin", "blob": "AAEC"}),
+    ];
+    let blocks = resources.map(|of| said(json!({"type": "resource", "resource": of})));
+    takes(play, "embedded resources", blocks).await
+}
+
+async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
+    let block = said(json!({"type": "smell", "data": "roses"}));
+    takes(play, "a block of a kind that there is not", [block]).await
+}
+
+async fn prompted(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
+    let prompted = play.until_prompt().await?;
+    for params in sent(play, "session/prompt") {
+        for block in params["prompt"].as_array().into_iter().flatten() {
+            let kind = block["type"].as_str().unwrap_or_default();
+            require(matches!(kind, "text" | "resource_link" | "image"), || {
+                format!("the agent takes text, links and images, and the prompt has {kind:?}")
+            })?;
+        }
+    }
+    play.end_turn(&prompted, "end_turn").await
+}

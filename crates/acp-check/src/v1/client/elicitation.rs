@@ -1,0 +1,117 @@
+//! Elicitation: asking the person for input.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_client::{ClientPlay, Prompted};
+
+use super::steps::{lives, offers, prompted_with, refused, result};
+
+checks! { V1 Client "elicitation";
+    101 Must "A form is answered: accepted, declined or cancelled." => answered;
+    102 Must "What is accepted has what the form requires, each of its type, and nothing else." => as_asked;
+    103 May "The completion of what was never asked does no harm." => completed;
+    104 Should "Asking the person, where the client does not offer it, is an error." => not_offered;
+    105 Must "A field of a kind that the client does not know, and that is not required, does not keep it from answering." => unknown_field;
+}
+
+const FORM: &str = "/clientCapabilities/elicitation/form";
+
+async fn ask(play: &mut ClientPlay, prompted: &Prompted, schema: Value) -> Result<Value, Stop> {
+    let params = json!({
+        "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
+        "requestedSchema": schema,
+    });
+    // A person may have to answer; where nobody is there, it is declined or cancelled.
+    result(play, "elicitation/create", params).await
+}
+
+fn form() -> Value {
+    json!({
+        "type": "object", "title": "A name", "required": ["name", "days", "loud"],
+        "properties": {
+            "name": {"type": "string", "title": "Name", "minLength": 1},
+            "days": {"type": "integer", "minimum": 1, "maximum": 30},
+            "loud": {"type": "boolean", "default": false},
+            "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+        },
+    })
+}
+
+async fn answered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, FORM).await?;
+    let answer = ask(play, &prompted, form()).await?;
+    let action = answer["action"].as_str().unwrap_or_default();
+    let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
+    require(known, || format!("the answer was {answer}"))?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn as_asked(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, FORM).await?;
+    let answer = ask(play, &prompted, form()).await?;
+    if answer["action"] != "accept" {
+        return skip(format!("the answer was {}", answer["action"]));
+    }
+    let content = &answer["content"];
+    let right = content["name"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty())
+        && content["days"]
+            .as_i64()
+            .is_some_and(|days| (1..=30).contains(&days))
+        && content["loud"].is_boolean()
+        && (content["size"].is_null() || content["size"] == "s" || content["size"] == "l");
+    require(right, || format!("the form was answered with {content}"))?;
+    let properties = ["name", "days", "loud", "size"];
+    let mut fields = content
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys());
+    if let Some(other) = fields.find(|field| !properties.contains(&field.as_str())) {
+        return fail(format!(
+            "the form has no field {other:?}, and the answer has"
+        ));
+    }
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn completed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.wire
+        .notify("elicitation/complete", json!({"elicitationId": "nobodys"}))
+        .await?;
+    lives(play, "the completion of what was not asked").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    if offers(play, FORM) || offers(play, "/clientCapabilities/elicitation") {
+        return skip("the client offers it");
+    }
+    let params = json!({
+        "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": form(),
+    });
+    refused(
+        play,
+        "elicitation/create",
+        params,
+        "a form, which it does not offer,",
+    )
+    .await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn unknown_field(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, FORM).await?;
+    let mut schema = form();
+    schema["properties"]["colour"] = json!({"type": "_example.org/colour", "title": "Colour"});
+    // Answered in any way, also as what cannot be done.
+    let params = json!({
+        "sessionId": prompted.session, "mode": "form", "message": "Which one?", "requestedSchema": schema,
+    });
+    play.request("elicitation/create", params).await?;
+    play.end_turn(&prompted, "end_turn").await
+}

@@ -1,0 +1,66 @@
+//! Extensibility.
+
+use serde_json::json;
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+
+use super::steps::{lives, takes};
+
+checks! { V1 Client "extensibility";
+    101 Must "A request of an extension is answered, with its id." => custom_request;
+    102 Should "The error for a request of an extension that the client does not have is -32601." => not_found;
+    103 Should "A notification of an extension that the client does not know is passed over." => custom_notification;
+    104 Must "`_meta` may be anywhere, with anything in it." => meta;
+    105 May "A notification that the client does not know is passed over, also one without an underscore." => other_notification;
+}
+
+/// What no client has.
+const METHOD: &str = "_example.org/acp-check/unheard-of";
+
+async fn custom_request(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.request(METHOD, json!({"language": "rust"})).await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn not_found(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    match play.request(METHOD, json!([1, 2])).await? {
+        Answer::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
+        Answer::Error { code, .. } => fail(format!("the error's code is {code}")),
+        Answer::Result(result) => fail(format!("it was answered with the result {result}")),
+    }
+}
+
+async fn custom_notification(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.wire.notify(METHOD, json!({"path": "/x"})).await?;
+    lives(play, "a notification of an extension").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn meta(play: &mut ClientPlay) -> Result<(), Stop> {
+    let meta =
+        json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
+    play.introduction["_meta"] = meta.clone();
+    play.introduction["agentCapabilities"]["_meta"] = meta.clone();
+    play.session["_meta"] = meta.clone();
+    let update = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "meta", "title": "With `_meta`", "_meta": meta,
+        "content": [{"type": "content", "content": {"type": "text", "text": "x", "_meta": meta}, "_meta": null}],
+    });
+    takes(play, "`_meta` everywhere", [update]).await
+}
+
+async fn other_notification(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.wire.notify("$/acp_check", json!({"a": 1})).await?;
+    play.wire
+        .notify("acp_check/unheard_of", json!({"a": 1}))
+        .await?;
+    lives(play, "a notification that there is not").await?;
+    play.end_turn(&prompted, "end_turn").await
+}

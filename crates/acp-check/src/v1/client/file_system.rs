@@ -1,0 +1,268 @@
+//! The file system: files that a client lends.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+
+use super::steps::{Scratch, offers, prompted_with, refused, result};
+
+checks! { V1 Client "file-system";
+    101 Must "A file is read as it is, to the last line end." => reads;
+    102 Must "`line` counts from 1." => from_line;
+    103 Must "`limit` is the most lines that are read." => limited;
+    104 Must "`line` and `limit` together are a part of the file." => part;
+    105 Should "Reading a file that is not there is an error." => missing;
+    106 Should "The error for a file that is not there says so: by -32002, or in words." => says_missing;
+    107 Must "Writing creates a file that is not there." => creates;
+    108 Must "Writing replaces all that was in the file." => replaces;
+    109 Must "What was written is read back, every character of it." => reads_back;
+    110 May "A path that is not absolute is refused." => relative;
+    111 Should "What is outside of the session's directories is not lent." => outside;
+    112 Should "Reading that the client does not offer is an error." => reading_not_offered;
+    113 Should "Writing that the client does not offer is an error." => writing_not_offered;
+}
+
+const READING: &str = "/clientCapabilities/fs/readTextFile";
+const WRITING: &str = "/clientCapabilities/fs/writeTextFile";
+const TEXT: &str = "one\ntwo\nthree\nfour\n";
+
+async fn read(
+    play: &mut ClientPlay,
+    session: &str,
+    path: &std::path::Path,
+    part: Value,
+) -> Result<String, Stop> {
+    let mut params = json!({"sessionId": session, "path": path});
+    if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
+        params.extend(part);
+    }
+    let answer = result(play, "fs/read_text_file", params).await?;
+    match answer["content"].as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => fail(format!("the answer has no `content`: {answer}")),
+    }
+}
+
+/// Reads a part of a file of four lines.
+async fn reads_part(play: &mut ClientPlay, part: Value, expected: &str) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    let path = scratch.with("notes.txt", TEXT)?;
+    let text = read(play, &prompted.session, &path, part.clone()).await?;
+    // Whether the end of the last line belongs to it, is not said.
+    let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
+    require(same, || {
+        format!("of {TEXT:?} it gave {text:?} for {part}, and not {expected:?}")
+    })?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn reads(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    for text in [
+        "alpha\nbeta\n",
+        "ends without\na line end",
+        "",
+        "Grüße, 世界 🦀\n\ttab\n\n",
+    ] {
+        let path = scratch.with("notes.txt", text)?;
+        let read = read(play, &prompted.session, &path, json!({})).await?;
+        require(read == text, || format!("of {text:?} it gave {read:?}"))?;
+    }
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn from_line(play: &mut ClientPlay) -> Result<(), Stop> {
+    reads_part(play, json!({"line": 3}), "three\nfour\n").await
+}
+
+async fn limited(play: &mut ClientPlay) -> Result<(), Stop> {
+    reads_part(play, json!({"limit": 2}), "one\ntwo\n").await
+}
+
+async fn part(play: &mut ClientPlay) -> Result<(), Stop> {
+    reads_part(play, json!({"line": 2, "limit": 2}), "two\nthree\n").await
+}
+
+async fn missing(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file that is not there",
+    )
+    .await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn says_missing(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
+    let answer = refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file that is not there",
+    )
+    .await?;
+    let Answer::Error { code, error, .. } = answer else {
+        return Ok(());
+    };
+    // Agents that look whether a file is there go by one or the other.
+    let words = error.to_string().to_lowercase();
+    let says = [
+        "not found",
+        "no such file",
+        "does not exist",
+        "enoent",
+        "cannot find",
+    ];
+    require(
+        code == -32002 || says.iter().any(|says| words.contains(says)),
+        || format!("the error does not say that there is no such file: {error}"),
+    )?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+/// Writes, and gives what is in the file then.
+async fn write(
+    play: &mut ClientPlay,
+    session: &str,
+    path: &std::path::Path,
+    text: &str,
+) -> Result<String, Stop> {
+    let params = json!({"sessionId": session, "path": path, "content": text});
+    result(play, "fs/write_text_file", params).await?;
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        // An editor may keep it unsaved.
+        Err(_) if offers(play, READING) => read(play, session, path, json!({})).await,
+        Err(e) => fail(format!(
+            "after it was written, {} cannot be read: {e}",
+            path.display()
+        )),
+    }
+}
+
+async fn creates(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, WRITING).await?;
+    let scratch = Scratch::new(play)?;
+    let path = scratch.file("new.txt");
+    let found = write(play, &prompted.session, &path, "new\n").await?;
+    require(found == "new\n", || {
+        format!("\"new\\n\" was written, and {found:?} is there")
+    })?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn replaces(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, WRITING).await?;
+    let scratch = Scratch::new(play)?;
+    let path = scratch.with("notes.txt", TEXT)?;
+    write(play, &prompted.session, &path, "short\n").await?;
+    // Of an editor with the file open, what it shows counts.
+    let found = if offers(play, READING) {
+        read(play, &prompted.session, &path, json!({})).await?
+    } else {
+        std::fs::read_to_string(&path).unwrap_or_default()
+    };
+    require(found == "short\n", || {
+        format!("\"short\\n\" was written, and {found:?} is there")
+    })?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn reads_back(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, WRITING).await?;
+    super::steps::needs(play, READING)?;
+    let scratch = Scratch::new(play)?;
+    let path = scratch.file("odd.txt");
+    let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
+    write(play, &prompted.session, &path, text).await?;
+    let found = read(play, &prompted.session, &path, json!({})).await?;
+    require(found == text, || {
+        format!("{text:?} was written, and {found:?} is read")
+    })?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn relative(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    let file = scratch.with("notes.txt", TEXT)?;
+    let parent = scratch.path().parent().unwrap_or(scratch.path());
+    let Ok(path) = file.strip_prefix(parent) else {
+        return skip("the check's file has no path from the session's `cwd` on");
+    };
+    let params = json!({"sessionId": prompted.session, "path": path});
+    refused(play, "fs/read_text_file", params, "a relative path").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = prompted_with(play, READING).await?;
+    let scratch = Scratch::new(play)?;
+    let Ok(elsewhere) = tempfile::tempdir() else {
+        return skip("the check cannot make a directory outside of the session's");
+    };
+    if elsewhere
+        .path()
+        .starts_with(scratch.path().parent().unwrap_or(scratch.path()))
+    {
+        return skip("the session's directory has all of the machine's temporary files in it");
+    }
+    let path = elsewhere.path().join("secret.txt");
+    if let Err(e) = std::fs::write(&path, "secret\n") {
+        return Err(Stop::Harness(format!("{}: {e}", path.display())));
+    }
+    let params = json!({"sessionId": prompted.session, "path": path});
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file outside of the session's directories",
+    )
+    .await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn reading_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    if offers(play, READING) {
+        return skip("the client offers it");
+    }
+    let params = json!({"sessionId": prompted.session, "path": play.place().file("notes.txt")});
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "reading, which it does not offer,",
+    )
+    .await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn writing_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    if offers(play, WRITING) {
+        return skip("the client offers it");
+    }
+    let path = play.place().file("new.txt");
+    let params = json!({"sessionId": prompted.session, "path": path, "content": "new\n"});
+    refused(
+        play,
+        "fs/write_text_file",
+        params,
+        "writing, which it does not offer,",
+    )
+    .await?;
+    play.end_turn(&prompted, "end_turn").await
+}

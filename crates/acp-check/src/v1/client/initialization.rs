@@ -1,0 +1,148 @@
+//! Initialization: versions and capabilities.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require};
+use crate::with_client::ClientPlay;
+
+use super::steps::{lives, sent, watch};
+
+checks! { V1 Client "initialization";
+    101 Must "The client begins with `initialize`." => begins;
+    102 Must "`initialize` says the latest version that the client speaks." => says_version;
+    103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
+    104 Must "Whatever the agent does not offer counts as not offered." => nothing_offered;
+    105 Should "The client says its name and version." => says_its_name;
+    106 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
+    107 Must "`initialize` is sent once, at the beginning." => once;
+    108 Must "What is optional may be left out of the answer, or be null." => least;
+    109 Must "No session is opened before `initialize` is answered." => waits;
+    110 Must "No session is opened when `initialize` fails." => failed;
+}
+
+async fn begins(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.expect("initialize").await?;
+    require(play.messages.len() == 1, || {
+        "something else came before `initialize`".to_owned()
+    })
+}
+
+async fn says_version(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("initialize").await?;
+    match params.get("protocolVersion").and_then(Value::as_u64) {
+        Some(1..=2) => Ok(()),
+        _ => fail(format!(
+            "it asked for version {}",
+            params["protocolVersion"]
+        )),
+    }
+}
+
+async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["protocolVersion"] = json!(999);
+    let (id, _) = play.expect("initialize").await?;
+    let introduction = play.introduction.clone();
+    play.wire.answer(&id, introduction).await?;
+    let patience = play.wire.patience();
+    let ending = async {
+        while let Some(message) = play.next().await? {
+            if !message.method().is_empty() {
+                return fail(format!("it went on with `{}`", message.method()));
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(patience, ending).await {
+        Ok(ended) => ended,
+        Err(_) => fail(format!("in {patience:?} it has not closed the connection")),
+    }
+}
+
+async fn nothing_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    let blocks = prompted.prompt.as_array().into_iter().flatten();
+    for block in blocks {
+        let kind = block["type"].as_str().unwrap_or_default();
+        require(matches!(kind, "text" | "resource_link"), || {
+            format!("the prompt has a block of type {kind:?}, which was not offered")
+        })?;
+    }
+    let sent = play.messages.iter().map(|message| message.method());
+    let baseline = [
+        "initialize",
+        "authenticate",
+        "session/new",
+        "session/prompt",
+        "session/cancel",
+        "",
+    ];
+    let mut others =
+        sent.filter(|method| !baseline.contains(method) && !method.starts_with(['_', '$']));
+    match others.next() {
+        Some(method) => fail(format!("it sent `{method}`, which was not offered")),
+        None => play.end_turn(&prompted, "end_turn").await,
+    }
+}
+
+async fn says_its_name(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("initialize").await?;
+    let says = |name: &str| {
+        let said = params["clientInfo"][name].as_str();
+        said.is_some_and(|said| !said.is_empty())
+    };
+    require(says("name") && says("version"), || {
+        "`clientInfo` with `name` and `version` is missing".to_owned()
+    })
+}
+
+async fn unknown_capabilities(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
+    play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
+    play.introduction["agentCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
+    play.introduction["mood"] = json!("good");
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn once(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    lives(play, "its prompt").await?;
+    let times = sent(play, "initialize").count();
+    require(times == 1, || format!("it sent `initialize` {times} times"))?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn least(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction = json!({"protocolVersion": 1, "agentInfo": null});
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, params) = play.expect("initialize").await?;
+    play.initialized = Some(params);
+    watch(
+        play,
+        &["session/new", "session/load", "session/prompt"],
+        "before `initialize` was answered",
+    )
+    .await?;
+    let introduction = play.introduction.clone();
+    play.wire.answer(&id, introduction).await?;
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = play.expect("initialize").await?;
+    play.wire
+        .refuse(&id, -32603, "The agent is not well")
+        .await?;
+    watch(
+        play,
+        &["session/new", "session/load", "session/prompt"],
+        "though `initialize` had failed",
+    )
+    .await
+}

@@ -1,0 +1,52 @@
+//! What version 1 requires of clients: a file for each page of the specification.
+
+mod agent_plan;
+mod authentication;
+mod cancellation;
+mod content;
+mod elicitation;
+mod extensibility;
+mod file_system;
+mod initialization;
+mod overview;
+mod permissions;
+mod prompt_turn;
+mod session_config_options;
+mod session_modes;
+mod session_setup;
+mod slash_commands;
+mod steps;
+mod terminal_commands;
+mod terminals;
+mod tool_calls;
+mod transport;
+
+use crate::check::Check;
+
+pub use steps::{PLEASE_CANCEL, PLEASE_WAIT};
+
+/// The checks, page by page.
+pub(crate) fn checks() -> Vec<Check> {
+    [
+        overview::CHECKS,
+        transport::CHECKS,
+        initialization::CHECKS,
+        authentication::CHECKS,
+        session_setup::CHECKS,
+        prompt_turn::CHECKS,
+        content::CHECKS,
+        tool_calls::CHECKS,
+        permissions::CHECKS,
+        agent_plan::CHECKS,
+        session_modes::CHECKS,
+        session_config_options::CHECKS,
+        slash_commands::CHECKS,
+        file_system::CHECKS,
+        terminals::CHECKS,
+        terminal_commands::CHECKS,
+        elicitation::CHECKS,
+        extensibility::CHECKS,
+        cancellation::CHECKS,
+    ]
+    .concat()
+}

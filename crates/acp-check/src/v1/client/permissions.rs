@@ -1,0 +1,159 @@
+//! Tool calls: requesting permission.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+
+use super::steps::{answer, result, sent};
+
+checks! { V1 Client "tool-calls";
+    121 Must "A permission request is answered with one of its options, or as cancelled." => an_option;
+    122 Must "An option is named by its id exactly, whatever characters are in it." => odd_options;
+    123 Must "Of several options of the same kind one is named." => same_kind;
+    124 Must "Permission may be asked with a single option." => one_option;
+    125 Must "Permission may be asked for a tool call of which nothing is known but its id." => bare_call;
+    126 Must "Several permission requests may be open at once; each is answered with one of its own options." => several;
+    127 Should "`cancelled` is the answer in a turn that was cancelled, and in no other." => not_cancelled;
+    128 May "An option of a kind that the client does not know does no harm." => unknown_kind;
+    129 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
+}
+
+fn asking(session: &str, call: Value, options: Value) -> Value {
+    json!({"sessionId": session, "toolCall": call, "options": options})
+}
+
+/// That the outcome is one of the options, or that it was cancelled.
+fn among(answer: &Value, options: &Value) -> Result<(), Stop> {
+    let outcome = &answer["outcome"];
+    match outcome["outcome"].as_str() {
+        Some("cancelled") => Ok(()),
+        Some("selected") => {
+            let mut offered = options.as_array().into_iter().flatten();
+            let chosen = &outcome["optionId"];
+            require(offered.any(|option| option["optionId"] == *chosen), || {
+                format!("it chose {chosen}, which is not among the options")
+            })
+        }
+        _ => fail(format!("the outcome is {outcome}")),
+    }
+}
+
+async fn answered(play: &mut ClientPlay, call: Value, options: Value) -> Result<Value, Stop> {
+    let prompted = play.until_prompt().await?;
+    let params = asking(&prompted.session, call, options.clone());
+    let answer = result(play, "session/request_permission", params).await?;
+    among(&answer, &options)?;
+    play.end_turn(&prompted, "end_turn").await?;
+    Ok(answer)
+}
+
+fn edit() -> Value {
+    json!({"toolCallId": "edit", "title": "Edit notes.txt", "kind": "edit", "status": "pending"})
+}
+
+fn yes_or_no() -> Value {
+    json!([
+        {"optionId": "allow-once", "name": "Allow once", "kind": "allow_once"},
+        {"optionId": "allow-always", "name": "Allow always", "kind": "allow_always"},
+        {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
+        {"optionId": "reject-always", "name": "Reject always", "kind": "reject_always"},
+    ])
+}
+
+async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    if play.said("/clientCapabilities/subagents").is_null() {
+        return skip("the client does not say that it knows subagents");
+    }
+    let child = "acp-check-subagent";
+    let announced =
+        json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
+    play.update(&prompted.session, announced).await?;
+    play.say(child, "I look around.").await?;
+    let options = yes_or_no();
+    let params = asking(child, edit(), options.clone());
+    let answer = result(play, "session/request_permission", params).await?;
+    among(&answer, &options)?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn an_option(play: &mut ClientPlay) -> Result<(), Stop> {
+    answered(play, edit(), yes_or_no()).await.map(drop)
+}
+
+async fn odd_options(play: &mut ClientPlay) -> Result<(), Stop> {
+    let options = json!([
+        {"optionId": "0", "name": "Yes", "kind": "allow_once"},
+        {"optionId": " a/b?c=\"ja\"\\ ", "name": "Yes, always", "kind": "allow_always"},
+        {"optionId": "нет🦀", "name": "No", "kind": "reject_once"},
+    ]);
+    answered(play, edit(), options).await.map(drop)
+}
+
+async fn same_kind(play: &mut ClientPlay) -> Result<(), Stop> {
+    let options = json!([
+        {"optionId": "this-file", "name": "This file", "kind": "allow_once"},
+        {"optionId": "all-files", "name": "All files", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+        {"optionId": "no-and-stop", "name": "No, and stop", "kind": "reject_once"},
+    ]);
+    answered(play, edit(), options).await.map(drop)
+}
+
+async fn one_option(play: &mut ClientPlay) -> Result<(), Stop> {
+    let options = json!([{"optionId": "go", "name": "Go on", "kind": "allow_once"}]);
+    answered(play, edit(), options).await.map(drop)
+}
+
+async fn bare_call(play: &mut ClientPlay) -> Result<(), Stop> {
+    let call = json!({"toolCallId": "call/never announced"});
+    answered(play, call, yes_or_no()).await.map(drop)
+}
+
+async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    let mut open = Vec::new();
+    for number in 0..3 {
+        let call =
+            json!({"toolCallId": format!("several-{number}"), "title": format!("Step {number}")});
+        let options = json!([
+            {"optionId": format!("yes-{number}"), "name": "Yes", "kind": "allow_once"},
+            {"optionId": format!("no-{number}"), "name": "No", "kind": "reject_once"},
+        ]);
+        let params = asking(&prompted.session, call, options.clone());
+        let id = play.wire.ask("session/request_permission", params).await?;
+        open.push((id, options));
+    }
+    for (id, options) in open {
+        match answer(play, &id).await? {
+            Answer::Result(answer) => among(&answer, &options)?,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "request {id} was answered with error {code}: {message}"
+                ));
+            }
+        }
+    }
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn not_cancelled(play: &mut ClientPlay) -> Result<(), Stop> {
+    let answer = answered(play, edit(), yes_or_no()).await?;
+    let cancelled = sent(play, "session/cancel").next().is_some();
+    require(
+        cancelled || answer["outcome"]["outcome"] != "cancelled",
+        || "it answered `cancelled`, and has not cancelled the turn".to_owned(),
+    )
+}
+
+async fn unknown_kind(play: &mut ClientPlay) -> Result<(), Stop> {
+    let options = json!([
+        {"optionId": "maybe", "name": "Maybe", "kind": "shrug"},
+        {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "no", "name": "No", "kind": "reject_once"},
+    ]);
+    answered(play, edit(), options).await.map(drop)
+}

@@ -1,0 +1,225 @@
+//! The prompt turn: what comes in it, and how it is cancelled.
+
+use serde_json::json;
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_client::{ClientPlay, Prompted};
+
+use super::steps::{
+    PLEASE_CANCEL, PLEASE_WAIT, WATCHED, after, answer, come, lives, maybe, sent, takes, watch,
+};
+
+checks! { V1 Client "prompt-turn";
+    101 Should "While a turn runs, its session is not prompted again." => one_turn;
+    102 Must "What the agent says, what it thinks, and what the person has said is taken in pieces." => chunks;
+    103 Must "What the agent tells of the session itself is taken: its title, and how much of the model's window is used." => session_itself;
+    104 Should "An update of a kind that the client does not know is passed over." => unknown_update;
+    105 May "An update of a session that the client does not know does no harm." => unknown_session;
+    106 May "Updates that come after the end of the turn do no harm." => late_updates;
+    107 Must "Further prompts of the session go to the same session." => same_session;
+    108 Must "`session/cancel` names a session of the agent's." => cancels_session;
+    109 Must "When a turn is cancelled, every permission request that is open is answered with `cancelled`." => cancelled_permissions;
+    110 Should "Updates of tool calls are taken also after the client has cancelled." => updates_after_cancel;
+    111 Must "Between turns the agent's requests are answered." => between_turns;
+}
+
+async fn one_turn(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.say(&prompted.session, "One moment.").await?;
+    watch(play, &["session/prompt"], "while a turn was running").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn chunks(play: &mut ClientPlay) -> Result<(), Stop> {
+    let kinds = [
+        "user_message_chunk",
+        "agent_thought_chunk",
+        "agent_message_chunk",
+    ];
+    let pieces = kinds.into_iter().flat_map(|kind| {
+        ["", "Hel", "lo.\n\n```rust\nfn", " main() {}"].map(|text| {
+            let content = json!({"type": "text", "text": text});
+            json!({"sessionUpdate": kind, "content": content, "messageId": kind})
+        })
+    });
+    let last = json!({
+        "sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "No id."},
+        "messageId": null,
+    });
+    takes(play, "pieces of messages", pieces.chain([last])).await
+}
+
+async fn session_itself(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        json!({"sessionUpdate": "session_info_update", "title": "A check", "updatedAt": "2026-01-02T03:04:05Z"}),
+        json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
+        json!({"sessionUpdate": "usage_update", "used": 1000, "size": 200_000}),
+        json!({"sessionUpdate": "usage_update", "used": 0, "size": 0, "cost": {"amount": 0.25, "currency": "EUR"}}),
+        json!({"sessionUpdate": "usage_update", "used": 300_000, "size": 200_000, "cost": null}),
+    ];
+    takes(play, "updates of the session's title and use", updates).await
+}
+
+async fn unknown_update(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        json!({"sessionUpdate": "mood_update", "mood": "good"}),
+        json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
+    ];
+    takes(play, "updates of kinds that there are not", updates).await
+}
+
+async fn unknown_session(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.say("sess_nobodys", "Is there anyone?").await?;
+    let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
+    play.update("sess_nobodys", call).await?;
+    lives(play, "updates of a session that there is not").await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+/// The client's next prompt, unless it has none.
+async fn next_prompt(play: &mut ClientPlay) -> Result<Prompted, Stop> {
+    match maybe(play, "session/prompt").await? {
+        Some((id, params)) => Ok(Prompted {
+            id,
+            session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
+            prompt: params["prompt"].clone(),
+        }),
+        None => skip("the client has prompted once only"),
+    }
+}
+
+/// What is asked when the turn has ended: a client that has ended, too, cannot be blamed for what it does not answer.
+async fn answers_still(play: &mut ClientPlay) -> Result<(), Stop> {
+    let asked = play.request("_acp_check/alive", json!({})).await;
+    let Err(Stop::Fail(why)) = asked else {
+        return asked.map(drop);
+    };
+    // If it has, that comes at once.
+    let draining = async { while let Ok(Some(_)) = play.next().await {} };
+    let _ = tokio::time::timeout(WATCHED, draining).await;
+    if play.wire.ended() {
+        return skip("the client ended when its turn had");
+    }
+    fail(why)
+}
+
+async fn late_updates(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await?;
+    let content = json!({"type": "text", "text": "One thing more."});
+    for update in [
+        json!({"sessionUpdate": "agent_message_chunk", "content": content}),
+        json!({"sessionUpdate": "usage_update", "used": 10, "size": 1000}),
+    ] {
+        if play.update(&prompted.session, update).await.is_err() {
+            return skip("the client ended when its turn had");
+        }
+    }
+    after(
+        "updates behind the end of its turn",
+        answers_still(play).await,
+    )
+}
+
+async fn same_session(play: &mut ClientPlay) -> Result<(), Stop> {
+    let first = play.until_prompt().await?;
+    play.end_turn(&first, "end_turn").await?;
+    let second = next_prompt(play).await?;
+    let opened = sent(play, "session/new").count();
+    require(opened > 1 || second.session == first.session, || {
+        format!(
+            "it prompted the session {:?}, which there is not; the first prompt was for {:?}",
+            second.session, first.session
+        )
+    })?;
+    play.end_turn(&second, "end_turn").await
+}
+
+/// A turn in which the agent has asked to be cancelled.
+async fn asking_to_be_cancelled(play: &mut ClientPlay) -> Result<Prompted, Stop> {
+    let prompted = play.until_prompt().await?;
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
+    });
+    play.update(&prompted.session, call).await?;
+    play.say(&prompted.session, PLEASE_CANCEL).await?;
+    Ok(prompted)
+}
+
+async fn cancels_session(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = asking_to_be_cancelled(play).await?;
+    let Some((_, params)) = maybe(play, "session/cancel").await? else {
+        return skip("the client has not cancelled the turn");
+    };
+    let named = &params["sessionId"];
+    require(*named == prompted.session, || {
+        format!(
+            "it cancelled the session {named} instead of {:?}",
+            prompted.session
+        )
+    })?;
+    play.end_turn(&prompted, "cancelled").await
+}
+
+fn says_cancelled(answer: &Answer) -> bool {
+    matches!(answer, Answer::Result(result) if result["outcome"]["outcome"] == "cancelled")
+}
+
+async fn cancelled_permissions(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    let mut open = Vec::new();
+    for (number, title) in [PLEASE_WAIT, PLEASE_CANCEL].into_iter().enumerate() {
+        let call = format!("open-{number}");
+        let params = json!({
+            "sessionId": prompted.session,
+            "toolCall": {"toolCallId": call, "title": title, "kind": "other", "status": "pending"},
+            "options": [
+                {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+                {"optionId": "no", "name": "No", "kind": "reject_once"},
+            ],
+        });
+        open.push(play.wire.ask("session/request_permission", params).await?);
+    }
+    // Those that are answered before the client has cancelled are the person's choice.
+    if maybe(play, "session/cancel").await?.is_none() {
+        return skip("the client has not cancelled the turn");
+    }
+    // Some say `cancelled` first and cancel then.
+    open.retain(|id| come(play, id).as_ref().is_none_or(says_cancelled));
+    if open.is_empty() {
+        return skip("the client has answered its permission requests before it cancelled");
+    }
+    for id in open {
+        let said = after("`session/cancel`", answer(play, &id).await)?;
+        require(says_cancelled(&said), || {
+            format!(
+                "a permission request that was open was answered with {said:?} instead of `cancelled`"
+            )
+        })?;
+    }
+    play.end_turn(&prompted, "cancelled").await
+}
+
+async fn updates_after_cancel(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = asking_to_be_cancelled(play).await?;
+    if maybe(play, "session/cancel").await?.is_none() {
+        return skip("the client has not cancelled the turn");
+    }
+    let last = json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": "long", "status": "failed",
+        "content": [{"type": "content", "content": {"type": "text", "text": "Got to 17."}}],
+    });
+    play.update(&prompted.session, last).await?;
+    lives(play, "an update of a tool call behind `session/cancel`").await?;
+    play.end_turn(&prompted, "cancelled").await
+}
+
+async fn between_turns(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await?;
+    after("the end of its turn", answers_still(play).await)
+}

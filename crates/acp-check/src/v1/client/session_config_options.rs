@@ -1,0 +1,143 @@
+//! Session config options.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, require, skip};
+use crate::with_client::ClientPlay;
+
+use super::steps::{lives, maybe, sent, takes};
+
+checks! { V1 Client "session-config-options";
+    101 Must "A config option is set by its id, to one of its values." => known_value;
+    102 Must "Categories that are missing or that the client does not know are no hindrance." => categories;
+    103 Should "An option of a type that the client does not know is passed over." => unknown_type;
+    104 Must "Options that the agent has changed are taken." => changed;
+    105 Must "Values may be in groups." => groups;
+    106 Should "A client that sets config options leaves modes alone where the agent has both." => not_both;
+}
+
+fn mode(value: &str) -> Value {
+    json!({
+        "id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": value,
+        "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code", "description": "Writes"}],
+    })
+}
+
+/// Lets the client open the session, prompt, and set what it likes.
+async fn setting(play: &mut ClientPlay) -> Result<(), Stop> {
+    let options = play.session["configOptions"].clone();
+    play.answers.insert(
+        "session/set_config_option",
+        json!({"configOptions": options}),
+    );
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await?;
+    let method = "session/set_config_option";
+    if sent(play, method).next().is_some() {
+        return Ok(());
+    }
+    match maybe(play, method).await? {
+        Some((id, _)) => {
+            let answer = play.answers.get(method).cloned().unwrap_or_default();
+            play.wire.answer(&id, answer).await
+        }
+        None => skip("the client has set no config option"),
+    }
+}
+
+async fn known_value(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.session["configOptions"] = json!([mode("ask")]);
+    setting(play).await?;
+    for params in sent(play, "session/set_config_option") {
+        let value = params["value"].as_str().unwrap_or_default();
+        require(
+            params["configId"] == "mode" && ["ask", "code"].contains(&value),
+            || {
+                format!(
+                    "it set {} to {}, which there is not",
+                    params["configId"], params["value"]
+                )
+            },
+        )?;
+    }
+    Ok(())
+}
+
+async fn opens_with(play: &mut ClientPlay, what: &str, options: Value) -> Result<(), Stop> {
+    play.session["configOptions"] = options;
+    let prompted = play.until_prompt().await?;
+    lives(play, what).await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
+    let categories = [
+        json!("model"),
+        json!("thought_level"),
+        json!("weather"),
+        json!("_example.org/mood"),
+        Value::Null,
+    ];
+    let mut options: Vec<Value> = Vec::new();
+    for (number, category) in categories.into_iter().enumerate() {
+        let mut option = mode("ask");
+        option["id"] = json!(format!("option-{number}"));
+        option["category"] = category;
+        options.push(option);
+    }
+    let mut without = mode("ask");
+    without["id"] = json!("without");
+    if let Some(fields) = without.as_object_mut() {
+        fields.remove("category");
+    }
+    options.push(without);
+    opens_with(play, "unknown categories", json!(options)).await
+}
+
+async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+    let slider = json!({
+        "id": "heat", "name": "Heat", "type": "slider", "currentValue": 0.5, "minimum": 0, "maximum": 1,
+    });
+    opens_with(
+        play,
+        "an option of an unknown type",
+        json!([slider, mode("ask")]),
+    )
+    .await
+}
+
+async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.session["configOptions"] = json!([mode("ask")]);
+    let update =
+        |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
+    let updates = [update(json!([mode("code")])), update(json!([]))];
+    takes(play, "a change of the config options", updates).await
+}
+
+async fn groups(play: &mut ClientPlay) -> Result<(), Stop> {
+    let model = json!({
+        "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "large",
+        "options": [
+            {"group": "near", "name": "Here", "options": [{"value": "small", "name": "Small"}]},
+            {"group": "far", "name": "There", "options": [{"value": "large", "name": "Large"}]},
+        ],
+    });
+    opens_with(play, "values in groups", json!([model])).await
+}
+
+async fn not_both(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.session["configOptions"] = json!([mode("ask")]);
+    play.session["modes"] = json!({
+        "currentModeId": "ask",
+        "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
+    });
+    setting(play).await?;
+    // Were there a mode to set, it would come ahead of the answer.
+    if !play.wire.ended() {
+        let _ = play.request("_acp_check/alive", json!({})).await;
+    }
+    require(sent(play, "session/set_mode").next().is_none(), || {
+        "it sent `session/set_mode` beside `session/set_config_option`".to_owned()
+    })
+}

@@ -1,0 +1,198 @@
+//! Session setup: what sessions are opened with, and what they are called.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_client::{ClientPlay, SESSION};
+
+use super::steps::{lives, maybe_after_turns, sent, watch};
+
+checks! { V1 Client "session-setup";
+    101 Must "`cwd` is an absolute path." => absolute;
+    102 Must "`mcpServers` is a list, also if there are none." => servers;
+    103 Must "MCP servers over HTTP or SSE are given only to an agent that takes them." => offered_transports;
+    104 Must "The command of an MCP server is an absolute path." => absolute_command;
+    105 Must "A session is called by the id that the agent gave it: one that looks like a number stays a string." => number_like_id;
+    106 Must "A session is called by the id that the agent gave it, whatever characters are in it." => odd_id;
+    107 Must "A session is called by the id that the agent gave it, also if it is long." => long_id;
+    108 Should "Additional directories are given only to an agent that takes them." => no_directories;
+    109 Must "Nothing is prompted before the session is open." => waits;
+    110 Must "Nothing is prompted when no session could be opened." => failed;
+    111 May "Updates that come before the answer to `session/new` do no harm." => early_updates;
+    112 Must "What is optional may be null in the answer to `session/new`." => nulls;
+    113 Should "Old sessions are called by ids that the agent has given, and only by methods that it offers." => old_sessions;
+}
+
+async fn absolute(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("session/new").await?;
+    let cwd = params["cwd"].as_str().unwrap_or_default();
+    require(absolute_anywhere(cwd), || {
+        format!("`cwd` is {}, which is not absolute", params["cwd"])
+    })
+}
+
+/// Whether a path is absolute, by the rules of Unix or by those of Windows.
+fn absolute_anywhere(path: &str) -> bool {
+    let drive = path.as_bytes().get(1..3);
+    Path::new(path).is_absolute()
+        || path.starts_with(['/', '\\'])
+        || drive.is_some_and(|drive| drive == b":\\" || drive == b":/")
+}
+
+async fn servers(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("session/new").await?;
+    require(params["mcpServers"].is_array(), || {
+        format!("`mcpServers` is {}", params["mcpServers"])
+    })
+}
+
+async fn offered_transports(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("session/new").await?;
+    for server in params["mcpServers"].as_array().into_iter().flatten() {
+        let transport = server["type"].as_str().unwrap_or("stdio");
+        require(transport == "stdio", || {
+            format!("it gave a server over {transport}, which was not offered")
+        })?;
+    }
+    Ok(())
+}
+
+async fn absolute_command(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("session/new").await?;
+    let servers = params["mcpServers"].as_array();
+    let mut commands = servers
+        .into_iter()
+        .flatten()
+        .filter_map(|server| server["command"].as_str())
+        .peekable();
+    if commands.peek().is_none() {
+        return skip("the client has given no MCP server that is a command");
+    }
+    match commands.find(|command| !absolute_anywhere(command)) {
+        Some(command) => fail(format!("the command {command:?} is not absolute")),
+        None => Ok(()),
+    }
+}
+
+async fn called(play: &mut ClientPlay, id: &str) -> Result<(), Stop> {
+    play.session["sessionId"] = json!(id);
+    let prompted = play.until_prompt().await?;
+    let params = sent(play, "session/prompt").next();
+    let said = params.map_or(&Value::Null, |params| &params["sessionId"]);
+    require(*said == id, || {
+        format!("the session {id:?} was called {said} in `session/prompt`")
+    })?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn number_like_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    called(play, "0").await
+}
+
+async fn odd_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    called(play, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
+}
+
+async fn long_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    called(play, &"0123456789abcdef".repeat(64)).await
+}
+
+async fn no_directories(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("session/new").await?;
+    let directories = params["additionalDirectories"].as_array();
+    require(directories.is_none_or(Vec::is_empty), || {
+        "it gave `additionalDirectories`, which were not offered".to_owned()
+    })
+}
+
+async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = play.expect("session/new").await?;
+    let in_a_session = ["session/prompt", "session/set_mode"];
+    watch(play, &in_a_session, "before `session/new` was answered").await?;
+    let session = play.session.clone();
+    play.wire.answer(&id, session).await?;
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = play.expect("session/new").await?;
+    play.wire.refuse(&id, -32603, "There is no room").await?;
+    watch(play, &["session/prompt"], "though `session/new` had failed").await
+}
+
+async fn early_updates(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = play.expect("session/new").await?;
+    let commands = json!({
+        "sessionUpdate": "available_commands_update",
+        "availableCommands": [{"name": "early", "description": "Comes early"}],
+    });
+    play.update(SESSION, commands).await?;
+    play.say(SESSION, "Good morning.").await?;
+    lives(play, "updates ahead of the answer to `session/new`").await?;
+    let session = play.session.clone();
+    play.wire.answer(&id, session).await?;
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn nulls(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.session["modes"] = Value::Null;
+    play.session["configOptions"] = Value::Null;
+    play.session["_meta"] = Value::Null;
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await
+}
+
+async fn old_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
+    const OLD: &str = "sess_old";
+    play.introduction["agentCapabilities"] = json!({
+        "loadSession": true,
+        "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
+        "auth": {"logout": {}},
+    });
+    let (id, params) = play.expect("session/new").await?;
+    let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "What was"});
+    let empty = ["session/load", "session/resume", "session/delete"];
+    play.answers = empty
+        .into_iter()
+        .map(|method| (method, json!({})))
+        .collect();
+    play.answers
+        .insert("session/list", json!({"sessions": [old]}));
+    let session = play.session.clone();
+    play.wire.answer(&id, session).await?;
+    let prompted = play.until_prompt().await?;
+    play.end_turn(&prompted, "end_turn").await?;
+    // What it does with old sessions, it does now, or has done; logging out is the last that can be expected.
+    if let Some((id, _)) = maybe_after_turns(play, "logout").await? {
+        play.wire.answer(&id, json!({})).await?;
+    }
+    let about_old = [
+        "session/load",
+        "session/resume",
+        "session/delete",
+        "session/close",
+    ];
+    let mut seen = false;
+    for method in about_old {
+        for params in sent(play, method) {
+            seen = true;
+            let named = &params["sessionId"];
+            require(*named == OLD || *named == SESSION, || {
+                format!("`{method}` names the session {named}, which there is not")
+            })?;
+        }
+    }
+    require(sent(play, "session/fork").next().is_none(), || {
+        "it sent `session/fork`, which was not offered".to_owned()
+    })?;
+    if seen {
+        Ok(())
+    } else {
+        skip("the client has done nothing with old sessions")
+    }
+}

@@ -1,0 +1,224 @@
+//! What many checks of clients do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::time::{Instant, timeout_at};
+
+use crate::check::Playing;
+use crate::verdict::{Stop, fail, skip};
+use crate::wire::Answer;
+use crate::with_client::{ClientPlay, Prompted};
+use acp_rules::schema::Envelope;
+
+/// What the agent says when a check needs the person to cancel the turn.
+pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
+
+/// What a permission request is called that a check needs to be left open until the turn is cancelled.
+pub const PLEASE_WAIT: &str = "Please leave this open.";
+
+/// How long a client is watched that must not do something: long enough for it to have done it, had it not to wait.
+pub(super) const WATCHED: Duration = Duration::from_millis(300);
+
+/// A failure, with what came before it.
+pub(super) fn after<T>(what: &str, done: Result<T, Stop>) -> Result<T, Stop> {
+    match done {
+        Err(Stop::Fail(why)) => fail(format!("after {what}, {why}")),
+        done => done,
+    }
+}
+
+/// That the client still reads and answers: every request gets an answer, also one of an extension.
+pub(super) async fn lives(play: &mut ClientPlay, what: &str) -> Result<(), Stop> {
+    let asked = play.request("_acp_check/alive", json!({})).await;
+    after(what, asked).map(drop)
+}
+
+/// That the client takes these updates in its first turn, and goes on.
+pub(super) fn takes<'a>(
+    play: &'a mut ClientPlay,
+    what: &'a str,
+    updates: impl IntoIterator<Item = Value>,
+) -> Playing<'a> {
+    let updates: Vec<Value> = updates.into_iter().collect();
+    Box::pin(async move {
+        let prompted = play.until_prompt().await?;
+        for update in updates {
+            let sent = play.update(&prompted.session, update).await;
+            after(what, sent)?;
+        }
+        lives(play, what).await?;
+        play.end_turn(&prompted, "end_turn").await
+    })
+}
+
+/// That nothing of `unwanted` comes for a while. What else comes is served.
+pub(super) async fn watch(
+    play: &mut ClientPlay,
+    unwanted: &[&str],
+    before: &str,
+) -> Result<(), Stop> {
+    let until = Instant::now() + WATCHED;
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            return Ok(());
+        };
+        if unwanted.contains(&message.method()) {
+            return fail(format!("it sent `{}` {before}", message.method()));
+        }
+        play.serve(&message).await?;
+    }
+    Ok(())
+}
+
+/// Goes on only if the client offers what is at `pointer`: true, or an object.
+pub(super) fn needs(play: &ClientPlay, pointer: &str) -> Result<(), Stop> {
+    if offers(play, pointer) {
+        return Ok(());
+    }
+    let name = pointer.trim_start_matches('/').replace('/', ".");
+    skip(format!("the client does not offer `{name}`"))
+}
+
+/// Whether the client offers what is at `pointer`.
+pub(super) fn offers(play: &ClientPlay, pointer: &str) -> bool {
+    matches!(play.said(pointer), Value::Bool(true) | Value::Object(_))
+}
+
+/// The first prompt of a client that offers what is at `pointer`.
+pub(super) async fn prompted_with(play: &mut ClientPlay, pointer: &str) -> Result<Prompted, Stop> {
+    let prompted = play.until_prompt().await?;
+    needs(play, pointer)?;
+    Ok(prompted)
+}
+
+/// Sends a request that must succeed, and gives its result.
+pub(super) async fn result(
+    play: &mut ClientPlay,
+    method: &str,
+    params: Value,
+) -> Result<Value, Stop> {
+    match play.request(method, params).await? {
+        Answer::Result(result) => Ok(result),
+        Answer::Error { code, message, .. } => fail(format!(
+            "`{method}` was answered with error {code}: {message}"
+        )),
+    }
+}
+
+/// Sends a request that must fail, and gives its error.
+pub(super) async fn refused(
+    play: &mut ClientPlay,
+    method: &str,
+    params: Value,
+    what: &str,
+) -> Result<Answer, Stop> {
+    match play.request(method, params).await? {
+        Answer::Result(result) => fail(format!("{what} was answered with the result {result}")),
+        error => Ok(error),
+    }
+}
+
+/// Waits until the client asks or tells something of `method`, as long as a person may take, and gives its id and
+/// params; `None` if that does not happen, which nobody can demand.
+pub(super) async fn maybe(
+    play: &mut ClientPlay,
+    method: &str,
+) -> Result<Option<(Value, Value)>, Stop> {
+    match play.expect(method).await {
+        Ok(found) => Ok(Some(found)),
+        Err(Stop::Fail(_)) => Ok(None),
+        Err(stop) => Err(stop),
+    }
+}
+
+/// As [`maybe`], while the client's further prompts are answered.
+pub(super) async fn maybe_after_turns(
+    play: &mut ClientPlay,
+    method: &str,
+) -> Result<Option<(Value, Value)>, Stop> {
+    let until = Instant::now() + play.wire.patience();
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            break;
+        };
+        let id = message.0["id"].clone();
+        match message.method() {
+            of if of == method => return Ok(Some((id, message.params().clone()))),
+            "session/prompt" => {
+                let ended = json!({"stopReason": "end_turn"});
+                play.wire.answer(&id, ended).await?;
+            }
+            _ => play.serve(&message).await?,
+        }
+    }
+    Ok(None)
+}
+
+/// The answer to a request, if it has come already.
+pub(super) fn come(play: &ClientPlay, id: &Value) -> Option<Answer> {
+    play.messages
+        .iter()
+        .find_map(|message| match message.envelope() {
+            Some(Envelope::Response { id: of, result }) if of == id => Some(Answer::read(result)),
+            _ => None,
+        })
+}
+
+/// The answer to one of several requests that are open: it may have come while another was waited for.
+pub(super) async fn answer(play: &mut ClientPlay, id: &Value) -> Result<Answer, Stop> {
+    match come(play, id) {
+        Some(answer) => Ok(answer),
+        None => play.answer(id).await,
+    }
+}
+
+/// What the client has sent of `method` so far: the params.
+pub(super) fn sent<'a>(play: &'a ClientPlay, method: &'a str) -> impl Iterator<Item = &'a Value> {
+    let messages = play.messages.iter();
+    messages
+        .filter(move |message| message.method() == method)
+        .map(|message| message.params())
+}
+
+/// A directory in that of the session, where the client lends files. Gone when it is dropped.
+pub(super) struct Scratch(TempDir);
+
+impl Scratch {
+    /// Makes one, of a client that has opened its session.
+    pub(super) fn new(play: &ClientPlay) -> Result<Self, Stop> {
+        let cwd = sent(play, "session/new").next();
+        let cwd = cwd.and_then(|params| params["cwd"].as_str());
+        let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
+            return skip("the session's `cwd` is no directory that the check can write to");
+        };
+        let made = tempfile::Builder::new()
+            .prefix("acp-check-")
+            .tempdir_in(cwd);
+        match made {
+            Ok(directory) => Ok(Self(directory)),
+            Err(e) => skip(format!(
+                "the check cannot write to the session's `cwd`: {e}"
+            )),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file with this text.
+    pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, Stop> {
+        let path = self.file(name);
+        match std::fs::write(&path, text) {
+            Ok(()) => Ok(path),
+            Err(e) => Err(Stop::Harness(format!("{}: {e}", path.display()))),
+        }
+    }
+}

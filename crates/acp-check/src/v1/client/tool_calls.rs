@@ -1,0 +1,223 @@
+//! Tool calls, as agents show them.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::Stop;
+use crate::with_client::ClientPlay;
+
+use super::steps::takes;
+
+checks! { V1 Client "tool-calls";
+    101 Must "Tool calls of every kind and status are taken." => kinds;
+    102 Must "An update of a tool call may change any part of it and leave out, or have null for, the rest." => partial;
+    103 Must "Diffs are taken, also of a file that is new." => diffs;
+    104 Must "Blocks of content and locations are taken." => contents;
+    105 Must "What a tool was given and gave may be any JSON." => raw;
+    106 Must "The id of a tool call may be any string." => odd_ids;
+    107 May "An update of a tool call that was never announced does no harm." => unannounced;
+    108 May "A tool call that is announced twice does no harm." => twice;
+    109 May "A terminal that there is not does no harm in a tool call." => unknown_terminal;
+    110 May "Kinds, statuses and contents that the client does not know do no harm." => unknown;
+    111 May "Text that a tool call shows of a terminal of the agent's own, in `_meta`, does no harm." => own_terminal;
+}
+
+/// A tool call that begins.
+fn call(id: &str, fields: Value) -> Value {
+    with(
+        json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
+        fields,
+    )
+}
+
+/// An update of one.
+fn update(id: &str, fields: Value) -> Value {
+    with(
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
+        fields,
+    )
+}
+
+fn with(mut message: Value, fields: Value) -> Value {
+    if let (Some(message), Value::Object(fields)) = (message.as_object_mut(), fields) {
+        message.extend(fields);
+    }
+    message
+}
+
+async fn kinds(play: &mut ClientPlay) -> Result<(), Stop> {
+    let kinds = [
+        "read",
+        "edit",
+        "delete",
+        "move",
+        "search",
+        "execute",
+        "think",
+        "fetch",
+        "switch_mode",
+        "other",
+    ];
+    let statuses = ["pending", "in_progress", "completed", "failed"];
+    let mut updates = vec![call("least", json!({}))];
+    for kind in kinds {
+        updates.push(call(kind, json!({"kind": kind, "status": "pending"})));
+        updates.extend(statuses.map(|status| update(kind, json!({"status": status}))));
+    }
+    takes(play, "tool calls of every kind", updates).await
+}
+
+async fn partial(play: &mut ClientPlay) -> Result<(), Stop> {
+    let nulls = json!({
+        "kind": null, "status": null, "title": null, "content": null, "locations": null,
+        "rawInput": null, "rawOutput": null, "_meta": null,
+    });
+    let updates = [
+        call("partial", json!({"status": "pending"})),
+        update("partial", json!({})),
+        update("partial", json!({"title": "Another title"})),
+        update("partial", json!({"kind": "search"})),
+        update("partial", json!({"content": []})),
+        update("partial", nulls),
+        update("partial", json!({"status": "completed"})),
+    ];
+    takes(play, "partial updates of a tool call", updates).await
+}
+
+async fn diffs(play: &mut ClientPlay) -> Result<(), Stop> {
+    let diff = |old: Value, new: &str| json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new});
+    let new = json!({"type": "diff", "path": "/project/new.txt", "newText": "alpha\n"});
+    let content = json!([
+        diff(json!("alpha\n"), "beta\n"),
+        diff(Value::Null, "beta"),
+        diff(json!("alpha"), ""),
+        new
+    ]);
+    let updates = [
+        call("edit", json!({"kind": "edit", "content": content})),
+        update("edit", json!({"status": "completed"})),
+    ];
+    takes(play, "diffs", updates).await
+}
+
+async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
+    let block = |block: Value| json!({"type": "content", "content": block});
+    let content = json!([
+        block(json!({"type": "text", "text": "alpha"})),
+        block(json!({"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt"})),
+        block(
+            json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "alpha"}})
+        ),
+    ]);
+    let locations = json!([
+        {"path": "/project/notes.txt"},
+        {"path": "/project/notes.txt", "line": 1},
+        {"path": "/project/notes.txt", "line": null},
+    ]);
+    let updates = [
+        call(
+            "look",
+            json!({"kind": "read", "content": content, "locations": locations}),
+        ),
+        update("look", json!({"content": content, "locations": []})),
+    ];
+    takes(play, "contents of tool calls", updates).await
+}
+
+async fn raw(play: &mut ClientPlay) -> Result<(), Stop> {
+    let deep = (0..32).fold(json!("deep"), |inner, _| json!({ "in": inner }));
+    let any = [
+        json!({"path": "/x"}),
+        json!([1, "two"]),
+        json!("text"),
+        json!(1.5e-3),
+        json!(false),
+        deep,
+    ];
+    let updates = any.into_iter().enumerate().map(|(number, value)| {
+        call(
+            &format!("raw-{number}"),
+            json!({"rawInput": value, "rawOutput": value}),
+        )
+    });
+    takes(play, "what tools were given", updates.collect::<Vec<_>>()).await
+}
+
+async fn odd_ids(play: &mut ClientPlay) -> Result<(), Stop> {
+    let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
+    let updates = ids.into_iter().flat_map(|id| {
+        [
+            call(id, json!({"status": "pending"})),
+            update(id, json!({"status": "completed"})),
+        ]
+    });
+    takes(play, "odd ids of tool calls", updates).await
+}
+
+async fn unannounced(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        update("never-announced", json!({"status": "in_progress"})),
+        update(
+            "never-announced",
+            json!({"status": "completed", "content": []}),
+        ),
+    ];
+    takes(
+        play,
+        "updates of a tool call that was not announced",
+        updates,
+    )
+    .await
+}
+
+async fn twice(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        call("twice", json!({"status": "completed"})),
+        call("twice", json!({"status": "pending", "kind": "read"})),
+        update("twice", json!({"status": "in_progress"})),
+    ];
+    takes(play, "a tool call that was announced twice", updates).await
+}
+
+async fn unknown_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+    let content = json!([{"type": "terminal", "terminalId": "term_nobodys"}]);
+    let updates = [
+        call("run", json!({"kind": "execute", "content": content})),
+        update("run", json!({"content": content, "status": "completed"})),
+    ];
+    takes(play, "a terminal that there is not", updates).await
+}
+
+async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
+        update(
+            "odd",
+            json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
+        ),
+    ];
+    takes(play, "kinds of tool calls that there are not", updates).await
+}
+
+async fn own_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+    let meta = |fields: Value| json!({ "_meta": fields });
+    let content = json!([{"type": "terminal", "terminalId": "own-1"}]);
+    let begin = with(
+        meta(json!({"terminal_info": {"terminal_id": "own-1", "cwd": "/project"}})),
+        json!({"kind": "execute", "content": content}),
+    );
+    let updates = [
+        call("own", begin),
+        update(
+            "own",
+            meta(json!({"terminal_output": {"terminal_id": "own-1", "data": "checked\n"}})),
+        ),
+        update(
+            "own",
+            meta(
+                json!({"terminal_exit": {"terminal_id": "own-1", "exit_code": 0, "signal": null}}),
+            ),
+        ),
+    ];
+    takes(play, "a terminal of the agent's own", updates).await
+}

@@ -1,0 +1,86 @@
+//! Agent plan.
+
+use serde_json::Value;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::kind;
+
+checks! { V2 Agent "agent-plan";
+    1 Must "A plan, of whichever type, has an id." => has_id;
+    2 Must "The name of a type of plans of one's own begins with `_`." => own_types;
+    3 Must "The name of a priority of one's own begins with `_`." => own_priorities;
+    4 Must "The name of a status of one's own begins with `_`." => own_statuses;
+}
+
+/// The plans that are shown for a task that needs one.
+async fn plans(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session_v2().await?;
+    let turn = play.turn_v2(&session, Task::Plan).await?;
+    let plans = turn
+        .updates
+        .iter()
+        .filter(|update| kind(update) == "plan_update");
+    let plans: Vec<Value> = plans.map(|update| update["plan"].clone()).collect();
+    if plans.is_empty() {
+        return skip("the agent has shown no plan");
+    }
+    Ok(plans)
+}
+
+fn entries(plans: &[Value]) -> impl Iterator<Item = &Value> {
+    let items = plans.iter().filter(|plan| plan["type"] == "items");
+    items.flat_map(|plan| plan["entries"].as_array().into_iter().flatten())
+}
+
+async fn has_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    match plans.iter().find(|plan| !plan["planId"].is_string()) {
+        Some(plan) => fail(format!("a plan of type {} has no `planId`", plan["type"])),
+        None => Ok(()),
+    }
+}
+
+/// Fails at a value that is neither known nor begins with `_`.
+fn own<'a>(
+    what: &str,
+    values: impl Iterator<Item = &'a Value>,
+    known: &[&str],
+) -> Result<(), Stop> {
+    let mut names = values.filter_map(Value::as_str);
+    match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
+        Some(name) => fail(format!(
+            "there is no {what} {name:?}; one's own begins with `_`"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn own_types(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    // The last two are of the unstable schema.
+    let known = ["items", "file", "markdown"];
+    own(
+        "type of plans",
+        plans.iter().map(|plan| &plan["type"]),
+        &known,
+    )
+}
+
+async fn own_priorities(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    let priorities = entries(&plans).map(|entry| &entry["priority"]);
+    own("priority", priorities, &["high", "medium", "low"])
+}
+
+async fn own_statuses(play: &mut AgentPlay) -> Result<(), Stop> {
+    let plans = plans(play).await?;
+    let statuses = entries(&plans).map(|entry| &entry["status"]);
+    own(
+        "status",
+        statuses,
+        &["pending", "in_progress", "completed", "cancelled"],
+    )
+}

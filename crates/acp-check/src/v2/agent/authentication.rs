@@ -1,0 +1,94 @@
+//! Authentication: logging in and out.
+
+use serde_json::{Value, json};
+
+use super::values::repeated;
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+checks! { V2 Agent "authentication";
+    1 Must "An agent that names ways to authenticate takes `auth/login`." => takes_login;
+    2 Must "An agent that names ways to authenticate takes `auth/logout`." => takes_logout;
+    3 Must "Each way to authenticate has an id of its own." => ids;
+    4 Must "Ways to authenticate in a terminal are named only to a client that can run the agent in one." => terminal_offered;
+    5 Must "The environment variables of a way to authenticate in a terminal have different names." => variables;
+}
+
+/// The ways to authenticate that are named to a client with these capabilities. A skip if there are none.
+async fn methods(play: &mut AgentPlay, capabilities: Value) -> Result<Vec<Value>, Stop> {
+    let mut params = play.initialize_params();
+    params["capabilities"] = capabilities;
+    let said = play.initialize_with(params).await?;
+    match said["authMethods"].as_array() {
+        Some(methods) if !methods.is_empty() => Ok(methods.clone()),
+        _ => skip("the agent names no way to authenticate"),
+    }
+}
+
+async fn takes_login(play: &mut AgentPlay) -> Result<(), Stop> {
+    methods(play, json!({})).await?;
+    // Of nobody's name: no login begins by it. Whoever is logged in may say so; who does not know it refuses.
+    let login = play.request("auth/login", json!({"methodId": "acp-check/none"}));
+    match login.await?.code() {
+        Some(-32601) => fail("`authMethods` is not empty, but `auth/login` is an unknown method"),
+        _ => Ok(()),
+    }
+}
+
+async fn takes_logout(play: &mut AgentPlay) -> Result<(), Stop> {
+    methods(play, json!({})).await?;
+    // Who is logged out by a check must have said how to get in again.
+    let Some(method) = play.login().map(str::to_owned) else {
+        return skip("it would log you out: name a method with --login");
+    };
+    play.result("auth/login", json!({"methodId": method}))
+        .await?;
+    match play.request("auth/logout", json!({})).await? {
+        Answer::Result(_) => Ok(()),
+        Answer::Error { code: -32601, .. } => {
+            fail("`authMethods` is not empty, but `auth/logout` is an unknown method")
+        }
+        Answer::Error { code, message, .. } => fail(format!(
+            "`auth/logout` was answered with error {code}: {message}"
+        )),
+    }
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
+    match repeated(methods.iter().map(|method| &method["methodId"])) {
+        Some(id) => fail(format!("two ways to authenticate have the id {id}")),
+        None => Ok(()),
+    }
+}
+
+async fn terminal_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let methods = methods(play, json!({})).await?;
+    let terminal = |method: &Value| method["type"] == "terminal";
+    require(!methods.iter().any(terminal), || {
+        "a method of type `terminal` is named to a client that does not offer `auth.terminal`"
+            .to_owned()
+    })
+}
+
+async fn variables(play: &mut AgentPlay) -> Result<(), Stop> {
+    let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
+    let mut seen = false;
+    for method in methods.iter().filter(|method| method["type"] == "terminal") {
+        seen = true;
+        let variables = method["env"].as_array().into_iter().flatten();
+        if let Some(name) = repeated(variables.map(|variable| &variable["name"])) {
+            return fail(format!(
+                "the environment of {} has the variable {name} twice",
+                method["methodId"]
+            ));
+        }
+    }
+    if seen {
+        Ok(())
+    } else {
+        skip("the agent names no way to authenticate in a terminal")
+    }
+}

@@ -1,0 +1,58 @@
+//! Content: what messages and tool calls are made of.
+
+use serde_json::Value;
+
+use super::values::is_base64;
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, skip};
+use crate::with_agent::AgentPlay;
+
+checks! { V2 Agent "content";
+    1 Must "Images, audio and binary resources are base64." => base64;
+}
+
+/// Gives every object in a value to `look`, but for what is in fields that anything may be in.
+pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
+    match value {
+        Value::Object(fields) => {
+            look(value);
+            for (name, field) in fields {
+                if !matches!(name.as_str(), "_meta" | "rawInput" | "rawOutput") {
+                    each_object(field, look);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each_object(item, look)),
+        _ => {}
+    }
+}
+
+async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    for task in [Task::Answer, Task::Read, Task::Edit, Task::Run] {
+        play.turn_v2(&session, task).await?;
+    }
+    let (mut seen, mut wrong) = (0, None);
+    let mut look = |object: &Value| {
+        let data = match object["type"].as_str() {
+            Some("image" | "audio") => object["data"].as_str(),
+            Some("resource") => object["resource"]["blob"].as_str(),
+            _ => None,
+        };
+        if let Some(data) = data {
+            seen += 1;
+            if !is_base64(data) {
+                wrong = object["type"].as_str().map(str::to_owned);
+            }
+        }
+    };
+    for params in play.updates() {
+        each_object(params, &mut look);
+    }
+    match (seen, wrong) {
+        (0, _) => skip("the agent has shown no image, audio or binary resource"),
+        (_, Some(kind)) => fail(format!("the data of content of type `{kind}` is no base64")),
+        (_, None) => Ok(()),
+    }
+}

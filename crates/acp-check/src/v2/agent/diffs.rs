@@ -1,0 +1,159 @@
+//! Tool calls, "Diffs": changes of files.
+
+use serde_json::Value;
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+
+use super::content::each_object;
+
+checks! { V2 Agent "tool-calls";
+    21 Should "A diff has a patch, wherever that can be." => has_patch;
+    22 Must "The paths in a patch are absolute." => absolute;
+    23 Must "A patch begins with its first file: no commit's metadata, no head of an e-mail." => bare;
+    24 Must "A patch and the changes beside it agree: each file of the patch is one of the changes." => agrees;
+}
+
+/// The diffs that are shown when a file is edited.
+async fn diffs(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session_v2().await?;
+    play.turn_v2(&session, Task::Edit).await?;
+    let mut diffs = Vec::new();
+    for params in play
+        .updates()
+        .chain(play.requests().map(|(_, params)| params))
+    {
+        each_object(params, &mut |object| {
+            if object["type"] == "diff" && object["changes"].is_array() {
+                diffs.push(object.clone());
+            }
+        });
+    }
+    if diffs.is_empty() {
+        return skip("the agent has shown no diff");
+    }
+    Ok(diffs)
+}
+
+/// The patches of the diffs in Git's form, with the diff each is of.
+async fn patches(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
+    let diffs = diffs(play).await?;
+    let git = diffs
+        .into_iter()
+        .filter(|diff| diff["patch"]["format"] == "git_patch");
+    let patches: Vec<(String, Value)> = git
+        .filter_map(|diff| Some((diff["patch"]["text"].as_str()?.to_owned(), diff)))
+        .collect();
+    if patches.is_empty() {
+        return skip("the agent has shown no patch in Git's form");
+    }
+    Ok(patches)
+}
+
+/// The paths in a patch: of the lines before each file's first hunk. One in quotes has bytes in it that are told by
+/// numbers; those are left as they are.
+fn paths(patch: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut head = false;
+    for line in patch.lines() {
+        if line.starts_with("diff --git ") {
+            head = true;
+        } else if line.starts_with("@@") {
+            head = false;
+        }
+        let marks = [
+            "--- ",
+            "+++ ",
+            "rename from ",
+            "rename to ",
+            "copy from ",
+            "copy to ",
+        ];
+        let path = marks.iter().find_map(|mark| line.strip_prefix(mark));
+        if let (true, Some(path)) = (head, path) {
+            let path = path.split('\t').next().unwrap_or_default();
+            let path = path.trim().trim_matches('"').to_owned();
+            if path != "/dev/null" {
+                paths.push(path);
+            }
+        }
+    }
+    paths
+}
+
+/// On any system: `/a`, `C:\a`, `\\host\a`.
+fn is_absolute(path: &str) -> bool {
+    let drive =
+        matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
+    path.starts_with('/') || path.starts_with("\\\\") || drive
+}
+
+async fn has_patch(play: &mut AgentPlay) -> Result<(), Stop> {
+    let diffs = diffs(play).await?;
+    // Of other files there may be none to show.
+    let other = |change: &Value| {
+        matches!(
+            change["fileType"].as_str(),
+            Some("binary" | "directory" | "symlink")
+        )
+    };
+    let without = diffs.iter().any(|diff| {
+        let mut changes = diff["changes"].as_array().into_iter().flatten();
+        diff["patch"].is_null() && !changes.any(other)
+    });
+    require(!without, || {
+        "a diff of a text file has no `patch`".to_owned()
+    })
+}
+
+async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
+    for (patch, _) in patches(play).await? {
+        if let Some(path) = paths(&patch).into_iter().find(|path| !is_absolute(path)) {
+            return fail(format!("the path {path:?} in a patch is not absolute"));
+        }
+    }
+    Ok(())
+}
+
+async fn bare(play: &mut AgentPlay) -> Result<(), Stop> {
+    for (patch, _) in patches(play).await? {
+        let first = patch.lines().next().unwrap_or_default();
+        require(first.starts_with("diff --git "), || {
+            format!("a patch begins with {first:?}, not with `diff --git`")
+        })?;
+    }
+    Ok(())
+}
+
+async fn agrees(play: &mut AgentPlay) -> Result<(), Stop> {
+    for (patch, diff) in patches(play).await? {
+        let changes = diff["changes"].as_array().into_iter().flatten();
+        let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);
+        let named: Vec<&str> = named.filter_map(Value::as_str).collect();
+        // A path in quotes is told in another way: what its change is called cannot be compared by its letters.
+        let plain = |path: &String| !path.contains('\\');
+        let other = |path: &String| !named.contains(&path.as_str());
+        let of_patch = paths(&patch).into_iter().filter(plain);
+        if let Some(path) = of_patch.into_iter().find(other) {
+            return fail(format!(
+                "the patch changes {path:?}, which is none of the `changes`"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paths_of_a_patch_are_those_of_its_heads() {
+        let patch = "diff --git /a b /a b\n--- /a b\n+++ /a b\n@@ -1 +1 @@\n--- not a path\n+++ nor this\n\
+                     diff --git /c /d\nsimilarity index 100%\nrename from /c\nrename to /d\n\
+                     diff --git /n /n\nnew file mode 100644\n--- /dev/null\n+++ /n\n@@ -0,0 +1 @@\n+x\n";
+        assert_eq!(paths(patch), ["/a b", "/a b", "/c", "/d", "/n"]);
+    }
+}

@@ -1,0 +1,209 @@
+//! Extensibility: methods, values and metadata of one's own.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::{kind, text};
+
+checks! { V2 Agent "extensibility";
+    1 Should "A request of an extension that the agent does not know is answered with error -32601." => unknown_request;
+    2 Should "A notification of an extension that the agent does not know is passed over." => unknown_notification;
+    3 Must "What is in `_meta` is nothing to rely on: whatever it is, requests with it are carried out." => any_meta;
+    4 Must "The name of a kind of updates of one's own begins with `_`." => own_updates;
+    5 Must "The values of one's own for what a tool call is and how it goes begin with `_`." => own_values;
+    6 Must "The reason of one's own to stop begins with `_`." => own_stop_reasons;
+    7 Must "The kind of one's own of a permission option begins with `_`." => own_option_kinds;
+    8 Must "The category of one's own of a config option begins with `_`." => own_categories;
+    9 Must "The type of one's own of content begins with `_`." => own_content;
+}
+
+async fn unknown_request(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    match play.request("_acp-check/no-such", json!({})).await? {
+        Answer::Error { code: -32601, .. } => Ok(()),
+        Answer::Error { code, .. } => {
+            fail(format!("it was answered with error {code}, not -32601"))
+        }
+        Answer::Result(_) => fail("it was answered with a result"),
+    }
+}
+
+async fn unknown_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.wire
+        .notify("_acp-check/no-such", json!([1, {"two": null}]))
+        .await?;
+    play.turn_v2(&session, Task::Answer).await.map(drop)
+}
+
+/// Metadata of the oddest kinds, under names of nobody's.
+fn odd_meta() -> Value {
+    json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
+}
+
+async fn any_meta(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["_meta"] = odd_meta();
+    play.initialize_with(params).await?;
+    play.needs("/capabilities/session")?;
+    let mut params = play.session_params();
+    params["_meta"] = odd_meta();
+    let opened = play.open_session_with(params).await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default();
+    let mut prompt = text(&play.text_for(Task::Answer));
+    prompt[0]["_meta"] = odd_meta();
+    play.prompt_v2(session, prompt).await.map(drop)
+}
+
+/// Fails at a value that is neither known nor begins with `_`.
+fn own<'a>(
+    what: &str,
+    values: impl IntoIterator<Item = &'a Value>,
+    known: &[&str],
+) -> Result<(), Stop> {
+    let mut names = values.into_iter().filter_map(Value::as_str);
+    match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
+        Some(name) => fail(format!(
+            "there is no {what} {name:?}; one's own begins with `_`"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Has the agent do all that it does, and gives every update.
+async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session_v2().await?;
+    for task in [Task::Answer, Task::Read, Task::Edit, Task::Run, Task::Plan] {
+        play.turn_v2(&session, task).await?;
+    }
+    Ok(play
+        .updates()
+        .map(|params| params["update"].clone())
+        .collect())
+}
+
+async fn own_updates(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    // Those of version 1 are told by a check of their own. The last line is newer than the draft.
+    let known = [
+        "user_message_chunk",
+        "user_message",
+        "agent_message_chunk",
+        "agent_message",
+        "agent_thought_chunk",
+        "agent_thought",
+        "state_update",
+        "tool_call_content_chunk",
+        "tool_call_update",
+        "terminal_update",
+        "terminal_output_chunk",
+        "plan_update",
+        "available_commands_update",
+        "config_option_update",
+        "session_info_update",
+        "usage_update",
+        "tool_call",
+        "plan",
+        "current_mode_update",
+        "plan_removed",
+        "notice",
+        "compaction_update",
+        "compaction_summary_chunk",
+    ];
+    own(
+        "kind of updates",
+        updates.iter().map(|update| &update["sessionUpdate"]),
+        &known,
+    )
+}
+
+async fn own_values(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    let calls = || {
+        updates
+            .iter()
+            .filter(|update| kind(update) == "tool_call_update")
+    };
+    let kinds = [
+        "read",
+        "edit",
+        "delete",
+        "move",
+        "search",
+        "execute",
+        "think",
+        "fetch",
+        "switch_mode",
+        "other",
+    ];
+    own("kind of tools", calls().map(|call| &call["kind"]), &kinds)?;
+    let statuses = ["pending", "in_progress", "completed", "failed", "cancelled"];
+    own(
+        "status of tool calls",
+        calls().map(|call| &call["status"]),
+        &statuses,
+    )
+}
+
+async fn own_stop_reasons(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    // The last one is newer than the draft.
+    let known = [
+        "end_turn",
+        "max_tokens",
+        "max_turn_requests",
+        "refusal",
+        "cancelled",
+        "error",
+    ];
+    own(
+        "stop reason",
+        updates.iter().map(|update| &update["stopReason"]),
+        &known,
+    )
+}
+
+async fn own_option_kinds(play: &mut AgentPlay) -> Result<(), Stop> {
+    updates(play).await?;
+    let options = play
+        .requests()
+        .filter_map(|(_, params)| params["options"].as_array());
+    let known = ["allow_once", "allow_always", "reject_once", "reject_always"];
+    own(
+        "kind of options",
+        options.flatten().map(|option| &option["kind"]),
+        &known,
+    )
+}
+
+async fn own_categories(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/capabilities/session")?;
+    let opened = play.open_session().await?;
+    let options = opened["configOptions"].as_array().into_iter().flatten();
+    let known = ["mode", "model", "model_config", "thought_level"];
+    own(
+        "category",
+        options.map(|option| &option["category"]),
+        &known,
+    )
+}
+
+async fn own_content(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    let spoken = updates.iter().filter(|update| {
+        let kind = kind(update);
+        kind.contains("message") || kind.contains("thought")
+    });
+    let blocks = spoken.flat_map(|update| match &update["content"] {
+        Value::Array(blocks) => blocks.iter().collect::<Vec<_>>(),
+        block => vec![block],
+    });
+    let types = blocks.map(|block| &block["type"]);
+    let known = ["text", "image", "audio", "resource_link", "resource"];
+    own("type of content", types, &known)
+}

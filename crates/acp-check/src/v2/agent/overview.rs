@@ -1,0 +1,100 @@
+//! Overview: JSON-RPC.
+
+use serde_json::json;
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use acp_rules::schema::Envelope;
+
+checks! { V2 Agent "overview";
+    1 Must "A request of a method that there is not is answered with error -32601." => unknown_method;
+    2 Must "An answer has the id of its request as it was: a string stays that string." => string_id;
+    3 Must "Notifications are not answered." => notifications;
+    4 Must "Answers come for every request, though several are open at once." => several;
+}
+
+async fn unknown_method(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    match play.request("session/acp_check_no_such", json!({})).await? {
+        Answer::Error { code: -32601, .. } => Ok(()),
+        Answer::Error { code, .. } => fail(format!(
+            "a method that there is not was answered with error {code}, not -32601"
+        )),
+        Answer::Result(_) => fail("a method that there is not was answered with a result"),
+    }
+}
+
+async fn string_id(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let id = json!("acp-check-07");
+    play.wire
+        .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
+        .await?;
+    play.until(
+        "an answer with the id \"acp-check-07\"",
+        |_, message| match message.envelope() {
+            Some(Envelope::Response { id: answered, .. }) => (*answered == id).then_some(()),
+            _ => None,
+        },
+    )
+    .await
+}
+
+async fn notifications(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.wire
+        .notify("session/cancel", json!({"sessionId": session}))
+        .await?;
+    play.wire
+        .notify("_acp-check/notification", json!({"any": "thing"}))
+        .await?;
+    let id = play.wire.ask("_acp-check/last", json!({})).await?;
+    // Whatever answers a notification has an id that nobody asked with.
+    let odd = play
+        .until(
+            &format!("an answer to request {id}"),
+            |_, message| match message.envelope() {
+                Some(Envelope::Response { id: answered, .. }) if *answered == id => Some(None),
+                Some(Envelope::Response { id: answered, .. }) => Some(Some(answered.clone())),
+                _ => None,
+            },
+        )
+        .await?;
+    match odd {
+        None => Ok(()),
+        Some(id) => fail(format!(
+            "after two notifications it has sent an answer with the id {id}, which no request had"
+        )),
+    }
+}
+
+async fn several(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let mut open = Vec::new();
+    for number in 0..16 {
+        let params = json!({"number": number});
+        open.push(play.wire.ask("_acp-check/several", params).await?);
+    }
+    let asked = open.len();
+    let patience = play.wire.patience();
+    let waiting = async {
+        while !open.is_empty() {
+            let Some(message) = play.next().await? else {
+                break;
+            };
+            if let Some(Envelope::Response { id, .. }) = message.envelope() {
+                open.retain(|open| open != id);
+            }
+        }
+        Ok(())
+    };
+    // What is missing is told below.
+    if let Ok(stopped) = tokio::time::timeout(patience, waiting).await {
+        stopped?;
+    }
+    require(open.is_empty(), || {
+        format!("of {asked} requests {} were not answered", open.len())
+    })
+}

@@ -1,0 +1,162 @@
+//! Tool calls, "Requesting Permission".
+
+use serde_json::{Value, json};
+
+use super::values::repeated;
+use crate::check::checks;
+use crate::host::Permission;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::Begun;
+use crate::with_agent_v2::state;
+
+checks! { V2 Agent "tool-calls";
+    41 Must "A permission request has options to choose from: one at least." => has_options;
+    42 Must "Each option of a permission request has an id of its own." => option_ids;
+    43 Should "A permission request has a title that a person can read." => has_title;
+    44 Must "A permission request names the session that it is about." => names_session;
+    45 Should "While the agent waits for permission its state is `requires_action`." => requires_action;
+    46 Should "When the agent has its permission its state is `running` again." => runs_again;
+    47 Must "When the agent has its permission the work goes on to its end." => goes_on;
+    48 Must "What was rejected is not done." => rejected;
+    49 Must "An outcome that the agent does not know is not taken for an approval." => unknown_outcome;
+    50 Must "A permission request that fails is not taken for an approval." => failed_request;
+}
+
+/// A task for which permission is asked: what has begun, the id of the request, and its params.
+async fn asked(play: &mut AgentPlay) -> Result<(Begun, Value, Value), Stop> {
+    let session = play.session_v2().await?;
+    play.host.permission = Permission::Hold;
+    let begun = play.begin_task_v2(&session, Task::Edit).await?;
+    match play.asked_v2(&begun).await? {
+        Some((id, params)) => Ok((begun, id, params)),
+        None => skip("the agent asks for no permission"),
+    }
+}
+
+async fn has_options(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, _, params) = asked(play).await?;
+    let options = params["options"].as_array();
+    require(options.is_some_and(|options| !options.is_empty()), || {
+        "the permission request has no options".to_owned()
+    })
+}
+
+async fn option_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, _, params) = asked(play).await?;
+    let options = params["options"].as_array().into_iter().flatten();
+    match repeated(options.map(|option| &option["optionId"])) {
+        Some(id) => fail(format!(
+            "two options of a permission request have the id {id}"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn has_title(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, _, params) = asked(play).await?;
+    let title = params["title"].as_str().unwrap_or_default();
+    require(!title.trim().is_empty(), || {
+        "the title of the permission request is empty".to_owned()
+    })
+}
+
+async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.host.permission = Permission::Hold;
+    let begun = play.begin_task_v2(&session, Task::Edit).await?;
+    let Some((_, params)) = play.asked_v2(&begun).await? else {
+        return skip("the agent asks for no permission");
+    };
+    require(params["sessionId"] == *session, || {
+        format!(
+            "the permission request is about the session {}, not {session:?}",
+            params["sessionId"]
+        )
+    })
+}
+
+/// The latest state that was told of.
+fn latest<'a>(play: &'a AgentPlay, begun: &'a Begun) -> Option<&'a str> {
+    play.so_far_v2(begun).filter_map(state).last()
+}
+
+async fn requires_action(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (begun, _, _) = asked(play).await?;
+    if latest(play, &begun) == Some("requires_action") {
+        return Ok(());
+    }
+    // It may be told after the request as well.
+    play.until("a `state_update` with `requires_action`", |play, _| {
+        (latest(play, &begun) == Some("requires_action")).then_some(())
+    })
+    .await
+}
+
+fn allow(params: &Value) -> Value {
+    let options = params["options"].as_array().into_iter().flatten();
+    let mut allowing = options.filter(|option| {
+        let kind = option["kind"].as_str();
+        kind.is_some_and(|kind| kind.starts_with("allow"))
+    });
+    let id = allowing.next().map(|option| option["optionId"].clone());
+    json!({"outcome": {"outcome": "selected", "optionId": id}})
+}
+
+async fn runs_again(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (begun, id, params) = asked(play).await?;
+    play.host.permission = Permission::Allow;
+    if latest(play, &begun) != Some("requires_action") {
+        return skip("the agent does not tell that it requires an action");
+    }
+    play.wire.answer(&id, allow(&params)).await?;
+    let turn = play.finish_v2(&begun).await?;
+    let mut states = turn.updates.iter().filter_map(state);
+    states.find(|state| *state == "requires_action");
+    let next = states.next();
+    require(next == Some("running"), || {
+        format!(
+            "after `requires_action` came {}, not `running`",
+            next.unwrap_or("nothing")
+        )
+    })
+}
+
+async fn goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (begun, id, params) = asked(play).await?;
+    play.host.permission = Permission::Allow;
+    play.wire.answer(&id, allow(&params)).await?;
+    play.finish_v2(&begun).await.map(drop)
+}
+
+async fn rejected(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.host.permission = Permission::Reject;
+    let turn = play.turn_v2(&session, Task::Edit).await?;
+    let asked = turn
+        .requests
+        .iter()
+        .any(|(method, _)| method == "session/request_permission");
+    if !asked {
+        return skip("the agent asks for no permission");
+    }
+    play.unchanged_v2()
+}
+
+async fn unknown_outcome(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (begun, id, _) = asked(play).await?;
+    play.host.permission = Permission::Reject;
+    let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
+    play.wire.answer(&id, json!({"outcome": outcome})).await?;
+    play.finish_v2(&begun).await?;
+    play.unchanged_v2()
+}
+
+async fn failed_request(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (begun, id, _) = asked(play).await?;
+    play.host.permission = Permission::Reject;
+    play.wire.refuse(&id, -32603, "Internal error").await?;
+    play.finish_v2(&begun).await?;
+    play.unchanged_v2()
+}

@@ -1,0 +1,238 @@
+//! Prompt lifecycle: a prompt is acknowledged, worked on, and the work ends.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::turns::Turn;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::{kind, state, text};
+
+checks! { V2 Agent "prompt-lifecycle";
+    1 Must "A prompt that the agent takes is answered: that acknowledges it." => acknowledges;
+    2 Must "That the agent works on a prompt is told by a `state_update`: running." => runs;
+    3 Must "That the work has ended is told by a `state_update`: idle." => idles;
+    4 Should "The `idle` that ends the work says why it ended." => says_why;
+    5 Should "A state is told when it has changed: the work on a prompt ends once." => ends_once;
+    6 Should "The agent reports the message that it has taken." => reports_prompt;
+    7 Should "The message that is reported is the one that was sent." => reports_as_sent;
+    8 Must "A message's id is its own: the person's words, the agent's and its thoughts have different ones." => ids_of_roles;
+    9 Must "A message's id is its own: what the agent says to the next prompt has another one." => ids_of_turns;
+    10 Must "When the agent is idle it takes another prompt." => takes_another;
+    11 Must "Every agent takes text in prompts." => takes_text;
+    12 Must "Every agent takes resource links in prompts." => takes_links;
+    13 Must "An agent that offers `session.prompt.image` takes images in prompts." => takes_images;
+    14 Must "An agent that offers `session.prompt.audio` takes audio in prompts." => takes_audio;
+    15 Must "An agent that offers `session.prompt.embeddedContext` takes embedded resources in prompts." => takes_resources;
+    16 Must "A prompt for a session that there is not is not taken." => unknown_session;
+    17 Should "The agent works in two sessions at once, each with a turn of its own." => two_sessions;
+}
+
+async fn acknowledges(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.begin_task_v2(&session, Task::Answer).await.map(drop)
+}
+
+async fn answered(play: &mut AgentPlay) -> Result<(String, Turn), Stop> {
+    let session = play.session_v2().await?;
+    let turn = play.turn_v2(&session, Task::Answer).await?;
+    Ok((session, turn))
+}
+
+async fn runs(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn) = answered(play).await?;
+    let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
+    require(states.contains(&"running"), || {
+        format!("no `state_update` said that it is running; told were: {states:?}")
+    })
+}
+
+async fn idles(play: &mut AgentPlay) -> Result<(), Stop> {
+    answered(play).await.map(drop)
+}
+
+async fn says_why(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn) = answered(play).await?;
+    require(!turn.stop.is_empty(), || {
+        "the `idle` that ended the work has no `stopReason`".to_owned()
+    })
+}
+
+async fn ends_once(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    let begun = play.begin_task_v2(&session, Task::Answer).await?;
+    play.finish_v2(&begun).await?;
+    play.quiet().await?;
+    let mut states = play.so_far_v2(&begun).filter_map(state);
+    // From the first `running` on: before it comes what was on its way.
+    states.find(|state| *state != "idle");
+    let ends = states.filter(|state| *state == "idle").count();
+    require(ends <= 1, || {
+        format!("the end of one turn was told {ends} times")
+    })
+}
+
+/// What was reported of the person's message: from a whole message, and from pieces of one.
+fn reported(turn: &Turn) -> Option<String> {
+    let mut said = None::<String>;
+    for update in &turn.updates {
+        match kind(update) {
+            "user_message" => {
+                let blocks = update["content"].as_array().into_iter().flatten();
+                let texts = blocks.filter_map(|block| block["text"].as_str());
+                said = Some(texts.collect());
+            }
+            "user_message_chunk" => {
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                said.get_or_insert_default().push_str(text);
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+async fn reports_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn) = answered(play).await?;
+    require(reported(&turn).is_some(), || {
+        "neither `user_message` nor `user_message_chunk` came for the prompt".to_owned()
+    })
+}
+
+async fn reports_as_sent(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn) = answered(play).await?;
+    let sent = play.text_for(Task::Answer);
+    match reported(&turn) {
+        Some(said) => require(said == sent, || {
+            format!("the message was {sent:?}, and is reported as {said:?}")
+        }),
+        None => skip("the agent does not report the message"),
+    }
+}
+
+/// The ids of messages of one side: `agent_message`, say.
+fn ids<'a>(turn: &'a Turn, of: &'static str) -> impl Iterator<Item = &'a str> {
+    let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
+    let own = turn.updates.iter().filter(own);
+    own.filter_map(|update| update["messageId"].as_str())
+}
+
+async fn ids_of_roles(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, turn) = answered(play).await?;
+    let sides = ["user_message", "agent_message", "agent_thought"];
+    for (number, side) in sides.into_iter().enumerate() {
+        for id in ids(&turn, side) {
+            let others = sides.iter().skip(number + 1);
+            if let Some(other) = others
+                .clone()
+                .find(|other| ids(&turn, other).any(|o| o == id))
+            {
+                return fail(format!("`{side}` and `{other}` have the message id {id:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn ids_of_turns(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, first) = answered(play).await?;
+    let second = play.turn_v2(&session, Task::Answer).await?;
+    let before: Vec<&str> = ids(&first, "agent_message").collect();
+    match ids(&second, "agent_message").find(|id| before.contains(id)) {
+        Some(id) => fail(format!(
+            "what it said in two turns has the same message id {id:?}"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn takes_another(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, _) = answered(play).await?;
+    play.turn_v2(&session, Task::Answer).await.map(drop)
+}
+
+/// Sends a prompt with one more block, which must be taken.
+async fn takes(play: &mut AgentPlay, needs: Option<&str>, block: Value) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    if let Some(needs) = needs {
+        play.needs(needs)?;
+    }
+    let mut prompt = text(&play.text_for(Task::Answer));
+    let kind = block["type"].as_str().unwrap_or_default().to_owned();
+    if let Some(blocks) = prompt.as_array_mut() {
+        blocks.push(block);
+    }
+    let params = json!({"sessionId": session, "prompt": prompt});
+    match play.request("session/prompt", params).await? {
+        Answer::Result(_) => Ok(()),
+        Answer::Error { code, message, .. } => fail(format!(
+            "a prompt with a block of type `{kind}` was answered with error {code}: {message}"
+        )),
+    }
+}
+
+async fn takes_text(play: &mut AgentPlay) -> Result<(), Stop> {
+    takes(
+        play,
+        None,
+        json!({"type": "text", "text": "It is **bold** — ünïcode."}),
+    )
+    .await
+}
+
+async fn takes_links(play: &mut AgentPlay) -> Result<(), Stop> {
+    let uri = format!("file://{}", play.place().file("notes.txt").display());
+    takes(
+        play,
+        None,
+        json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
+    )
+    .await
+}
+
+async fn takes_images(play: &mut AgentPlay) -> Result<(), Stop> {
+    // One pixel.
+    let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let block = json!({"type": "image", "mimeType": "image/png", "data": data});
+    takes(play, Some("/capabilities/session/prompt/image"), block).await
+}
+
+async fn takes_audio(play: &mut AgentPlay) -> Result<(), Stop> {
+    // Nothing to be heard.
+    let data = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
+    let block = json!({"type": "audio", "mimeType": "audio/wav", "data": data});
+    takes(play, Some("/capabilities/session/prompt/audio"), block).await
+}
+
+async fn takes_resources(play: &mut AgentPlay) -> Result<(), Stop> {
+    let uri = format!("file://{}", play.place().file("notes.txt").display());
+    let resource = json!({"uri": uri, "mimeType": "text/plain", "text": "alpha\n"});
+    let block = json!({"type": "resource", "resource": resource});
+    takes(
+        play,
+        Some("/capabilities/session/prompt/embeddedContext"),
+        block,
+    )
+    .await
+}
+
+async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.session_v2().await?;
+    let prompt = text(&play.text_for(Task::Answer));
+    let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
+    match play.request("session/prompt", params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail("it has taken a prompt for a session that there is not"),
+    }
+}
+
+async fn two_sessions(play: &mut AgentPlay) -> Result<(), Stop> {
+    let first = play.session_v2().await?;
+    let second = play.session_v2().await?;
+    let of_first = play.begin_task_v2(&first, Task::Answer).await?;
+    let of_second = play.begin_task_v2(&second, Task::Answer).await?;
+    play.finish_v2(&of_second).await?;
+    play.finish_v2(&of_first).await.map(drop)
+}

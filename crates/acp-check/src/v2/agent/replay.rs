@@ -1,0 +1,130 @@
+//! Session setup, "Resuming Sessions": what of the past is told again.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::kind;
+
+checks! { V2 Agent "session-setup";
+    21 Should "A session resumed with `replayFrom` start is told again from its beginning: the person's words and the agent's." => replays;
+    22 Should "What is replayed comes before the answer to `session/resume`." => before_answer;
+    23 Should "Without `replayFrom` nothing is replayed." => replays_nothing;
+    24 Should "`replayFrom` null is as if it were not there." => null_is_nothing;
+    25 Should "A place to replay from that the agent does not know is refused: it does not guess." => unknown_cursor;
+    26 Must "A replayed message has an id of its own: the person's words and the agent's have different ones." => ids;
+}
+
+/// Whether an update is of the conversation.
+fn is_past(update: &Value) -> bool {
+    let kind = kind(update);
+    kind.starts_with("user_message")
+        || kind.starts_with("agent_")
+        || kind.starts_with("tool_call")
+        || kind.starts_with("terminal_")
+        || kind == "plan_update"
+}
+
+/// How the messages of one side begin: `user_message`, `agent_message`.
+fn messages<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
+    updates
+        .iter()
+        .filter(move |update| kind(update).starts_with(of))
+}
+
+/// Resumes the session of [`AgentPlay::past_v2`], and gives what was told of the past before the answer and after it.
+async fn resumed(
+    play: &mut AgentPlay,
+    replay_from: Option<Value>,
+) -> Result<(Vec<Value>, Vec<Value>), Stop> {
+    let session = play.past_v2().await?;
+    let mut params = play.resume_params(&session);
+    if let Some(from) = replay_from {
+        params["replayFrom"] = from;
+    }
+    let past = |play: &AgentPlay, since: usize| -> Vec<Value> {
+        let updates = play.updates_since(since).map(|params| &params["update"]);
+        updates.filter(|update| is_past(update)).cloned().collect()
+    };
+    let before = play.messages.len();
+    play.result("session/resume", params).await?;
+    let (told, answered) = (past(play, before), play.messages.len());
+    play.quiet().await?;
+    Ok((told, past(play, answered)))
+}
+
+fn start() -> Option<Value> {
+    Some(json!({"type": "start"}))
+}
+
+async fn replays(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (mut told, late) = resumed(play, start()).await?;
+    told.extend(late);
+    for (of, whose) in [
+        ("user_message", "the person's"),
+        ("agent_message", "the agent's"),
+    ] {
+        require(messages(&told, of).next().is_some(), || {
+            format!("nothing of {whose} words was replayed")
+        })?;
+    }
+    let said = Value::from(told).to_string();
+    let asked = json!(play.text_for(Task::Answer)).to_string();
+    require(said.contains(asked.trim_matches('"')), || {
+        "the prompt was not replayed as it was".to_owned()
+    })
+}
+
+async fn before_answer(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, late) = resumed(play, start()).await?;
+    match late.first() {
+        Some(update) => fail(format!("`{}` came after the answer", kind(update))),
+        None => Ok(()),
+    }
+}
+
+async fn told_nothing(play: &mut AgentPlay, replay_from: Option<Value>) -> Result<(), Stop> {
+    let (told, late) = resumed(play, replay_from).await?;
+    match told.iter().chain(&late).next() {
+        Some(update) => fail(format!("it has replayed: `{}` came", kind(update))),
+        None => Ok(()),
+    }
+}
+
+async fn replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
+    told_nothing(play, None).await
+}
+
+async fn null_is_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
+    told_nothing(play, Some(Value::Null)).await
+}
+
+async fn unknown_cursor(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.past_v2().await?;
+    let mut params = play.resume_params(&session);
+    params["replayFrom"] = json!({"type": "_acp-check/yesterday"});
+    match play.request("session/resume", params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => {
+            fail("asked to replay from a place it cannot know, it has resumed the session")
+        }
+    }
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (mut told, late) = resumed(play, start()).await?;
+    told.extend(late);
+    for said in messages(&told, "user_message") {
+        let id = &said["messageId"];
+        let same = |other: &&Value| !id.is_null() && other["messageId"] == *id;
+        if messages(&told, "agent_").any(|other| same(&other)) {
+            return fail(format!(
+                "the person's words and the agent's have the id {id}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Session config options.
+
+use serde_json::{Value, json};
+
+use super::values::repeated;
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+checks! { V2 Agent "session-config-options";
+    1 Must "Each config option of a session has an id of its own." => ids;
+    2 Must "Each value of a config option has an id of its own." => value_ids;
+    3 Must "Every config option has a value from the beginning: one of those that there are to choose from." => defaults;
+    4 Must "The answer to `session/set_config_option` has all config options." => all_options;
+    5 Must "The answer to `session/set_config_option` has the values as they are then: the option has the one it was set to." => new_value;
+    6 Must "An option that is on or off can be set, and the answer has it so." => boolean;
+    7 Must "A value set in one session leaves the other sessions as they are." => one_session;
+}
+
+/// A session, and its config options. A skip if there are none.
+async fn options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+    play.initialize().await?;
+    play.needs("/capabilities/session")?;
+    let opened = play.open_session().await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
+    match opened["configOptions"].as_array() {
+        Some(options) if !options.is_empty() => Ok((session, options.clone())),
+        _ => skip("the session has no config options"),
+    }
+}
+
+/// The values to choose from: one list, or one for each group. A value may be in more than one group.
+fn lists(option: &Value) -> Vec<Vec<&Value>> {
+    let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut groups = entries
+        .iter()
+        .filter_map(|entry| entry["options"].as_array())
+        .peekable();
+    match groups.peek() {
+        Some(_) => groups.map(|group| ids_of(group)).collect(),
+        None => vec![ids_of(entries)],
+    }
+}
+
+fn ids_of(entries: &[Value]) -> Vec<&Value> {
+    entries.iter().map(|entry| &entry["value"]).collect()
+}
+
+fn values(option: &Value) -> Vec<&Value> {
+    lists(option).concat()
+}
+
+fn current(options: &[Value], id: &Value) -> Value {
+    let option = options.iter().find(|option| option["configId"] == *id);
+    option
+        .map(|option| option["currentValue"].clone())
+        .unwrap_or_default()
+}
+
+/// Sets an option, and gives all options after that. A skip if the agent refuses: it may.
+async fn set(
+    play: &mut AgentPlay,
+    session: &str,
+    id: &Value,
+    (of, value): (&str, &Value),
+) -> Result<Vec<Value>, Stop> {
+    let params = json!({"sessionId": session, "configId": id, "type": of, "value": value});
+    match play.request("session/set_config_option", params).await? {
+        Answer::Result(answer) => {
+            let options = answer["configOptions"].as_array();
+            Ok(options.cloned().unwrap_or_default())
+        }
+        Answer::Error { code: -32601, .. } => {
+            fail("there are config options, but `session/set_config_option` is an unknown method")
+        }
+        Answer::Error { message, .. } => skip(format!("the option {id} cannot be set: {message}")),
+    }
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = options(play).await?;
+    match repeated(options.iter().map(|option| &option["configId"])) {
+        Some(id) => fail(format!("two config options have the id {id}")),
+        None => Ok(()),
+    }
+}
+
+async fn value_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = options(play).await?;
+    for option in &options {
+        let mut lists = lists(option).into_iter();
+        if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
+            return fail(format!(
+                "the config option {} has the value {value} twice",
+                option["configId"]
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn defaults(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, options) = options(play).await?;
+    for option in options.iter().filter(|option| option["type"] == "select") {
+        require(values(option).contains(&&option["currentValue"]), || {
+            format!(
+                "the config option {} has the value {}, which is none of those to choose from",
+                option["configId"], option["currentValue"]
+            )
+        })?;
+    }
+    Ok(())
+}
+
+async fn all_options(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, options) = options(play).await?;
+    let Some(option) = options.iter().find(|option| option["type"] == "select") else {
+        return skip("the session has no option to choose from");
+    };
+    // Set to what it is: nothing else has a reason to change.
+    let value = ("id", &option["currentValue"]);
+    let now = set(play, &session, &option["configId"], value).await?;
+    let gone = |option: &&Value| {
+        let id = &option["configId"];
+        !now.iter().any(|now| now["configId"] == *id)
+    };
+    match options.iter().find(gone) {
+        Some(option) => fail(format!(
+            "the config option {} is missing in the answer",
+            option["configId"]
+        )),
+        None => Ok(()),
+    }
+}
+
+/// An option of the session's, and a value that it has not.
+fn another(options: &[Value]) -> Option<(&Value, &Value)> {
+    options.iter().find_map(|option| {
+        let mut others = values(option).into_iter();
+        let other = others.rfind(|value| **value != option["currentValue"])?;
+        Some((&option["configId"], other))
+    })
+}
+
+async fn new_value(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, options) = options(play).await?;
+    let Some((id, value)) = another(&options) else {
+        return skip("the session has no option with another value to choose");
+    };
+    let now = set(play, &session, id, ("id", value)).await?;
+    let now = current(&now, id);
+    require(now == *value, || {
+        format!("the option {id} was set to {value}, and is {now} in the answer")
+    })
+}
+
+async fn boolean(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, options) = options(play).await?;
+    let Some(option) = options.iter().find(|option| option["type"] == "boolean") else {
+        return skip("the session has no option that is on or off");
+    };
+    let id = &option["configId"];
+    let value = json!(option["currentValue"] != json!(true));
+    let now = set(play, &session, id, ("boolean", &value)).await?;
+    let now = current(&now, id);
+    require(now == value, || {
+        format!("the option {id} was set to {value}, and is {now} in the answer")
+    })
+}
+
+async fn one_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (first, options_of_first) = options(play).await?;
+    let Some((id, value)) = another(&options_of_first) else {
+        return skip("the session has no option with another value to choose");
+    };
+    let second = play.session().await?;
+    set(play, &first, id, ("id", value)).await?;
+    // Of the other session nothing is told: an update of its options would say that they have changed.
+    play.quiet().await?;
+    let changed = play.updates().find(|params| {
+        let options = params["update"]["configOptions"].as_array();
+        params["sessionId"] == *second
+            && options.is_some_and(|options| current(options, id) == *value)
+    });
+    require(changed.is_none(), || {
+        format!("the option {id} was set in one session, and has changed in another")
+    })
+}

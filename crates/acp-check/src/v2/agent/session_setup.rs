@@ -1,0 +1,128 @@
+//! Session setup: sessions are opened, resumed and closed.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require};
+use crate::with_agent::AgentPlay;
+
+checks! { V2 Agent "session-setup";
+    1 Must "Every session has an id of its own." => ids;
+    2 Must "A session can be opened without naming MCP servers." => no_servers;
+    3 Must "An agent that offers `session.additionalDirectories` takes them when a session is opened." => more_directories;
+    4 Must "An agent that offers sessions takes `session/resume`." => resumes;
+    5 Must "A session that was resumed goes on: it takes prompts." => goes_on;
+    6 Must "An agent that offers sessions takes `session/close`." => closes;
+    7 Must "`session/close` ends what the agent is doing in the session." => ends_work;
+    8 Must "Closing one session leaves the others as they are." => closes_one;
+    9 Must "An update names the session that it is about." => names_session;
+    10 Should "An MCP server whose transport the agent does not know is passed over, or the session is refused." => unknown_server;
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let first = play.session_v2().await?;
+    let second = play.session_v2().await?;
+    require(first != second, || {
+        format!("two sessions have the id {first:?}")
+    })
+}
+
+async fn no_servers(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/capabilities/session")?;
+    let params = json!({"cwd": play.place().project()});
+    play.open_session_with(params).await.map(drop)
+}
+
+async fn more_directories(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/capabilities/session/additionalDirectories")?;
+    let mut params = play.session_params();
+    let project = play.place().project();
+    params["additionalDirectories"] = json!([project.parent().unwrap_or(project)]);
+    play.open_session_with(params).await.map(drop)
+}
+
+async fn resumes(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.past_v2().await?;
+    let params = play.resume_params(&session);
+    play.result("session/resume", params).await.map(drop)
+}
+
+async fn goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.past_v2().await?;
+    let params = play.resume_params(&session);
+    play.result("session/resume", params).await?;
+    play.turn_v2(&session, Task::Answer).await.map(drop)
+}
+
+async fn closes(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    let params = json!({"sessionId": session});
+    play.result("session/close", params).await.map(drop)
+}
+
+async fn ends_work(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    play.begin_task_v2(&session, Task::Long).await?;
+    play.until("some output of a long task", |_, message| {
+        let kind = message.params()["update"]["sessionUpdate"].as_str();
+        kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
+            .then_some(())
+    })
+    .await?;
+    play.result("session/close", json!({"sessionId": session}))
+        .await?;
+    let before = play.messages.len();
+    play.quiet().await?;
+    let after = play.updates_since(before);
+    let mut spoken = after.filter(|params| {
+        let update = &params["update"];
+        params["sessionId"].as_str() == Some(&session)
+            && (update["sessionUpdate"] == "agent_message_chunk"
+                || update["status"] == "in_progress")
+    });
+    match spoken.next() {
+        Some(params) => fail(format!(
+            "after `session/close` was answered, it went on with `{}`",
+            params["update"]["sessionUpdate"]
+                .as_str()
+                .unwrap_or_default()
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn closes_one(play: &mut AgentPlay) -> Result<(), Stop> {
+    let first = play.session_v2().await?;
+    let second = play.session_v2().await?;
+    play.result("session/close", json!({"sessionId": first}))
+        .await?;
+    play.turn_v2(&second, Task::Answer).await.map(drop)
+}
+
+async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
+    let first = play.session_v2().await?;
+    let second = play.session_v2().await?;
+    play.turn_v2(&second, Task::Answer).await?;
+    let known = |id: &str| id == first || id == second;
+    let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
+    match play.updates().find(strange) {
+        Some(params) => fail(format!(
+            "an update names the session {}, and nobody opened that",
+            params["sessionId"]
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn unknown_server(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs("/capabilities/session")?;
+    let mut params = play.session_params();
+    params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
+    // Either will do, as long as there is an answer, and another to what follows.
+    play.request("session/new", params).await?;
+    play.request("_acp-check/alive", json!({})).await.map(drop)
+}

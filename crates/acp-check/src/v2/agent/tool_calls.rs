@@ -1,0 +1,189 @@
+//! Tool calls: how they go on, what they produce, and the terminals that they show.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::values::is_base64;
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::kind;
+
+checks! { V2 Agent "tool-calls";
+    1 Should "A tool call's status goes forward: what has ended is not pending or in progress again." => forward;
+    2 Must "A tool call's id is its own: what the agent does for the next prompt has another one." => ids;
+    3 Should "A piece of content is for a tool call that was told of." => chunk_of_call;
+    4 Must "The output of a terminal is base64, each piece by itself." => base64;
+    5 Should "Output is for a terminal that was told of." => output_of_terminal;
+    6 Should "A terminal that a tool call shows is told of." => shown_terminal;
+}
+
+/// All updates of the tasks that tools are used for.
+async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session_v2().await?;
+    let mut updates = Vec::new();
+    for task in [Task::Read, Task::Edit, Task::Run] {
+        updates.extend(play.turn_v2(&session, task).await?.updates);
+    }
+    Ok(updates)
+}
+
+fn of_kind<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
+    updates.iter().filter(move |update| kind(update) == of)
+}
+
+fn is_final(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled")
+}
+
+async fn forward(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    let mut ended: HashMap<&str, &str> = HashMap::new();
+    for update in of_kind(&updates, "tool_call_update") {
+        let (Some(id), Some(status)) = (update["toolCallId"].as_str(), update["status"].as_str())
+        else {
+            continue;
+        };
+        match (ended.get(id), status) {
+            (Some(before), "pending" | "in_progress") => {
+                return fail(format!(
+                    "the tool call {id:?} was {before}, and is {status} now"
+                ));
+            }
+            (_, status) if is_final(status) => {
+                ended.insert(id, status);
+            }
+            _ => {}
+        }
+    }
+    require_calls(&updates)
+}
+
+fn require_calls(updates: &[Value]) -> Result<(), Stop> {
+    match of_kind(updates, "tool_call_update").next() {
+        Some(_) => Ok(()),
+        None => skip("the agent has told of no tool call"),
+    }
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = play.session_v2().await?;
+    let mut turns = Vec::new();
+    for _ in 0..2 {
+        turns.push(play.turn_v2(&session, Task::Read).await?.updates);
+    }
+    let [first, second] = turns.as_slice() else {
+        return Err(Stop::Harness("two turns were not two".to_owned()));
+    };
+    require_calls(first)?;
+    // What goes on from the first turn may be told of still: it is one of the second that begins there with an id
+    // of what has ended.
+    let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
+    let begins = |update: &&Value| update["title"].is_string() && !ended(update);
+    let mut begun = of_kind(second, "tool_call_update").filter(begins);
+    let again = begun.find(|update| {
+        let id = &update["toolCallId"];
+        let mut before = of_kind(first, "tool_call_update").filter(ended);
+        before.any(|before| before["toolCallId"] == *id)
+    });
+    match again {
+        Some(update) => fail(format!(
+            "the id {} was used in two turns for a tool call of its own",
+            update["toolCallId"]
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn chunk_of_call(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = updates(play).await?;
+    let (mut known, mut seen) = (Vec::new(), false);
+    for update in &updates {
+        let id = &update["toolCallId"];
+        match kind(update) {
+            "tool_call_update" => known.push(id),
+            "tool_call_content_chunk" => {
+                seen = true;
+                require(known.contains(&id), || {
+                    format!("content came for the tool call {id}, of which nothing was told")
+                })?;
+            }
+            _ => {}
+        }
+    }
+    if seen {
+        Ok(())
+    } else {
+        skip("the agent has sent no content of a tool call piece by piece")
+    }
+}
+
+/// All updates of a task for which a terminal is shown. A skip if none was.
+async fn terminal(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session_v2().await?;
+    let updates = play.turn_v2(&session, Task::Run).await?.updates;
+    let of_terminal = |update: &Value| kind(update).starts_with("terminal_");
+    if updates.iter().any(of_terminal) || shown(&updates).next().is_some() {
+        Ok(updates)
+    } else {
+        skip("the agent has shown no terminal")
+    }
+}
+
+/// The terminals that tool calls show.
+fn shown(updates: &[Value]) -> impl Iterator<Item = &Value> {
+    let lists = updates
+        .iter()
+        .filter_map(|update| update["content"].as_array());
+    let terminals = lists
+        .flatten()
+        .filter(|content| content["type"] == "terminal");
+    terminals.map(|content| &content["terminalId"])
+}
+
+async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = terminal(play).await?;
+    for update in &updates {
+        let data = match kind(update) {
+            "terminal_output_chunk" => &update["data"],
+            "terminal_update" => &update["output"]["data"],
+            _ => continue,
+        };
+        if let Some(data) = data.as_str().filter(|data| !is_base64(data)) {
+            return fail(format!("the output {data:?} of a terminal is no base64"));
+        }
+    }
+    Ok(())
+}
+
+async fn output_of_terminal(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = terminal(play).await?;
+    let mut known = Vec::new();
+    for update in &updates {
+        let id = &update["terminalId"];
+        match kind(update) {
+            "terminal_update" => known.push(id),
+            "terminal_output_chunk" => require(known.contains(&id), || {
+                format!("output came for the terminal {id}, of which nothing was told")
+            })?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn shown_terminal(play: &mut AgentPlay) -> Result<(), Stop> {
+    let updates = terminal(play).await?;
+    let told: Vec<&Value> = of_kind(&updates, "terminal_update")
+        .chain(of_kind(&updates, "terminal_output_chunk"))
+        .map(|update| &update["terminalId"])
+        .collect();
+    match shown(&updates).find(|id| !told.contains(id)) {
+        Some(id) => fail(format!(
+            "a tool call shows the terminal {id}, of which nothing was told"
+        )),
+        None => Ok(()),
+    }
+}

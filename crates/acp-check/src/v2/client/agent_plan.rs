@@ -1,0 +1,50 @@
+//! Agent plan.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::Stop;
+use crate::with_client::ClientPlay;
+
+checks! { V2 Client "agent-plan";
+    101 Must "There may be several plans, and each may change and become empty." => several;
+    102 Should "A plan of a type that the client does not know is passed over, or shown in some way." => unknown_type;
+    103 Should "A priority and a status that the client does not know are no obstacle." => unknown_values;
+}
+
+fn plan(plan: &Value) -> Value {
+    json!({"sessionUpdate": "plan_update", "plan": plan})
+}
+
+fn items(id: &str, entries: Value) -> Value {
+    let mut items = json!({"type": "items", "planId": id});
+    items["entries"] = entries;
+    plan(&items)
+}
+
+async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
+    let entry = json!([{"content": "Look", "priority": "high", "status": "pending"}]);
+    let updates = [
+        items("one", entry.clone()),
+        items("two", entry.clone()),
+        items("one", json!([])),
+        items("two", entry),
+    ];
+    play.tolerates_v2("two plans", &updates).await
+}
+
+async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+    let own = plan(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
+    let later = plan(&json!({"type": "map", "planId": "map"}));
+    play.tolerates_v2("a plan of an unknown type", &[own, later])
+        .await
+}
+
+async fn unknown_values(play: &mut ClientPlay) -> Result<(), Stop> {
+    let entries = json!([
+        {"content": "Look", "priority": "_acp-check/someday", "status": "_acp-check/asleep"},
+        {"content": "Look", "priority": "someday", "status": "asleep"},
+    ]);
+    play.tolerates_v2("an unknown priority and status", &[items("odd", entries)])
+        .await
+}

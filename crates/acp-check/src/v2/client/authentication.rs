@@ -1,0 +1,101 @@
+//! Authentication: logging in and out.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_client::ClientPlay;
+use acp_rules::schema::Envelope;
+
+checks! { V2 Client "authentication";
+    101 Must "Where the agent names no way to authenticate, the client neither logs in nor out." => none_named;
+    102 Must "A way to authenticate in a terminal is not given to `auth/login`." => not_terminal;
+    103 Must "The client logs in with one of the ways that the agent has named." => one_of_them;
+    104 May "A client that has logged in goes on: it opens its session." => goes_on;
+}
+
+/// Refuses sessions until the client has logged in, and gives what it has logged in with; `None` if it has not.
+async fn login(play: &mut ClientPlay, methods: Value) -> Result<Option<Value>, Stop> {
+    play.introduction["authMethods"] = methods;
+    play.initialize_v2().await?;
+    let patience = play.wire.patience();
+    let waiting = async {
+        while let Some(message) = play.next().await? {
+            match message.envelope() {
+                Some(Envelope::Request {
+                    id,
+                    method: "session/new",
+                    ..
+                }) => {
+                    play.wire
+                        .refuse(id, -32000, "Authentication required")
+                        .await?;
+                }
+                Some(Envelope::Request {
+                    id,
+                    method: "auth/login",
+                    params,
+                }) => {
+                    let method = params.map(|params| params["methodId"].clone());
+                    play.wire.answer(id, json!({})).await?;
+                    return Ok(method);
+                }
+                _ => play.serve(&message).await?,
+            }
+        }
+        Ok(None)
+    };
+    // A person may have to decide: whoever does not log in does nothing wrong.
+    tokio::time::timeout(patience, waiting)
+        .await
+        .unwrap_or(Ok(None))
+}
+
+async fn none_named(play: &mut ClientPlay) -> Result<(), Stop> {
+    match login(play, json!([])).await? {
+        Some(_) => {
+            fail("it called `auth/login`, though the agent has named no way to authenticate")
+        }
+        None => {
+            let out = play
+                .messages
+                .iter()
+                .any(|message| message.method() == "auth/logout");
+            require(!out, || {
+                "it called `auth/logout`, though the agent has named no way to authenticate"
+                    .to_owned()
+            })
+        }
+    }
+}
+
+async fn not_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+    let methods =
+        json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
+    match login(play, methods).await? {
+        Some(method) => fail(format!(
+            "it called `auth/login` with {method}; there is a way for terminals only"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn key() -> Value {
+    json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}])
+}
+
+async fn one_of_them(play: &mut ClientPlay) -> Result<(), Stop> {
+    match login(play, key()).await? {
+        Some(method) => require(method == "acp-check-key", || {
+            format!("it called `auth/login` with {method}, which the agent has not named")
+        }),
+        None => skip("the client has not logged in"),
+    }
+}
+
+async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
+    match login(play, key()).await? {
+        Some(_) => play.expect("session/new").await.map(drop),
+        None => skip("the client has not logged in"),
+    }
+}

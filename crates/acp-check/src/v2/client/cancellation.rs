@@ -1,0 +1,100 @@
+//! Cancellation: of what a session works on, and of single requests.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_client::{ClientPlay, Prompted};
+use crate::with_client_v2::said;
+use acp_rules::schema::Envelope;
+
+use super::permissions::request;
+
+checks! { V2 Client "prompt-lifecycle";
+    131 Must "A client that cancels answers its open permission requests with `cancelled`." => answers_open;
+    132 Should "A client that has cancelled still takes what the agent tells." => takes_the_rest;
+    133 Must "A request that was cancelled by `$/cancel_request` is answered all the same." => answers_cancelled_request;
+    134 Must "`$/cancel_request` for a request that there is not does nothing." => unknown_request;
+}
+
+/// Waits for the client to cancel: it is asked to, which a person or a script may do.
+async fn cancelled(play: &mut ClientPlay, prompted: &Prompted) -> Result<(), Stop> {
+    play.update(&prompted.session, said("Please cancel this turn now."))
+        .await?;
+    match play.expect("session/cancel").await {
+        Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
+            format!(
+                "it has cancelled the session {}, not its own",
+                params["sessionId"]
+            )
+        }),
+        Err(_) => skip("the client has not cancelled when it was asked to"),
+    }
+}
+
+/// The answer to a request among all that has come.
+fn answered(play: &ClientPlay, asked: &Value) -> Option<Answer> {
+    play.messages
+        .iter()
+        .find_map(|message| match message.envelope() {
+            Some(Envelope::Response { id, result }) if id == asked => Some(Answer::read(result)),
+            _ => None,
+        })
+}
+
+async fn answers_open(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    // Nothing in it to be allowed at once: nobody is to answer it before the cancel.
+    let mut params = request(&prompted.session);
+    params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
+    let id = play.wire.ask("session/request_permission", params).await?;
+    cancelled(play, &prompted).await?;
+    let answer = match answered(play, &id) {
+        Some(answer) => answer,
+        None => play.answer(&id).await?,
+    };
+    match answer {
+        Answer::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
+        Answer::Result(result) => fail(format!(
+            "it has cancelled, and answered its permission request with {}",
+            result["outcome"]
+        )),
+        Answer::Error { code, .. } => fail(format!(
+            "it has cancelled, and answered its permission request with error {code}"
+        )),
+    }
+}
+
+async fn takes_the_rest(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    cancelled(play, &prompted).await?;
+    let call =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
+    play.update(&prompted.session, call).await?;
+    play.alive_v2("an update that came after the cancel")
+        .await?;
+    play.idle_v2(&prompted, "cancelled").await
+}
+
+async fn answers_cancelled_request(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    let params = request(&prompted.session);
+    let id = play.wire.ask("session/request_permission", params).await?;
+    play.wire
+        .notify("$/cancel_request", json!({"requestId": id}))
+        .await?;
+    play.answer(&id).await.map(drop)
+}
+
+async fn unknown_request(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.working_v2().await?;
+    play.wire
+        .notify(
+            "$/cancel_request",
+            json!({"requestId": "acp-check-nobodys"}),
+        )
+        .await?;
+    play.alive_v2("the cancel of a request that there is not")
+        .await
+}

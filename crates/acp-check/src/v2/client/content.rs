@@ -1,0 +1,37 @@
+//! Content: what messages are made of.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::Stop;
+use crate::with_client::ClientPlay;
+
+checks! { V2 Client "content";
+    101 Should "Content of a type that the client does not know is passed over, or shown in some way." => unknown_type;
+    102 Must "All types of content may come in a message." => all_types;
+}
+
+fn chunk(content: Value) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "messageId": "content", "content": content})
+}
+
+async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+    let own = chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
+    let later = chunk(json!({"type": "smell", "of": ["rain"]}));
+    play.tolerates_v2("content of an unknown type", &[own, later])
+        .await
+}
+
+async fn all_types(play: &mut ClientPlay) -> Result<(), Stop> {
+    let annotations = json!({"audience": ["user", "_acp-check/cat"], "priority": 0.5});
+    let updates = [
+        json!({"type": "text", "text": "**Hello**", "annotations": annotations}),
+        json!({"type": "image", "mimeType": "image/png", "data": "eA=="}),
+        json!({"type": "audio", "mimeType": "audio/wav", "data": "eA=="}),
+        json!({"type": "resource_link", "name": "a", "uri": "file:///a"}),
+        json!({"type": "resource", "resource": {"uri": "file:///a", "text": "a"}}),
+        json!({"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}),
+    ];
+    play.tolerates_v2("all types of content", &updates.map(chunk))
+        .await
+}

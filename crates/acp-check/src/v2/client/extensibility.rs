@@ -1,0 +1,49 @@
+//! Extensibility: methods and metadata of one's own.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+use crate::with_client_v2::said;
+
+checks! { V2 Client "extensibility";
+    101 Should "A request of an extension that the client does not know is answered with error -32601." => unknown_request;
+    102 Should "A notification of an extension that the client does not know is passed over." => unknown_notification;
+    103 Must "What is in `_meta` is nothing to rely on: whatever it is, messages with it are taken." => any_meta;
+}
+
+async fn unknown_request(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.working_v2().await?;
+    match play.request("_acp-check/no-such", json!({})).await? {
+        Answer::Error { code: -32601, .. } => Ok(()),
+        Answer::Error { code, .. } => {
+            fail(format!("it was answered with error {code}, not -32601"))
+        }
+        Answer::Result(_) => fail("it was answered with a result"),
+    }
+}
+
+async fn unknown_notification(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.working_v2().await?;
+    play.wire
+        .notify("_acp-check/no-such", json!([1, {"two": null}]))
+        .await?;
+    play.alive_v2("a notification of an unknown extension")
+        .await
+}
+
+/// Metadata of the oddest kinds, under names of nobody's.
+fn odd_meta() -> Value {
+    json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
+}
+
+async fn any_meta(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["_meta"] = odd_meta();
+    play.session["_meta"] = odd_meta();
+    let mut update = said("Hello.");
+    update["_meta"] = odd_meta();
+    update["content"]["_meta"] = odd_meta();
+    play.tolerates_v2("odd metadata", &[update]).await
+}

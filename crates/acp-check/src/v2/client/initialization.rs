@@ -1,0 +1,159 @@
+//! Initialization: versions and capabilities.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+use crate::with_client_v2::WATCHED;
+use acp_rules::schema::{Direction, Schema, Version};
+
+checks! { V2 Client "initialization";
+    101 Must "The client begins with `initialize`." => begins;
+    102 Must "`initialize` says who the client is: its name and version." => says_who;
+    103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
+    104 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
+    105 Must "The sessions of an agent that does not offer them are not used." => no_sessions;
+    106 Must "Where the agent answers version 1, version 1 is spoken." => version_1_is_spoken;
+    107 Must "A prompt has no content that the agent has not offered to take." => baseline_content;
+    108 Must "Version 2 has no methods for a client's files: they are neither read nor written." => no_files;
+    109 Must "Version 2 has no methods for a client's terminals: none is made." => no_terminals;
+}
+
+async fn begins(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.asked_to_begin_v2().await?;
+    require(play.messages.len() == 1, || {
+        "something else came before `initialize`".to_owned()
+    })
+}
+
+async fn says_who(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.asked_to_begin_v2().await?;
+    let says = |name: &str| {
+        let said = params["info"][name].as_str();
+        said.is_some_and(|said| !said.is_empty())
+    };
+    require(says("name") && says("version"), || {
+        "`info` with `name` and `version` is missing in `initialize`".to_owned()
+    })
+}
+
+/// Waits until the client closes the connection, and fails if it asks for something before that.
+async fn is_closed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let patience = play.wire.patience();
+    let ending = async {
+        while let Some(message) = play.next().await? {
+            if !message.method().is_empty() {
+                return fail(format!("it went on with `{}`", message.method()));
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(patience, ending).await {
+        Ok(ended) => ended,
+        Err(_) => fail(format!("in {patience:?} it has not closed the connection")),
+    }
+}
+
+async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["protocolVersion"] = json!(999);
+    play.initialize_v2().await?;
+    is_closed(play).await
+}
+
+async fn unknown_capabilities(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["capabilities"]["telepathy"] = json!({"range": 7});
+    play.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
+    play.introduction["authMethods"] =
+        json!([{"type": "_acp-check/retina", "methodId": "eye", "name": "Eye"}]);
+    play.introduction["mood"] = json!("good");
+    play.prompted_v2().await.map(drop)
+}
+
+async fn no_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["capabilities"] = json!({});
+    play.initialize_v2().await?;
+    let watching = async {
+        while let Some(message) = play.next().await? {
+            if message.method().starts_with("session/") {
+                return fail(format!(
+                    "it sent `{}`, though the agent offers no sessions",
+                    message.method()
+                ));
+            }
+            play.serve(&message).await?;
+        }
+        Ok(())
+    };
+    // One that stays connected and asks for nothing is right, too.
+    tokio::time::timeout(WATCHED, watching)
+        .await
+        .unwrap_or(Ok(()))
+}
+
+async fn version_1_is_spoken(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (id, _) = play.asked_to_begin_v2().await?;
+    let introduction = json!({
+        "protocolVersion": 1,
+        "agentCapabilities": {},
+        "authMethods": [],
+        "agentInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+    });
+    play.wire.answer(&id, introduction).await?;
+    let before = play.messages.len();
+    match play.until_prompt().await {
+        Ok(prompted) => play.end_turn(&prompted, "end_turn").await?,
+        // It does not speak version 1, and has closed the connection.
+        Err(_) if play.wire.ended() && play.messages.len() == before => return Ok(()),
+        Err(stop) => return Err(stop),
+    }
+    let schema = Schema::of(Version::V1);
+    for message in play.messages.iter().skip(before) {
+        let faults = schema.judge_message(Direction::ToAgent, &message.0, None);
+        if let Some(fault) = faults.first() {
+            return fail(format!(
+                "the agent has answered version 1, and `{}` is none of it: {fault}",
+                message.method()
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn baseline_content(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.prompted_v2().await?;
+    let blocks = prompted.prompt.as_array().into_iter().flatten();
+    let mut kinds = blocks.filter_map(|block| block["type"].as_str());
+    let baseline = |kind: &str| matches!(kind, "text" | "resource_link") || kind.starts_with('_');
+    match kinds.find(|kind| !baseline(kind)) {
+        Some(kind) => fail(format!(
+            "the prompt has a block of type `{kind}`, which the agent has not offered to take"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Calls a method of version 1, which must not be carried out.
+async fn not_there(play: &mut ClientPlay, method: &str, params: Value) -> Result<(), Stop> {
+    play.working_v2().await?;
+    match play.request(method, params).await? {
+        Answer::Error { .. } => Ok(()),
+        Answer::Result(_) => fail(format!(
+            "`{method}`, which version 2 has not, was answered with a result"
+        )),
+    }
+}
+
+async fn no_files(play: &mut ClientPlay) -> Result<(), Stop> {
+    let path = play.place().file("notes.txt");
+    let session = play.session["sessionId"].clone();
+    let params = json!({"sessionId": session, "path": path});
+    not_there(play, "fs/read_text_file", params).await
+}
+
+async fn no_terminals(play: &mut ClientPlay) -> Result<(), Stop> {
+    let session = play.session["sessionId"].clone();
+    let params = json!({"sessionId": session, "command": "echo", "args": ["checked"]});
+    not_there(play, "terminal/create", params).await
+}

@@ -1,0 +1,37 @@
+//! What version 2 requires of clients: a file for each page of the specification.
+
+mod agent_plan;
+mod authentication;
+mod cancellation;
+mod content;
+mod elicitation;
+mod extensibility;
+mod initialization;
+mod overview;
+mod permissions;
+mod prompt_lifecycle;
+mod session_config_options;
+mod session_setup;
+mod tool_calls;
+
+use crate::check::Check;
+
+/// The checks, page by page.
+pub(crate) fn checks() -> Vec<Check> {
+    [
+        overview::CHECKS,
+        initialization::CHECKS,
+        authentication::CHECKS,
+        session_setup::CHECKS,
+        session_config_options::CHECKS,
+        prompt_lifecycle::CHECKS,
+        cancellation::CHECKS,
+        content::CHECKS,
+        tool_calls::CHECKS,
+        permissions::CHECKS,
+        agent_plan::CHECKS,
+        elicitation::CHECKS,
+        extensibility::CHECKS,
+    ]
+    .concat()
+}

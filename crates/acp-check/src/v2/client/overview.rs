@@ -1,0 +1,64 @@
+//! Overview: JSON-RPC.
+
+use serde_json::json;
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail};
+use crate::wire::Answer;
+use crate::with_client::ClientPlay;
+use crate::with_client_v2::said;
+use acp_rules::schema::Envelope;
+
+checks! { V2 Client "overview";
+    101 Must "A request of a method that there is not is answered with error -32601." => unknown_method;
+    102 Must "An answer has the id of its request as it was: a string stays that string." => string_id;
+    103 Must "Notifications are not answered." => notifications;
+}
+
+async fn unknown_method(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.working_v2().await?;
+    match play.request("session/acp_check_no_such", json!({})).await? {
+        Answer::Error { code: -32601, .. } => Ok(()),
+        Answer::Error { code, .. } => fail(format!(
+            "a method that there is not was answered with error {code}, not -32601"
+        )),
+        Answer::Result(_) => fail("a method that there is not was answered with a result"),
+    }
+}
+
+async fn string_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.working_v2().await?;
+    let id = json!("acp-check-07");
+    play.wire
+        .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
+        .await?;
+    play.answer(&id).await.map(drop)
+}
+
+async fn notifications(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    play.update(&prompted.session, said("Hello.")).await?;
+    play.wire
+        .notify("_acp-check/notification", json!({"any": "thing"}))
+        .await?;
+    let before = play.messages.len();
+    let id = play.wire.ask("_acp-check/last", json!({})).await?;
+    play.answer(&id).await?;
+    // Whatever answers a notification has an id that nobody asked with.
+    let odd = play
+        .messages
+        .iter()
+        .skip(before)
+        .find_map(|message| match message.envelope() {
+            Some(Envelope::Response { id: answered, .. }) => {
+                (*answered != id).then(|| answered.clone())
+            }
+            _ => None,
+        });
+    match odd {
+        None => Ok(()),
+        Some(id) => fail(format!(
+            "after two notifications it has sent an answer with the id {id}, which no request had"
+        )),
+    }
+}

@@ -1,0 +1,116 @@
+//! Tool calls, "Requesting Permission".
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require};
+use crate::with_client::ClientPlay;
+
+checks! { V2 Client "tool-calls";
+    121 Must "The option that is selected is one of those that were offered." => selects_offered;
+    122 Must "A permission request need not say what it is about." => no_subject;
+    123 Must "Permission may be asked for a command." => command;
+    124 Should "Permission for what the client does not know is asked for in some way, or declined." => unknown_subject;
+    125 Should "A kind of option that the client does not know is no obstacle." => unknown_option;
+    126 Must "A permission request may be about a tool call that was not told of before." => new_call;
+    127 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
+}
+
+/// The params of a permission request: to be allowed or rejected.
+pub(super) fn request(session: &str) -> Value {
+    json!({
+        "sessionId": session,
+        "title": "May the check go on?",
+        "options": [
+            {"optionId": "acp-check-yes", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "acp-check-no", "name": "No", "kind": "reject_once"},
+        ],
+    })
+}
+
+/// Asks, and looks at what came.
+async fn asked(play: &mut ClientPlay, change: impl FnOnce(&mut Value)) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    let mut params = request(&prompted.session);
+    change(&mut params);
+    play.state_v2(&prompted, json!({"state": "requires_action"}))
+        .await?;
+    let options = params["options"].clone();
+    let outcome = play.permission_v2(params).await?;
+    match outcome["outcome"].as_str() {
+        Some("selected") => {
+            let mut offered = options.as_array().into_iter().flatten();
+            let chosen = &outcome["optionId"];
+            require(offered.any(|option| option["optionId"] == *chosen), || {
+                format!("it has selected the option {chosen}, which was not offered")
+            })?;
+        }
+        Some("cancelled") => {}
+        Some(own) if own.starts_with('_') => {}
+        _ => {
+            return fail(format!(
+                "the outcome is {}, and not `selected`, `cancelled` or one of its own with `_`",
+                outcome["outcome"]
+            ));
+        }
+    }
+    play.idle_v2(&prompted, "end_turn").await
+}
+
+async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    let child = "acp-check-subagent";
+    let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
+                           "title": "Look around", "state": {"state": "running"}});
+    play.update(&prompted.session, announced).await?;
+    let outcome = play.permission_v2(request(child)).await?;
+    require(outcome["outcome"].is_string(), || {
+        format!("the outcome is {}", outcome["outcome"])
+    })?;
+    play.idle_v2(&prompted, "end_turn").await
+}
+
+async fn selects_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |params| {
+        let call = json!({"toolCallId": "asked", "title": "Check", "kind": "edit"});
+        params["subject"] = json!({"type": "tool_call", "toolCall": call});
+    })
+    .await
+}
+
+async fn no_subject(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |_| {}).await
+}
+
+async fn command(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |params| {
+        params["subject"] = json!({"type": "command", "command": "echo checked", "cwd": "/"});
+    })
+    .await
+}
+
+async fn unknown_subject(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |params| {
+        params["subject"] = json!({"type": "_acp-check/weather", "sunny": true});
+    })
+    .await
+}
+
+async fn unknown_option(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |params| {
+        if let Some(options) = params["options"].as_array_mut() {
+            let own =
+                json!({"optionId": "acp-check-maybe", "name": "Maybe", "kind": "_acp-check/maybe"});
+            options.insert(0, own);
+        }
+    })
+    .await
+}
+
+async fn new_call(play: &mut ClientPlay) -> Result<(), Stop> {
+    asked(play, |params| {
+        params["subject"] =
+            json!({"type": "tool_call", "toolCall": {"toolCallId": "never-told-of"}});
+    })
+    .await
+}

@@ -1,0 +1,164 @@
+//! Tool calls: told of by their ids, in part, and with what a client may not know.
+
+use serde_json::{Value, json};
+
+use crate::check::checks;
+use crate::verdict::Stop;
+use crate::with_client::ClientPlay;
+
+checks! { V2 Client "tool-calls";
+    101 Must "Of a tool call, only the id is required." => call_by_id;
+    102 Must "What was told of a tool call is replaced, and cleared by null." => call_changed;
+    103 Must "Content is added to a tool call piece by piece." => call_chunks;
+    104 Should "A kind and a status of tool calls that the client does not know are no obstacle." => unknown_values;
+    105 Should "Content of a tool call of a type that the client does not know is passed over, or shown in some way." => unknown_content;
+    106 Must "A diff need not have a patch." => no_patch;
+    107 Should "An operation on a file and a form of patches that the client does not know are no obstacle." => unknown_change;
+    108 Must "Of a terminal, only the id is required." => terminal_by_id;
+    109 Must "What a terminal prints is bytes, which need not be text, and a piece may end anywhere." => terminal_bytes;
+    110 Must "What was told of a terminal is replaced, and cleared by null." => terminal_changed;
+    111 Must "A terminal may have ended without a code and without a signal." => terminal_ended;
+}
+
+fn call(fields: &Value) -> Value {
+    with(
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "call"}),
+        fields,
+    )
+}
+
+fn terminal(fields: &Value) -> Value {
+    with(
+        json!({"sessionUpdate": "terminal_update", "terminalId": "terminal"}),
+        fields,
+    )
+}
+
+fn with(mut update: Value, fields: &Value) -> Value {
+    for (name, field) in fields.as_object().into_iter().flatten() {
+        update[name] = field.clone();
+    }
+    update
+}
+
+async fn call_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.tolerates_v2(
+        "a tool call with an id and nothing else",
+        &[call(&json!({}))],
+    )
+    .await
+}
+
+async fn call_changed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let whole = json!({
+        "title": "Check", "kind": "read", "status": "in_progress", "rawInput": {"a": 1},
+        "content": [{"type": "content", "content": {"type": "text", "text": "x"}}],
+        "locations": [{"path": "/a", "line": 1}],
+    });
+    let cleared = json!({
+        "title": null, "kind": null, "status": null, "content": null, "locations": null,
+        "rawInput": null, "rawOutput": null,
+    });
+    let updates = [
+        call(&whole),
+        call(&json!({"status": "completed"})),
+        call(&cleared),
+    ];
+    play.tolerates_v2("a tool call that was changed and cleared", &updates)
+        .await
+}
+
+async fn call_chunks(play: &mut ClientPlay) -> Result<(), Stop> {
+    let chunk = |id: &str| {
+        let content = json!({"type": "content", "content": {"type": "text", "text": "x"}});
+        json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": content})
+    };
+    let updates = [
+        call(&json!({"title": "Check"})),
+        chunk("call"),
+        chunk("call"),
+    ];
+    play.tolerates_v2("content of a tool call piece by piece", &updates)
+        .await
+}
+
+async fn unknown_values(play: &mut ClientPlay) -> Result<(), Stop> {
+    let odd = json!({"title": "Check", "kind": "_acp-check/smell", "status": "_acp-check/asleep"});
+    let later = json!({"kind": "smell", "status": "asleep"});
+    play.tolerates_v2("an unknown kind and status", &[call(&odd), call(&later)])
+        .await
+}
+
+async fn unknown_content(play: &mut ClientPlay) -> Result<(), Stop> {
+    let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
+    play.tolerates_v2("a tool call's content of an unknown type", &[call(&odd)])
+        .await
+}
+
+async fn no_patch(play: &mut ClientPlay) -> Result<(), Stop> {
+    let changes = json!([{"operation": "modify", "path": "/a"}, {"operation": "move", "oldPath": "/b", "path": "/c"}]);
+    let content = json!([
+        {"type": "diff", "changes": changes},
+        {"type": "diff", "changes": changes, "patch": null},
+    ]);
+    play.tolerates_v2(
+        "a diff without a patch",
+        &[call(&json!({"content": content}))],
+    )
+    .await
+}
+
+async fn unknown_change(play: &mut ClientPlay) -> Result<(), Stop> {
+    let changes =
+        json!([{"operation": "_acp-check/fold", "path": "/a", "fileType": "_acp-check/paper"}]);
+    let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
+    let content = json!([{"type": "diff", "changes": changes, "patch": patch}]);
+    play.tolerates_v2(
+        "an unknown operation on a file",
+        &[call(&json!({"content": content}))],
+    )
+    .await
+}
+
+async fn terminal_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
+    let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
+    let updates = [terminal(&json!({})), call(&shown)];
+    play.tolerates_v2("a terminal with an id and nothing else", &updates)
+        .await
+}
+
+async fn terminal_bytes(play: &mut ClientPlay) -> Result<(), Stop> {
+    let chunk = |data: &str| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "terminal", "data": data});
+    // The halves of a letter, what is none, nothing, and a terminal that was not told of before.
+    let mut other = chunk("eA==");
+    other["terminalId"] = json!("another");
+    let updates = [
+        terminal(&json!({"command": "cat"})),
+        chunk("ww=="),
+        chunk("pA=="),
+        chunk("/wD+"),
+        chunk(""),
+        other,
+    ];
+    play.tolerates_v2("output that is no text", &updates).await
+}
+
+async fn terminal_changed(play: &mut ClientPlay) -> Result<(), Stop> {
+    let whole = json!({"command": "cat", "cwd": "/", "output": {"data": "eA=="}, "exitStatus": {"exitCode": 0}});
+    let cleared = json!({"command": null, "cwd": null, "output": null, "exitStatus": null});
+    play.tolerates_v2(
+        "a terminal that was changed and cleared",
+        &[terminal(&whole), terminal(&cleared)],
+    )
+    .await
+}
+
+async fn terminal_ended(play: &mut ClientPlay) -> Result<(), Stop> {
+    let updates = [
+        terminal(&json!({"exitStatus": {}})),
+        terminal(&json!({"exitStatus": {"exitCode": null, "signal": null}})),
+        terminal(&json!({"exitStatus": {"signal": "SIGKILL"}})),
+    ];
+    play.tolerates_v2("a terminal that has ended somehow", &updates)
+        .await
+}

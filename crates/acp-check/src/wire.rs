@@ -1,0 +1,497 @@
+//! One end of a connection, by hand: lines out, lines in.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use acp::Transport;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use acp_rules::schema::{Direction, Envelope, Fault, FaultKind, Schema, Version};
+
+use super::shaped::Shaped;
+use super::transcript::Transcript;
+use super::verdict::{Stop, fail};
+use super::watch::{Broken, Watch};
+
+/// How many bytes are read in one check. All messages of a check are kept until its end, so this bounds them; nothing says
+/// how much a program may say, so it is not blamed for more.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// How many lines wait to be looked at, before the program has to.
+const WAITING: usize = 64;
+
+/// How many faults of one shape are kept. One is enough to fail a check.
+const FAULTS: usize = 8;
+
+/// A message that came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message(pub Value);
+
+impl Message {
+    /// What it is, if it is a message of JSON-RPC.
+    #[must_use]
+    pub fn envelope(&self) -> Option<Envelope<'_>> {
+        Envelope::read(&self.0)
+    }
+
+    /// The method; empty for an answer.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.envelope()
+            .and_then(|envelope| envelope.method())
+            .unwrap_or_default()
+    }
+
+    /// What it carries, or null.
+    #[must_use]
+    pub fn params(&self) -> &Value {
+        self.0.get("params").unwrap_or(&Value::Null)
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It has been done.
+    Result(Value),
+    /// It has not.
+    Error {
+        /// The code of the error.
+        code: i64,
+        /// What it says.
+        message: String,
+        /// The whole error.
+        error: Value,
+    },
+}
+
+/// What was read.
+enum Read {
+    Line(Vec<u8>),
+    TooMuch,
+    End,
+}
+
+/// One end of a connection.
+pub struct Wire {
+    schema: &'static Schema,
+    /// Which way it sends.
+    sends: Direction,
+    reads: mpsc::Receiver<Read>,
+    writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    next_id: u64,
+    /// What was asked from this end, by id.
+    asked: HashMap<String, String>,
+    watch: Watch,
+    transcript: Transcript,
+    judged: Judged,
+    /// The beginnings of the first lines that were no JSON.
+    noise: Vec<Vec<u8>>,
+    /// Another version was agreed on: nothing can be said of what comes by this one's shapes.
+    other_version: bool,
+    ended: bool,
+    patience: Duration,
+}
+
+/// What the schema says of all messages that came.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Judged {
+    /// How many of each shape there were.
+    pub(super) seen: BTreeMap<Shape, usize>,
+    /// What was wrong with them, with the message.
+    pub(super) faults: BTreeMap<Shape, Vec<(Fault, String)>>,
+    /// Which rules of a conversation were broken.
+    pub(super) broken: Broken,
+}
+
+/// A shape, or one of its variants.
+pub(super) type Shape = (String, Option<String>);
+
+impl Wire {
+    pub(super) fn new(
+        transport: Transport,
+        version: Version,
+        sends: Direction,
+        patience: Duration,
+    ) -> Self {
+        let (reader, writer) = transport.into_split();
+        let (to, reads) = mpsc::channel(WAITING);
+        tokio::spawn(read(reader, to));
+        Self {
+            schema: Schema::of(version),
+            sends,
+            reads,
+            writer: Some(Box::new(writer)),
+            next_id: 0,
+            asked: HashMap::new(),
+            watch: Watch::new(version, sends),
+            transcript: Transcript::default(),
+            judged: Judged::default(),
+            noise: Vec::new(),
+            other_version: false,
+            ended: false,
+            patience,
+        }
+    }
+
+    /// How long something that must happen may take.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Notes what happened beside the wire.
+    pub fn note(&mut self, what: impl Into<String>) {
+        self.transcript.event(what);
+    }
+
+    /// Writes bytes as they are, which need not be a line.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let patience = self.patience;
+        self.watch.sent(bytes);
+        let Some(writer) = &mut self.writer else {
+            return Err(Stop::Harness("the connection is closed already".to_owned()));
+        };
+        let written = async {
+            writer.write_all(bytes).await?;
+            writer.flush().await
+        };
+        match tokio::time::timeout(patience, written).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(e)) => fail(format!("its input is closed: {e}")),
+            Err(_) => fail(format!("it has not read its input for {patience:?}")),
+        }
+    }
+
+    /// Writes a line, whatever is in it.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn send_line(&mut self, line: &[u8]) -> Result<(), Stop> {
+        self.transcript.line(self.sends, line);
+        let mut bytes = line.to_vec();
+        bytes.push(b'\n');
+        self.send_bytes(&bytes).await
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn send(&mut self, message: &Value) -> Result<(), Stop> {
+        if let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) {
+            self.asked.insert(id.to_string(), method.to_owned());
+        }
+        self.send_line(message.to_string().as_bytes()).await
+    }
+
+    /// Sends a request and gives its id.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Stop> {
+        let id = json!(self.next_id);
+        self.next_id += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await?;
+        Ok(id)
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn notify(&mut self, method: &str, params: Value) -> Result<(), Stop> {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Stop> {
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
+            .await
+    }
+
+    /// Answers a request with an error.
+    ///
+    /// # Errors
+    /// The other side does not read, or is gone.
+    pub async fn refuse(&mut self, id: &Value, code: i64, message: &str) -> Result<(), Stop> {
+        let error = json!({"code": code, "message": message});
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
+            .await
+    }
+
+    /// Closes this end's output: the other side's input ends.
+    pub fn close(&mut self) {
+        if let Some(mut writer) = self.writer.take() {
+            // One half of a pair in memory does not end it by being dropped.
+            tokio::spawn(async move { writer.shutdown().await });
+            self.transcript.event("its input was closed");
+            self.watch.closed(self.sends);
+        }
+    }
+
+    /// The first lines that came and are no JSON, or their beginnings.
+    #[must_use]
+    pub fn noise(&self) -> &[Vec<u8>] {
+        &self.noise
+    }
+
+    /// What was wrong with the messages that have come, by the schema.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        let faults = self.judged.faults.values().flatten();
+        faults.map(|(fault, _)| fault)
+    }
+
+    /// Whether the other side has closed its output.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// The next message, or `None` at the end. Lines that are no JSON are passed over: they are judged by checks of
+    /// their own. It may be dropped at any time without losing one.
+    ///
+    /// # Errors
+    /// As a fault of the suite's: it has said more than a check reads.
+    pub async fn next(&mut self) -> Result<Option<Message>, Stop> {
+        loop {
+            match self.reads.recv().await {
+                Some(Read::Line(line)) => {
+                    self.transcript.line(self.sends.back(), &line);
+                    match serde_json::from_slice::<Value>(&line) {
+                        Ok(value) => {
+                            self.judge(&value);
+                            self.watch.came(&value);
+                            return Ok(Some(Message(value)));
+                        }
+                        Err(e) => {
+                            if self.noise.len() < FAULTS {
+                                self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
+                            }
+                            let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
+                            self.watch.lost();
+                            self.judged.noise(format!("{e}: {text}"));
+                        }
+                    }
+                }
+                Some(Read::TooMuch) => {
+                    let why = format!(
+                        "it has said more than {MOST} bytes, which is all that a check reads"
+                    );
+                    return Err(Stop::Harness(why));
+                }
+                Some(Read::End) | None => {
+                    if !self.ended {
+                        self.ended = true;
+                        self.watch.closed(self.sends.back());
+                        self.transcript.event("its output ended");
+                    }
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    fn judge(&mut self, value: &Value) {
+        let from = self.sends.back();
+        let envelope = Envelope::read(value);
+        let asked = match &envelope {
+            Some(Envelope::Response { id, .. }) => self.asked.get(&id.to_string()).cloned(),
+            _ => None,
+        };
+        if self.of_other_version(envelope.as_ref(), asked.as_deref()) {
+            return;
+        }
+        let shape = self.shape_of(envelope.as_ref(), asked.as_deref());
+        let faults = self.schema.judge_message(from, value, asked.as_deref());
+        let envelopes = ("JSON-RPC".to_owned(), None);
+        for shape in [&shape, &envelopes] {
+            *self.judged.seen.entry(shape.clone()).or_default() += 1;
+        }
+        for fault in faults {
+            let of_envelope = matches!(fault.kind, FaultKind::Envelope(_));
+            let shape = if of_envelope { &envelopes } else { &shape };
+            let kept = self.judged.faults.entry(shape.clone()).or_default();
+            if kept.len() < FAULTS {
+                kept.push((fault, value.to_string()));
+            }
+        }
+    }
+
+    /// Whether a message is of another version: its `initialize`, and all that follows the answer to one.
+    fn of_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
+        let own = u64::from(self.schema.version().number());
+        let other = |carried: &Value| {
+            let said = carried.get("protocolVersion").and_then(Value::as_u64);
+            said.is_some_and(|said| said != own && matches!(said, 1 | 2))
+        };
+        match envelope {
+            Some(Envelope::Response { result, .. }) if asked == Some("initialize") => {
+                self.other_version |= result.is_ok_and(other);
+            }
+            Some(Envelope::Request {
+                method: "initialize",
+                params,
+                ..
+            }) => return params.is_some_and(other),
+            _ => {}
+        }
+        self.other_version
+    }
+
+    /// The name of the shape that a message has.
+    fn shape_of(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> Shape {
+        let of = |name: &str| (name.to_owned(), None);
+        match envelope {
+            None => of("JSON-RPC"),
+            Some(Envelope::Response { result: Err(_), .. }) => of("Error"),
+            Some(Envelope::Response { .. }) => {
+                let method = asked.and_then(|method| self.schema.method(method));
+                match method.and_then(|method| method.result) {
+                    Some(name) => of(name),
+                    None => of("JSON-RPC"),
+                }
+            }
+            Some(
+                Envelope::Request { method, params, .. }
+                | Envelope::Notification { method, params },
+            ) => match self.schema.method(method) {
+                None => of("JSON-RPC"),
+                Some(method) if method.name == "session/update" => {
+                    let kind = params
+                        .and_then(|params| params.pointer("/update/sessionUpdate"))
+                        .and_then(Value::as_str);
+                    match kind.filter(|kind| self.schema.variants("SessionUpdate").contains(kind)) {
+                        // What has no kind that there is has no check of its own.
+                        None => of("JSON-RPC"),
+                        Some(kind) => ("SessionUpdate".to_owned(), Some(kind.to_owned())),
+                    }
+                }
+                Some(method) => of(method.params),
+            },
+        }
+    }
+
+    pub(super) fn into_parts(mut self) -> (Transcript, Judged) {
+        self.judged.broken = self.watch.into_broken();
+        (self.transcript, self.judged)
+    }
+}
+
+impl Judged {
+    fn noise(&mut self, why: String) {
+        let shape = ("JSON-RPC".to_owned(), None);
+        *self.seen.entry(shape.clone()).or_default() += 1;
+        let fault = Fault {
+            path: String::new(),
+            kind: FaultKind::Envelope("the line is no JSON".to_owned()),
+        };
+        let kept = self.faults.entry(shape).or_default();
+        if kept.len() < FAULTS {
+            kept.push((fault, why));
+        }
+    }
+
+    /// Adds what was seen in another check, named `of`.
+    pub(super) fn add(&mut self, of: &str, other: Self) {
+        self.broken.add(of, other.broken);
+        for (shape, count) in other.seen {
+            *self.seen.entry(shape).or_default() += count;
+        }
+        for (shape, faults) in other.faults {
+            let kept = self.faults.entry(shape).or_default();
+            for (fault, text) in faults {
+                if kept.len() < FAULTS {
+                    kept.push((fault, format!("in {of}: {text}")));
+                }
+            }
+        }
+    }
+
+    /// What was seen of a shape, and what was wrong with it.
+    pub(super) fn of(&self, shaped: Shaped) -> (usize, &[(Fault, String)]) {
+        let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
+        let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
+        (self.seen.get(&key).copied().unwrap_or_default(), faults)
+    }
+}
+
+impl Answer {
+    /// What an answer says.
+    #[must_use]
+    pub fn read(result: Result<&Value, &Value>) -> Self {
+        match result {
+            Ok(result) => Self::Result(result.clone()),
+            Err(error) => Self::Error {
+                code: error
+                    .get("code")
+                    .and_then(Value::as_i64)
+                    .unwrap_or_default(),
+                message: error
+                    .get("message")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+                error: error.clone(),
+            },
+        }
+    }
+
+    /// The code, if it is an error.
+    #[must_use]
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Result(_) => None,
+            Self::Error { code, .. } => Some(*code),
+        }
+    }
+}
+
+/// Reads lines until the end. It ends as well when nobody wants them any more.
+async fn read(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<Read>) {
+    let mut line = Vec::new();
+    let mut buffer = vec![0; 64 * 1024];
+    let mut all = 0;
+    loop {
+        let read = tokio::select! {
+            read = reader.read(&mut buffer) => read.unwrap_or(0),
+            () = to.closed() => return,
+        };
+        if read == 0 {
+            break;
+        }
+        let mut rest = buffer.get(..read).unwrap_or_default();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (head, tail) = rest.split_at(end);
+            line.extend_from_slice(head);
+            rest = tail.get(1..).unwrap_or_default();
+            let mut whole = std::mem::take(&mut line);
+            if whole.last() == Some(&b'\r') {
+                whole.pop();
+            }
+            if !whole.is_empty() && to.send(Read::Line(whole)).await.is_err() {
+                return;
+            }
+        }
+        line.extend_from_slice(rest);
+        all += read;
+        if all > MOST {
+            let _ = to.send(Read::TooMuch).await;
+            return;
+        }
+    }
+    if !line.is_empty() {
+        let _ = to.send(Read::Line(line)).await;
+    }
+    let _ = to.send(Read::End).await;
+}

@@ -1,0 +1,110 @@
+//! `--session`: the name of the session that `acp run` goes on with or begins.
+
+use std::path::Path;
+
+use acp::client::{AgentConnection, Session};
+use acp_config::{AgentChoice, SessionName, SessionNames};
+
+use super::notes::Notes;
+use crate::args::run::RunArgs;
+use crate::exit::Exit;
+use crate::start::gone;
+
+/// The name, and which session has it.
+pub(super) struct Naming {
+    names: SessionNames,
+    name: SessionName,
+    /// What has the name.
+    has: Option<String>,
+    /// `--new`: another is to have it.
+    anew: bool,
+}
+
+impl Naming {
+    /// What the command line says of it, if anything.
+    pub(super) fn of(
+        args: &RunArgs,
+        agent: &AgentChoice,
+        cwd: &Path,
+    ) -> Result<Option<Self>, Exit> {
+        let Some(name) = &args.session else {
+            return Ok(None);
+        };
+        let names = SessionNames::of(agent.key(), cwd);
+        let has = names.find(name.as_str())?.map(|named| named.id);
+        Ok(Some(Self {
+            names,
+            name: name.clone(),
+            has,
+            anew: args.new,
+        }))
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// Whether this session has the name.
+    pub(super) fn is_of(&self, id: &str) -> bool {
+        let named = self.names.find(self.name.as_str());
+        named.is_ok_and(|named| named.is_some_and(|named| named.id == id))
+    }
+
+    /// The session to go on with; `None` if one is to be begun.
+    pub(super) fn goes_on_with(&self) -> Option<String> {
+        self.has.clone().filter(|_| !self.anew)
+    }
+
+    /// The agent has to keep its sessions.
+    ///
+    /// `why_not` says why this one does not, if that is known.
+    pub(super) fn check(
+        &self,
+        agent: &AgentChoice,
+        connection: &AgentConnection,
+        why_not: impl FnOnce() -> Option<String>,
+    ) -> Result<(), Exit> {
+        let offers = connection.capabilities();
+        if offers.load_session || offers.session_capabilities.resume.is_some() {
+            return Ok(());
+        }
+        if let Some(why) = why_not() {
+            return Err(Exit::usage(format!(
+                "sessions are not kept, so that --session {} could not be gone on with: {why}",
+                self.name
+            )));
+        }
+        Err(Exit::usage(format!(
+            "{} does not keep its sessions (it offers neither loadSession nor sessionCapabilities.resume), so that --session {} could not be gone on with",
+            agent.title(),
+            self.name
+        )))
+    }
+
+    /// Why the session that has the name could not be gone on with.
+    pub(super) fn failed(&self, agent: &AgentChoice, id: &str, error: &acp::Error) -> Exit {
+        let agent = agent.title();
+        let name = &self.name;
+        let what = match gone(error) {
+            true => {
+                format!("the session `{name}` ({id}) is gone: {agent} does not have it any more")
+            }
+            false => format!("the session `{name}` ({id}) cannot be gone on with: {error}"),
+        };
+        Exit::failed(format!("{what}; --new begins another under this name"))
+    }
+
+    /// Gives the name to the session that was begun.
+    pub(super) fn give(&self, session: &Session, notes: &Notes) -> Result<(), Exit> {
+        let id = session.id().as_str();
+        let has = self.names.give(&self.name, id, self.has.as_deref())?;
+        if has != id {
+            // Another run was quicker.
+            notes.add(format!(
+                "`{}` has become the name of {has} meanwhile; this session is {id}",
+                self.name
+            ));
+        }
+        Ok(())
+    }
+}

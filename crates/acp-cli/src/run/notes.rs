@@ -1,0 +1,20 @@
+//! What is told to the person beside the thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is to be told to the person beside the thread.
+#[derive(Clone, Default)]
+pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    pub(super) fn add(&self, note: String) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(note);
+    }
+
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

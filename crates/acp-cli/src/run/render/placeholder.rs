@@ -1,0 +1,21 @@
+//! What stands for content that is no text.
+
+use acp::v1::{ContentBlock, EmbeddedResourceResource};
+use acp_host::clean;
+
+/// What stands for content that cannot be shown as text.
+pub(super) fn placeholder(block: &ContentBlock) -> String {
+    let text = match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
+        ContentBlock::Audio(audio) => format!("[sound: {}]", audio.mime_type),
+        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            EmbeddedResourceResource::Text(text) => format!("[{}]", text.uri),
+            EmbeddedResourceResource::Blob(blob) => format!("[{}]", blob.uri),
+            _ => "[a resource]".to_owned(),
+        },
+        _ => "[content of a kind unknown here]".to_owned(),
+    };
+    clean::value(&text)
+}

@@ -1,0 +1,263 @@
+//! The turn of `acp run`: from the first message to the stop reason.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::client::{AgentConnection, Prompt, Session};
+use acp::v1::{ContentBlock, StopReason};
+use acp_host::AgentProcess;
+use tokio::time::Instant;
+
+use super::client::RunClient;
+use super::notes::Notes;
+use super::prompt;
+use super::render::Renderer;
+use super::setup::RunSetup;
+use crate::args::run::Format;
+use crate::ask::Person;
+use crate::confinement::Confinement;
+use crate::exit::Exit;
+use crate::login;
+use crate::signals::{Signal, Signals};
+use crate::start::{self, Failure, SLOW, SLOW_START};
+
+/// How long an agent may take to end a turn that `--timeout` has cancelled.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How long an agent must have been silent after the end of its turn.
+const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
+
+/// The turn of an agent that was started.
+pub(super) struct AgentTurn<'a> {
+    pub(super) run: &'a RunSetup,
+    pub(super) renderer: Renderer,
+    pub(super) notes: Notes,
+    pub(super) person: Arc<Person>,
+    pub(super) process: Arc<AgentProcess>,
+}
+
+impl AgentTurn<'_> {
+    /// From the first message to the stop reason.
+    pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> Exit {
+        let timeout = self.run.args.timeout;
+        let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let session = match self.open(client, signals, deadline).await {
+            Ok(session) => session,
+            Err(exit) => return exit,
+        };
+        let content = match self.content(session.agent()) {
+            Ok(content) => content,
+            Err(exit) => return exit,
+        };
+        if self.run.resume.is_some() {
+            // Replayed or not, what there is so far is the past.
+            let thread = session.thread();
+            thread.read(|thread| self.renderer.skip(thread));
+        }
+        let exit = self.turn(&session, content, signals, deadline).await;
+        if exit.code != Exit::BROKEN {
+            self.how_to_go_on(&session);
+        }
+        let noise = session.agent().connection().noise();
+        session.agent().close();
+        if noise.lines > 0 && self.run.args.format == Format::Text {
+            let lines = match noise.lines {
+                1 => "a line".to_owned(),
+                lines => format!("{lines} lines"),
+            };
+            self.renderer.note(&format!(
+                "warning: the agent printed {lines} to stdout that are no messages; skipped (--log warn shows them)"
+            ));
+        }
+        exit
+    }
+
+    /// Starts talking and opens the session.
+    async fn open(
+        &mut self,
+        client: RunClient,
+        signals: &mut Signals,
+        deadline: Option<Instant>,
+    ) -> Result<Session, Exit> {
+        let args = &self.run.args;
+        let transport =
+            start::transport_of_turn(&self.process, args.format, self.run.resume.is_some())?;
+        for note in self.run.agent.note.iter().chain(&self.notes.take()) {
+            self.renderer.note(note);
+        }
+        let options = start::options(&self.run.agent, &self.process);
+        let way = (transport, options);
+        let mut opening = std::pin::pin!(self.run.open(way, client, self.notes.clone()));
+        let slow = tokio::time::sleep(SLOW_START);
+        tokio::pin!(slow);
+        let mut ticks = self.renderer.ticks();
+        loop {
+            tokio::select! {
+                biased;
+                opened = &mut opening => return match opened {
+                    Ok(session) => Ok(session),
+                    Err(failure) => Err(failure.exit(&self.run.target(), &self.process).await),
+                },
+                _ = signals.next() => return Err(Exit::CANCELLED),
+                () = until(deadline) => {
+                    let seconds = self.run.args.timeout.unwrap_or_default();
+                    let mut exit = Exit::timeout(seconds);
+                    let message = exit.message.get_or_insert_default();
+                    message.push_str(": the agent has not opened a session");
+                    message.push_str(&self.process.last_words());
+                    return Err(exit);
+                }
+                () = &mut slow, if !slow.is_elapsed() => {
+                    self.renderer.note(&format!("{SLOW}{}", self.process.last_words()));
+                }
+                () = ticks.next() => self.renderer.tick("starting the agent"),
+            }
+        }
+    }
+
+    /// Runs the turn and shows it.
+    async fn turn(
+        &mut self,
+        session: &Session,
+        content: Vec<ContentBlock>,
+        signals: &mut Signals,
+        deadline: Option<Instant>,
+    ) -> Exit {
+        let thread = session.thread().clone();
+        let mut prompt = std::pin::pin!(session.prompt(Prompt::from(content)));
+        let mut ticks = self.renderer.ticks();
+        let mut seen = 0;
+        let mut deadline = deadline;
+        let mut timed_out = false;
+        let mut interrupted = false;
+        let result = loop {
+            tokio::select! {
+                biased;
+                result = &mut prompt => break result,
+                signal = signals.next() => {
+                    if interrupted {
+                        return Exit::CANCELLED;
+                    }
+                    interrupted = true;
+                    let how = if signal == Signal::Interrupt { "cancelling; Ctrl-C again ends it at once" } else { "cancelling" };
+                    self.renderer.note(how);
+                    self.cancel(session).await;
+                }
+                () = until(deadline) => {
+                    if timed_out {
+                        let message = "the agent did not end the cancelled turn";
+                        return self.timed_out(Some(message));
+                    }
+                    timed_out = true;
+                    deadline = Some(Instant::now() + LAST_WORDS);
+                    self.cancel(session).await;
+                }
+                revision = thread.changed(seen) => {
+                    seen = revision;
+                    self.show(&thread);
+                    if self.renderer.broken() {
+                        // Whoever reads the output has had enough: as `head` does.
+                        let _ = session.cancel().await;
+                        return Exit::UNREAD;
+                    }
+                }
+                () = ticks.next() => self.renderer.tick_of(&thread),
+            }
+        };
+        self.show(&thread);
+        if result.is_ok() {
+            // Some agents answer first and say the rest afterwards.
+            while let Ok(revision) = tokio::time::timeout(AFTERTHOUGHTS, thread.changed(seen)).await
+            {
+                seen = revision;
+                self.show(&thread);
+            }
+        }
+        match result {
+            Ok(StopReason::Cancelled) if timed_out => self.timed_out(None),
+            Ok(reason) => Exit::of(&reason),
+            Err(_) if timed_out => self.timed_out(None),
+            Err(_) if interrupted => Exit::of(&StopReason::Cancelled),
+            Err(error) if error.is_auth_required() => {
+                login::needed(&self.run.target(), session.agent(), &error)
+            }
+            Err(error) => {
+                Failure::Agent(error)
+                    .exit(&self.run.target(), &self.process)
+                    .await
+            }
+        }
+    }
+
+    /// Cancels the turn. Whoever waits for an answer of the person's is told that there is none when the
+    /// agent has been told why.
+    async fn cancel(&self, session: &Session) {
+        let _ = session.cancel().await;
+        self.person.leave();
+    }
+
+    fn show(&mut self, thread: &acp::ThreadHandle) {
+        for note in self.notes.take() {
+            self.renderer.note(&note);
+        }
+        thread.read(|thread| self.renderer.render(thread));
+    }
+
+    fn timed_out(&self, more: Option<&str>) -> Exit {
+        let mut exit = Exit::timeout(self.run.args.timeout.unwrap_or_default());
+        if let (Some(message), Some(more)) = (&mut exit.message, more) {
+            message.push_str("; ");
+            message.push_str(more);
+        }
+        exit
+    }
+
+    fn content(&self, agent: &AgentConnection) -> Result<Vec<ContentBlock>, Exit> {
+        prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
+    }
+
+    /// How to go on with the session, if the agent keeps it.
+    fn how_to_go_on(&self, session: &Session) {
+        let args = &self.run.args;
+        let agent = session.agent().capabilities();
+        let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
+        // In version 2 every agent resumes, the bundled one also where it keeps nothing.
+        let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::keeps_sessions());
+        if args.format != Format::Text {
+            return;
+        }
+        if !keeps {
+            if let Some(why) = self.run.why_not_kept() {
+                self.renderer
+                    .note(&format!("this session is not kept: {why}"));
+            }
+            return;
+        }
+        let cwd = args.work.cwd.to_string_lossy();
+        let mut words = vec!["run".to_owned()];
+        let named = self.run.named.as_ref();
+        words.extend(
+            match named.filter(|named| named.is_of(session.id().as_str())) {
+                Some(named) => start::option("--session", named.name()),
+                None => start::option("--resume", session.id().as_str()),
+            },
+        );
+        if args.work.cwd != Path::new(".") {
+            words.extend(start::option("--cwd", &cwd));
+        }
+        let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
+        words.extend(confined.map(|word| word.to_string_lossy().into_owned()));
+        words.push("PROMPT".to_owned());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let command = self.run.target().to_type(&words);
+        self.renderer.hint(&format!("go on with: {command}"));
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

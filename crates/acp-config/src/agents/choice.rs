@@ -1,0 +1,392 @@
+//! Which agent is meant by a name or a command, and what it is given.
+
+use std::path::Path;
+
+use acp::v1::McpServer;
+use sha2::{Digest, Sha256};
+
+use super::known::{BUNDLED, KNOWN, known, known_by_command, runner_of};
+use super::own::{self, OwnPlaces};
+use super::project::ProjectAgents;
+use super::settings::{self, AgentSettings, check_name};
+use crate::config::Config;
+use crate::environment::{AgentEnvironment, EnvRequest};
+use crate::error::ConfigError;
+use crate::mcp_servers::mcp_definitions;
+use crate::quote::quoted;
+
+/// What a command line says of which agent is meant.
+#[derive(Debug, Clone, Default)]
+pub struct AgentRequest {
+    /// Its name.
+    pub name: Option<String>,
+    /// The command of one that has no name here, with its arguments; it goes before the name.
+    pub command: Vec<String>,
+    /// Variables that it gets.
+    pub env: Vec<EnvRequest>,
+    /// The latest version of the protocol to speak.
+    pub protocol: Option<u16>,
+}
+
+/// Asks the user a question, and says whether they said yes. `None` where nobody can be asked.
+pub type Ask<'a> = Option<&'a dyn Fn(&str) -> bool>;
+
+/// An agent that was chosen.
+#[derive(Debug, Clone)]
+pub struct AgentChoice {
+    /// What it is called, if it was chosen by a name.
+    pub name: Option<String>,
+    /// Its program and arguments; nothing for the bundled agent.
+    pub command: Vec<String>,
+    /// The latest version of the protocol to speak.
+    pub protocol: u16,
+    /// The version has to be typed to have it again.
+    pub protocol_typed: bool,
+    /// What it is given of the environment.
+    pub given: AgentEnvironment,
+    /// The mode in which its sessions begin.
+    pub mode: Option<String>,
+    /// The options that are set when a session begins.
+    pub options: Vec<(String, String)>,
+    /// MCP servers for its sessions.
+    pub mcp_servers: Vec<McpServer>,
+    /// How it is installed, if that is known.
+    pub install: Option<&'static str>,
+    /// What the person is to be told of the choice.
+    pub note: Option<String>,
+}
+
+impl AgentRequest {
+    /// The agent of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    /// The agent that is meant, for someone who works in `cwd`.
+    ///
+    /// If it is one of a project that the user has not yet said yes to, they are asked.
+    ///
+    /// # Errors
+    /// There is none of that name; what is configured is not understood; the project's is not allowed.
+    pub fn choose(
+        &self,
+        config: &Config,
+        cwd: &Path,
+        ask: Ask<'_>,
+    ) -> Result<AgentChoice, ConfigError> {
+        if !self.command.is_empty() {
+            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
+            chosen.command.clone_from(&self.command);
+            return Ok(chosen);
+        }
+        if let Some(name) = &self.name {
+            return self.by_name(config, name, cwd, ask);
+        }
+        let (name, note) = default_agent(config, cwd)?;
+        let mut chosen = match &name {
+            Some(name) => self.by_name(config, name, cwd, ask)?,
+            None => {
+                let bundled = self.by_name(config, BUNDLED, cwd, ask)?;
+                // Nothing has to be typed to have it again.
+                AgentChoice {
+                    name: None,
+                    ..bundled
+                }
+            }
+        };
+        chosen.note = note;
+        Ok(chosen)
+    }
+
+    fn by_name(
+        &self,
+        config: &Config,
+        name: &str,
+        cwd: &Path,
+        ask: Ask<'_>,
+    ) -> Result<AgentChoice, ConfigError> {
+        let known = known(name);
+        let canonical = known.map_or(name, |known| known.name);
+        let users = match config.agents.contains_key(name) {
+            true => name,
+            false => canonical,
+        };
+        if let Some(settings) = config.agents.get(users).cloned() {
+            return self.users(config, users, settings);
+        }
+        if let Some(known) = known {
+            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
+            chosen.name = Some(known.name.to_owned());
+            chosen.command = owned(known.command);
+            chosen.install = Some(known.install);
+            return Ok(chosen);
+        }
+        let project = ProjectAgents::of(cwd)?;
+        if let Some(mut project) = project {
+            if project.agents.contains_key(name) {
+                allow(&project, ask)?;
+            }
+            if let Some(mut settings) = project.agents.remove(name) {
+                let command = settings.command.take().unwrap_or_default();
+                let wrong = |what: String| {
+                    ConfigError::usage(format!(
+                        "{}: [agents.{name}]: {what}",
+                        project.file.display()
+                    ))
+                };
+                let mut chosen = self.with(config, settings, wrong)?;
+                chosen.name = Some(name.to_owned());
+                chosen.command = command;
+                return Ok(chosen);
+            }
+            return Err(unknown(name, config, Some(&project)));
+        }
+        Err(unknown(name, config, None))
+    }
+
+    /// An agent of the user's own.
+    fn users(
+        &self,
+        config: &Config,
+        name: &str,
+        mut settings: AgentSettings,
+    ) -> Result<AgentChoice, ConfigError> {
+        let known = known(name);
+        let wrong = |what: String| {
+            let file = Config::shown_file();
+            ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
+        };
+        check_name(name).map_err(wrong)?;
+        let command = match (settings.command.take(), known) {
+            (Some(_), Some(known)) if known.name == BUNDLED => {
+                let what = format!("`{BUNDLED}` is the bundled agent, which has no `command`");
+                return Err(wrong(what));
+            }
+            (Some(mut command), _) => {
+                if let Some(program) = command.first_mut() {
+                    *program = settings::program(program, None).map_err(wrong)?;
+                }
+                command
+            }
+            (None, Some(known)) => owned(known.command),
+            (None, None) => {
+                let what = "it needs a `command`: no agent of that name is known";
+                return Err(wrong(what.to_owned()));
+            }
+        };
+        let mut chosen = self.with(config, settings, wrong)?;
+        chosen.install = known
+            .filter(|known| command == known.command)
+            .map(|known| known.install);
+        chosen.name = Some(name.to_owned());
+        chosen.command = command;
+        Ok(chosen)
+    }
+
+    /// An agent with these settings, and what the command line adds; still without name and command.
+    fn with(
+        &self,
+        config: &Config,
+        settings: AgentSettings,
+        wrong: impl Fn(String) -> ConfigError,
+    ) -> Result<AgentChoice, ConfigError> {
+        let given = AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &wrong)?;
+        let protocol = self.protocol.or(settings.protocol).unwrap_or(1);
+        Ok(AgentChoice {
+            name: None,
+            command: Vec::new(),
+            protocol,
+            protocol_typed: self.protocol.is_some_and(|typed| {
+                // One is what is spoken if nothing is said.
+                typed != settings.protocol.unwrap_or(1)
+            }),
+            given,
+            options: settings.options().collect(),
+            mode: settings.mode,
+            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(wrong)?,
+            install: None,
+            note: None,
+        })
+    }
+}
+
+impl AgentChoice {
+    /// Whether it is the bundled agent.
+    #[must_use]
+    pub fn is_bundled(&self) -> bool {
+        self.command.is_empty()
+    }
+
+    /// What it must be able to write of its own, if that is known. Directories that are not there are made.
+    #[must_use]
+    pub fn own(&self, cwd: &Path) -> OwnPlaces {
+        let named = self.name.as_deref().and_then(known);
+        let known = match self.command.is_empty() {
+            true => known(BUNDLED),
+            false => known_by_command(&self.command).or(named),
+        };
+        let places = known.map(|known| known.keeps).unwrap_or_default();
+        let places = places.iter().chain(runner_of(&self.command));
+        own::prepare(places, &self.given.environment(), cwd)
+    }
+
+    /// What it is remembered by. Of a command only its program can be read: the rest may have a key in it.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match (&self.name, self.command.split_first()) {
+            (Some(name), _) => name.clone(),
+            (None, None) => BUNDLED.to_owned(),
+            (None, Some((program, _))) => {
+                let mut digest = Sha256::new();
+                for word in &self.command {
+                    digest.update(word.len().to_le_bytes());
+                    digest.update(word);
+                }
+                let digest = digest.finalize();
+                let digest = digest.iter().take(16).map(|byte| format!("{byte:02x}"));
+                format!("{program} {}", digest.collect::<String>())
+            }
+        }
+    }
+
+    /// What it is called in a sentence.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match (&self.name, self.command.first()) {
+            (Some(name), _) => format!("the agent {name}"),
+            (None, None) => "the bundled agent".to_owned(),
+            (None, Some(program)) => format!("the agent `{program}`"),
+        }
+    }
+
+    /// What is to be added to a message that its program was not found.
+    #[must_use]
+    pub fn how_to_install(&self) -> String {
+        match self.install {
+            Some(install) if !install.is_empty() => format!("\nto install it: {install}"),
+            _ => String::new(),
+        }
+    }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The agent that is configured as the default, if any is; with what is to be said of it. The project's, if the person
+/// has said yes to it, goes before the user's own.
+fn default_agent(
+    config: &Config,
+    cwd: &Path,
+) -> Result<(Option<String>, Option<String>), ConfigError> {
+    let users = config.default_agent.clone();
+    let not_used = |why: String| Some(format!("the project's default agent is not used: {why}"));
+    let project = match ProjectAgents::of(cwd) {
+        Ok(Some(project)) if project.default_agent.is_some() => project,
+        Ok(_) => return Ok((users, None)),
+        // What is not understood was never said yes to.
+        Err(e) => return Ok((users, not_used(e.to_string()))),
+    };
+    if project.is_allowed()? {
+        return Ok((project.default_agent, None));
+    }
+    let why = format!(
+        "{} has not been allowed; `acp agents allow` shows what it says",
+        project.shown_file()
+    );
+    Ok((users, not_used(why)))
+}
+
+/// Asks whether a project's agents may be used, if that was not said yet.
+fn allow(project: &ProjectAgents, ask: Ask<'_>) -> Result<(), ConfigError> {
+    if project.is_allowed()? {
+        return Ok(());
+    }
+    let file = project.shown_file();
+    if let Some(ask) = ask {
+        if ask(&project.question()) {
+            return project.allow();
+        }
+        return Err(ConfigError::usage("the project's agents are not allowed"));
+    }
+    Err(ConfigError::usage(format!(
+        "this agent is the project's, which says in {file} what is to be run; that has not been allowed. To look at it and allow it, type: acp agents allow{}",
+        elsewhere(&project.directory)
+    )))
+}
+
+/// `--cwd DIR`, for a project that is not where this is typed.
+fn elsewhere(directory: &Path) -> String {
+    let here = std::env::current_dir().and_then(std::fs::canonicalize);
+    match here {
+        Ok(here) if here.starts_with(directory) => String::new(),
+        _ => format!(" --cwd {}", quoted(&directory.to_string_lossy())),
+    }
+}
+
+/// There is no such agent; which one may be meant.
+fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> ConfigError {
+    let aliases = KNOWN.iter().flat_map(|known| known.aliases.iter().copied());
+    let names = KNOWN.iter().map(|known| known.name).chain(aliases);
+    let names = names.chain(config.agents.keys().map(String::as_str));
+    let projects = project
+        .into_iter()
+        .flat_map(|project| project.agents.keys());
+    let nearest = nearest(name, names.chain(projects.map(String::as_str)));
+    let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
+    ConfigError::usage(format!(
+        "no agent is called `{name}`{} `acp agents` lists those there are",
+        meant.unwrap_or_else(|| ";".to_owned())
+    ))
+}
+
+/// The name that is most like this one, if any is like it at all.
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    /// From 0, nothing in common, to 1, the same.
+    const ALIKE: f64 = 0.75;
+    let name = name.to_lowercase();
+    let rated = names.map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));
+    let best = rated.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.filter(|(alike, _)| *alike >= ALIKE)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_one_that_is_like_it() {
+        let names = || ["claude", "codex", "gemini", "goose"].into_iter();
+        assert_eq!(nearest("cluade", names()), Some("claude"));
+        assert_eq!(nearest("Goose", names()), Some("goose"));
+        assert_eq!(nearest("gemni", names()), Some("gemini"));
+        assert_eq!(nearest("xyzzy", names()), None);
+        assert_eq!(nearest("", names()), None);
+    }
+
+    #[test]
+    fn a_command_is_remembered_without_what_may_be_secret_in_it() {
+        let key = |words: &[&str]| {
+            let which = AgentRequest::default();
+            let chosen = which.with(
+                &Config::default(),
+                AgentSettings::default(),
+                ConfigError::usage,
+            );
+            let mut chosen = chosen.unwrap();
+            chosen.command = owned(words);
+            chosen.key()
+        };
+        let one = key(&["agent", "--key=hush"]);
+        assert!(one.starts_with("agent ") && !one.contains("hush"), "{one}");
+        assert_eq!(one, key(&["agent", "--key=hush"]));
+        assert_ne!(one, key(&["agent", "--key", "hush"]));
+        assert_ne!(key(&["a", "bc"]), key(&["ab", "c"]));
+        assert_eq!(key(&[]), BUNDLED);
+    }
+}

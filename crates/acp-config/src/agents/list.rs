@@ -1,0 +1,237 @@
+//! Which agents there are for someone who works in a directory.
+
+use std::path::{Path, PathBuf};
+
+use acp_host::AgentCommand;
+
+use super::choice::AgentRequest;
+use super::known::{BUNDLED, KNOWN, known};
+use super::project::ProjectAgents;
+use crate::config::Config;
+use crate::error::ConfigError;
+use crate::quote::quoted;
+
+/// Who says that there is an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentOrigin {
+    /// The user, in their configuration.
+    User,
+    /// The project.
+    Project,
+    /// This program, which knows it.
+    Known,
+}
+
+impl AgentOrigin {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Known => "known",
+        }
+    }
+}
+
+/// An agent as it is listed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ListedAgent {
+    /// What it is called.
+    pub name: String,
+    /// Who says that there is such an agent.
+    pub by: AgentOrigin,
+    /// What it is, if that is known.
+    pub title: Option<&'static str>,
+    /// Its program and arguments; nothing for the bundled agent.
+    pub command: Vec<String>,
+    /// Where its program is.
+    pub found: Option<PathBuf>,
+    /// How it is installed, if that is known.
+    pub install: Option<&'static str>,
+    /// It is meant where none is named.
+    pub default: bool,
+    /// What is wrong with it.
+    pub wrong: Option<String>,
+}
+
+impl ListedAgent {
+    fn is_bundled(&self) -> bool {
+        self.command.is_empty() && self.wrong.is_none()
+    }
+
+    /// Whether its program is there.
+    #[must_use]
+    pub fn is_installed(&self) -> bool {
+        self.is_bundled() || self.found.is_some()
+    }
+
+    /// Whether it can be used, in a word or two.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match (self.is_bundled(), &self.found, &self.wrong) {
+            (_, _, Some(_)) => "cannot be used",
+            (true, _, _) => "built in",
+            (false, Some(_), _) => "installed",
+            (false, None, _) => "not installed",
+        }
+    }
+
+    /// What it is, how it is started or installed, or why it cannot be used.
+    #[must_use]
+    pub fn what(&self) -> String {
+        if let Some(wrong) = &self.wrong {
+            return wrong.clone();
+        }
+        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let command = words.join(" ");
+        let what = match (self.title, self.by) {
+            _ if self.is_bundled() => "the bundled agent".to_owned(),
+            (Some(title), AgentOrigin::Known) if self.is_installed() => {
+                format!("{title}: {command}")
+            }
+            (Some(title), AgentOrigin::Known) => title.to_owned(),
+            _ => command,
+        };
+        match self.install {
+            Some(install) if !self.is_installed() => format!("{what}; to install it: {install}"),
+            _ => what,
+        }
+    }
+}
+
+/// All agents that there are for someone who works in a directory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AgentList {
+    /// The agents: the user's, the project's, and the well-known ones.
+    pub agents: Vec<ListedAgent>,
+    /// What the project brings.
+    pub project: Option<ProjectAgents>,
+    /// The user has said yes to it.
+    pub allowed: bool,
+    /// What the user is to be told.
+    pub notes: Vec<String>,
+}
+
+impl AgentList {
+    /// Lists them. Nothing is started, and nobody is asked anything.
+    ///
+    /// # Errors
+    /// What was said yes to cannot be read.
+    pub fn of(config: &Config, cwd: &Path) -> Result<Self, ConfigError> {
+        let mut notes = Vec::new();
+        let project = ProjectAgents::of(cwd).unwrap_or_else(|e| {
+            notes.push(e.to_string());
+            None
+        });
+        let allowed = match &project {
+            Some(project) => project.is_allowed()?,
+            None => false,
+        };
+        let projects_default = project
+            .as_ref()
+            .filter(|_| allowed)
+            .and_then(|project| project.default_agent.clone());
+        let default = projects_default
+            .or_else(|| config.default_agent.clone())
+            .unwrap_or_else(|| BUNDLED.to_owned());
+        let default = match config.agents.contains_key(&default) {
+            true => default,
+            false => known(&default).map_or(default, |known| known.name.to_owned()),
+        };
+        let mut agents = Vec::new();
+        for name in config.agents.keys() {
+            agents.push(choose(config, name, AgentOrigin::User, cwd));
+        }
+        for name in project.iter().flat_map(|project| project.agents.keys()) {
+            let mut listed = projects(name, project.as_ref());
+            let hidden = ProjectAgents::hidden_by(name, &config.agents);
+            listed.wrong = hidden.map(|by| format!("hidden by {by}"));
+            agents.push(listed);
+        }
+        for known in KNOWN {
+            if !config.agents.contains_key(known.name) {
+                agents.push(choose(config, known.name, AgentOrigin::Known, cwd));
+            }
+        }
+        for agent in &mut agents {
+            agent.default = agent.name == default && agent.wrong.is_none();
+        }
+        if !agents.iter().any(|agent| agent.default) {
+            notes.push(format!(
+                "the default agent is `{default}`, and there is none of that name that can be used; change `default_agent` in {}",
+                Config::shown_file()
+            ));
+        }
+        Ok(Self {
+            agents,
+            project,
+            allowed,
+            notes,
+        })
+    }
+
+    /// The names of those that can be used: the user's own, the project's if they are allowed, and the well-known ones
+    /// that are installed.
+    #[must_use]
+    pub fn usable(self) -> Vec<String> {
+        let usable = |agent: &ListedAgent| {
+            agent.wrong.is_none()
+                && match agent.by {
+                    AgentOrigin::User => true,
+                    AgentOrigin::Project => self.allowed,
+                    AgentOrigin::Known => agent.is_installed(),
+                }
+        };
+        let agents = self.agents.into_iter().filter(usable);
+        agents.map(|agent| agent.name).collect()
+    }
+}
+
+/// What the name means, as if it had been typed.
+fn choose(config: &Config, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
+    let known = known(name);
+    let mut listed = ListedAgent {
+        name: name.to_owned(),
+        by,
+        title: known.map(|known| known.title),
+        command: Vec::new(),
+        found: None,
+        install: known.map(|known| known.install),
+        default: false,
+        wrong: None,
+    };
+    match AgentRequest::named(name).choose(config, cwd, None) {
+        Ok(chosen) => {
+            if let Some((program, args)) = chosen.command.split_first() {
+                let command = AgentCommand::new(program).args(args);
+                let command = command.environment(chosen.given.environment());
+                listed.found = command.find().ok();
+            }
+            listed.install = chosen.install;
+            listed.command = chosen.command;
+        }
+        Err(e) => listed.wrong = Some(e.to_string()),
+    }
+    listed
+}
+
+/// One of a project's, whether it is allowed or not: nothing is started.
+fn projects(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
+    let settings = project.and_then(|project| project.agents.get(name));
+    let command = settings.and_then(|settings| settings.command.clone());
+    let command = command.unwrap_or_default();
+    let found = command.first().map(AgentCommand::new);
+    ListedAgent {
+        name: name.to_owned(),
+        by: AgentOrigin::Project,
+        title: None,
+        found: found.and_then(|command| command.find().ok()),
+        command,
+        install: None,
+        default: false,
+        wrong: None,
+    }
+}

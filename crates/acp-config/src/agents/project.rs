@@ -1,0 +1,231 @@
+//! `.acp/config.toml`: the agents that a project brings.
+//!
+//! The file comes with whatever was cloned. What it says is used when the person has said yes to exactly that, which is
+//! remembered by the hash of the file's text.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use acp_host::{KeptFile, Project, literal};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::known::known;
+use super::settings::{self, AgentSettings, check_name};
+use crate::error::ConfigError;
+use crate::places;
+use crate::quote::quoted;
+use crate::source::{FILE, Source};
+
+/// The largest file of what was allowed, in bytes.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// How many projects' files are remembered at most; of more, the one that was allowed first is forgotten.
+const MOST: usize = 10_000;
+
+/// What a project can configure: agents, and nothing else.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProjectFile {
+    #[serde(default)]
+    agents: BTreeMap<String, AgentSettings>,
+    default_agent: Option<String>,
+}
+
+/// What a project says of agents.
+#[derive(Debug)]
+pub struct ProjectAgents {
+    /// The file that says it.
+    pub file: PathBuf,
+    /// The directory that `.acp` is in, from which the paths in it are meant.
+    pub directory: PathBuf,
+    /// The agents, by name.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The agent that is meant there where none is said.
+    pub default_agent: Option<String>,
+    /// The hash of the file's text.
+    digest: String,
+}
+
+impl ProjectAgents {
+    /// Those of the project that `cwd` is in, if it has the file.
+    ///
+    /// # Errors
+    /// The file is not understood, cannot be read or leads out of the project.
+    pub fn of(cwd: &Path) -> Result<Option<Self>, ConfigError> {
+        let project = Project::of(cwd)
+            .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
+        let found = project
+            .nearest(FILE)
+            .map_err(|e| ConfigError::usage(e.to_string()))?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let source = Source::read(&found.path, found.file)?;
+        let written: ProjectFile = source.parse()?;
+        let wrong = |what: String| ConfigError::usage(format!("{}: {what}", found.path.display()));
+        let mut agents = written.agents;
+        for (name, settings) in &mut agents {
+            check_name(name).map_err(wrong)?;
+            let Some(command) = &mut settings.command else {
+                return Err(wrong(format!("[agents.{name}] has no `command`")));
+            };
+            if let Some(program) = command.first_mut() {
+                *program = settings::program(program, Some(&found.directory))
+                    .map_err(|e| wrong(format!("[agents.{name}]: {e}")))?;
+            }
+        }
+        let digest = Sha256::digest(source.text().as_bytes());
+        Ok(Some(Self {
+            file: found.path,
+            directory: found.directory,
+            agents,
+            default_agent: written.default_agent,
+            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }))
+    }
+
+    /// Whether the person has said yes to exactly this.
+    ///
+    /// # Errors
+    /// What was said yes to cannot be read.
+    pub fn is_allowed(&self) -> Result<bool, ConfigError> {
+        let Some(kept) = kept() else {
+            return Ok(false);
+        };
+        let allowed: Allowed = kept.read()?.unwrap_or_default();
+        let file = self.file.to_string_lossy();
+        let is_this = |one: &AllowedFile| one.file == file && one.digest == self.digest;
+        Ok(allowed.files.iter().any(is_this))
+    }
+
+    /// Remembers that the person has said yes to this.
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub fn allow(&self) -> Result<(), ConfigError> {
+        let Some(kept) = kept() else {
+            return Err(ConfigError::usage(
+                "there is no directory in which it could be remembered",
+            ));
+        };
+        let file = self.file.to_string_lossy().into_owned();
+        let at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        let change = |allowed: Option<Allowed>| {
+            let mut allowed = allowed.unwrap_or_default();
+            allowed.files.retain(|one| one.file != file);
+            let digest = self.digest.clone();
+            allowed.files.push(AllowedFile { file, digest, at });
+            let beyond = allowed.files.len().saturating_sub(MOST);
+            allowed.files.drain(..beyond);
+            Ok::<_, ConfigError>((allowed, ()))
+        };
+        kept.change(change)
+    }
+
+    /// Forgets it again. Whether there was anything to forget.
+    ///
+    /// # Errors
+    /// What was said yes to cannot be read or written.
+    pub fn revoke(&self) -> Result<bool, ConfigError> {
+        let Some(kept) = kept() else {
+            return Ok(false);
+        };
+        let file = self.file.to_string_lossy();
+        let change = |allowed: Option<Allowed>| {
+            let mut allowed = allowed.unwrap_or_default();
+            let before = allowed.files.len();
+            allowed.files.retain(|one| one.file != file);
+            let revoked = allowed.files.len() < before;
+            Ok::<_, ConfigError>((allowed, revoked))
+        };
+        kept.change(change)
+    }
+
+    /// Why an agent of this name is never the project's, if so.
+    #[must_use]
+    pub fn hidden_by(name: &str, users: &BTreeMap<String, AgentSettings>) -> Option<&'static str> {
+        if users.contains_key(name) {
+            Some("yours of that name")
+        } else if known(name).is_some() {
+            Some("the well-known one of that name")
+        } else {
+            None
+        }
+    }
+
+    /// What the person is asked.
+    #[must_use]
+    pub fn question(&self) -> String {
+        format!(
+            "This project brings agents, in {}:\n{}They would run as you do, with what is said there. Allow them, until the file changes?",
+            self.shown_file(),
+            self.in_words()
+        )
+    }
+
+    /// What the file is called, with nothing left out.
+    #[must_use]
+    pub fn shown_file(&self) -> String {
+        literal::line(&places::short(&self.file))
+    }
+
+    /// All that the file says, for someone who decides about it. It is the project's own words, with nothing left out.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let mut text = String::new();
+        let mut line = |indent: usize, what: &str| {
+            text.push_str(&" ".repeat(indent));
+            text.push_str(&literal::line(what));
+            text.push('\n');
+        };
+        for (name, settings) in &self.agents {
+            let words = settings.command.iter().flatten();
+            let command: Vec<String> = words.map(|word| quoted(word)).collect();
+            line(2, &format!("{name}: {}", command.join(" ")));
+            for (variable, value) in &settings.env {
+                line(6, &format!("with {variable}={}", quoted(value)));
+            }
+            if !settings.pass.is_empty() {
+                line(6, &format!("gets your {}", settings.pass.join(", ")));
+            }
+            if let Some(mode) = &settings.mode {
+                line(6, &format!("begins in the mode {}", quoted(mode)));
+            }
+            for (key, value) in settings.options() {
+                line(6, &format!("sets {}", quoted(&format!("{key}={value}"))));
+            }
+            for server in &settings.mcp_servers {
+                line(6, &format!("with the MCP server {}", server.shown()));
+            }
+        }
+        if let Some(default) = &self.default_agent {
+            line(2, &format!("by default: {default}"));
+        }
+        text
+    }
+}
+
+/// What was said yes to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Allowed {
+    files: Vec<AllowedFile>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct AllowedFile {
+    file: String,
+    /// SHA-256 of its text, in hexadecimal.
+    digest: String,
+    /// When, in seconds since 1970.
+    at: u64,
+}
+
+fn kept() -> Option<KeptFile> {
+    let file = places::state()?.join("project-agents.json");
+    Some(KeptFile::new(file, MAX_FILE))
+}

@@ -1,0 +1,235 @@
+//! `[agents.NAME]`: an agent as it is configured.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+
+use crate::mcp_servers::McpServerSettings;
+
+/// The longest name of an agent, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// What is configured of an agent.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AgentSettings {
+    /// Its program and arguments. Those of a well-known agent need not be said.
+    #[serde(default, deserialize_with = "command")]
+    pub command: Option<Vec<String>>,
+    /// Variables that it gets, with their values.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// Names of variables that it gets as they are here.
+    #[serde(default)]
+    pub pass: Vec<String>,
+    /// The mode in which its sessions begin.
+    pub mode: Option<String>,
+    /// Config options that are set when a session begins.
+    #[serde(default)]
+    options: BTreeMap<String, OptionValue>,
+    /// The latest version of the protocol to speak.
+    #[serde(default, deserialize_with = "version")]
+    pub protocol: Option<u16>,
+    /// MCP servers for its sessions.
+    #[serde(default)]
+    pub mcp_servers: Vec<McpServerSettings>,
+}
+
+/// Without the values of variables, which may be secret.
+impl fmt::Debug for AgentSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentSettings")
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AgentSettings {
+    /// The options as they would be typed.
+    pub fn options(&self) -> impl Iterator<Item = (String, String)> {
+        let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
+        self.options.iter().map(typed)
+    }
+}
+
+/// The value of a config option.
+#[derive(Clone, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "the value of an option is a text, a whole number, true or false"
+)]
+enum OptionValue {
+    Flag(bool),
+    Number(i64),
+    Text(String),
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => flag.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// A command is a line or a list.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a command is one line, or a list of the program and its arguments"
+)]
+enum Command {
+    Line(String),
+    Words(Vec<String>),
+}
+
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    use serde::de::Error;
+    let words = match Command::deserialize(deserializer)? {
+        Command::Line(line) => acp_host::words_of_line(&line).map_err(D::Error::custom)?,
+        Command::Words(words) => words,
+    };
+    match words.first() {
+        Some(program) if !program.is_empty() => Ok(Some(words)),
+        _ => Err(D::Error::custom("the command is empty")),
+    }
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    use serde::de::Error;
+    match u16::deserialize(deserializer)? {
+        version @ (1 | 2) => Ok(Some(version)),
+        other => Err(D::Error::custom(format!(
+            "there is no version {other} of the protocol"
+        ))),
+    }
+}
+
+/// That an agent can be called so: by a word that can be typed and shown as it is.
+///
+/// # Errors
+/// What a name is made of.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if begins && name.chars().all(plain) && name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    Err(format!(
+        "{name:?} cannot be the name of an agent: letters, digits, `-`, `_` and `.`, at most {LONGEST_NAME}"
+    ))
+}
+
+/// The program as it is found from anywhere: by its name in `PATH`, from the user's home, or else from `base`, where
+/// there is one.
+///
+/// # Errors
+/// It is a path that means another file in each directory.
+pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, String> {
+    if let Some(rest) = written.strip_prefix("~/") {
+        let home = std::env::home_dir().ok_or("there is no home directory")?;
+        return Ok(home.join(rest).to_string_lossy().into_owned());
+    }
+    let path = Path::new(written);
+    let is_name = path.components().count() == 1 && !path.has_root() && !written.starts_with('.');
+    match base {
+        _ if is_name || path.is_absolute() => Ok(written.to_owned()),
+        Some(base) => {
+            // Without the `.` that it may begin with.
+            let file: PathBuf = base.join(path).components().collect();
+            Ok(file.to_string_lossy().into_owned())
+        }
+        None => Err(format!(
+            "the command {written:?} is another file in each directory: give its name in PATH, or the whole path"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<AgentSettings, String> {
+        toml::from_str(text).map_err(|e: toml::de::Error| e.message().to_owned())
+    }
+
+    #[test]
+    fn a_command_is_a_line_or_a_list() {
+        let words = |text: &str| read(text).unwrap().command.unwrap();
+        assert_eq!(
+            words("command = \"npx -y 'my agent' --acp\""),
+            ["npx", "-y", "my agent", "--acp"]
+        );
+        assert_eq!(
+            words("command = ['my agent', '--key', '']"),
+            ["my agent", "--key", ""]
+        );
+        assert!(read("mode = 'plan'").unwrap().command.is_none());
+    }
+
+    #[test]
+    fn options_are_what_one_would_type() {
+        let settings = read("[options]\nmodel = 'small'\nfast = true\nturns = 3").unwrap();
+        let options: Vec<(String, String)> = settings.options().collect();
+        let expected = [("fast", "true"), ("model", "small"), ("turns", "3")];
+        assert_eq!(
+            options,
+            expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, said) in [
+            ("commnad = 'x'", "unknown field"),
+            ("command = ''", "empty"),
+            ("command = []", "empty"),
+            ("command = ['']", "empty"),
+            ("command = \"'open\"", "not closed"),
+            ("command = 3", "one line, or a list"),
+            ("protocol = 3", "no version 3"),
+            ("options = { a = [] }", "a text, a whole number"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_name_can_be_typed_as_it_is() {
+        for name in ["claude", "my-agent_2.1", "2"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", "-x", ".x", "a b", "a\u{202e}b", "a/b", &"x".repeat(65)] {
+            check_name(name).unwrap_err();
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_the_same_from_everywhere() {
+        let here = Some(Path::new("/project"));
+        for base in [None, here] {
+            assert_eq!(program("goose", base).unwrap(), "goose");
+            assert_eq!(program("/bin/agent", base).unwrap(), "/bin/agent");
+            assert!(
+                program("~/bin/agent", base)
+                    .unwrap()
+                    .ends_with("/bin/agent")
+            );
+        }
+        for written in ["./agent", "tools/agent"] {
+            assert!(program(written, None).unwrap_err().contains("whole path"));
+            let found = program(written, here).unwrap();
+            assert_eq!(
+                found,
+                format!("/project/{}", written.trim_start_matches("./"))
+            );
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `config.toml` in the user's configuration directory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::agents::settings::AgentSettings;
+use crate::bundled::BundledSettings;
+use crate::chat::ChatSettings;
+use crate::environment::EnvironmentSettings;
+use crate::error::ConfigError;
+use crate::mcp_servers::McpServerSettings;
+use crate::places;
+use crate::source::{FILE, Source};
+
+/// What the user has configured. What is not known here is an error, so that nothing is mistyped unseen.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// `[environment]`: what agents get of it.
+    #[serde(default)]
+    pub environment: EnvironmentSettings,
+    /// `[agent]`: the bundled agent, and where in the file that is said.
+    pub agent: Option<Spanned<BundledSettings>>,
+    /// `[[mcp_servers]]`: MCP servers for the bundled agent.
+    #[serde(default)]
+    pub mcp_servers: Vec<McpServerSettings>,
+    /// `[agents.NAME]`: agents by name.
+    #[serde(default)]
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// `[chat]`: the terminal client.
+    #[serde(default)]
+    pub chat: ChatSettings,
+    /// The agent that is meant where none is said.
+    pub default_agent: Option<String>,
+    #[serde(skip)]
+    source: Source,
+}
+
+impl Config {
+    /// Where the user's configuration is, if they have a place for it.
+    #[must_use]
+    pub fn file() -> Option<PathBuf> {
+        Some(places::config()?.join(FILE))
+    }
+
+    /// Where it is, for a message; what it would be called where there is no place for it.
+    #[must_use]
+    pub fn shown_file() -> String {
+        Self::file().map_or_else(|| FILE.to_owned(), |file| places::short(&file))
+    }
+
+    /// Reads the configuration; that of a user who has none is empty.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is not understood.
+    pub fn read() -> Result<Self, ConfigError> {
+        let Some(file) = Self::file() else {
+            return Ok(Self::default());
+        };
+        let wrong = |what: &str| Err(ConfigError::usage(format!("{}: {what}", file.display())));
+        match std::fs::metadata(&file) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return wrong("not a regular file"),
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return wrong(&e.to_string()),
+        }
+        let source = match File::open(&file) {
+            Ok(opened) => Source::read(&file, opened)?,
+            Err(e) => return wrong(&e.to_string()),
+        };
+        let config: Self = source.parse()?;
+        Ok(Self { source, ..config })
+    }
+
+    /// Says what is wrong with a value of the configuration that only its reader understands, and in which line.
+    pub fn wrong<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
+        self.source.wrong(Some(value.span()), &what.to_string())
+    }
+}

@@ -1,0 +1,139 @@
+//! MCP servers in a JSON file, as the protocol writes them or as editors do.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
+use serde::Deserialize;
+
+use crate::error::ConfigError;
+
+/// A server as editors write it in their settings.
+#[derive(Deserialize)]
+struct ServerSettings {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct EditorSettings {
+    #[serde(rename = "mcpServers")]
+    servers: BTreeMap<String, ServerSettings>,
+}
+
+/// Reads the servers of a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn mcp_servers_of(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
+    let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
+    parse(&text).map_err(|what| wrong(&what))
+}
+
+fn parse(text: &str) -> Result<Vec<McpServer>, String> {
+    if text.trim_start().starts_with('[') {
+        let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| without_values(&e))?;
+        let unknown = servers
+            .iter()
+            .any(|server| matches!(server, McpServer::Unknown(_)));
+        return if unknown {
+            Err("a server of an unknown type".to_owned())
+        } else {
+            Ok(servers)
+        };
+    }
+    let settings: EditorSettings = serde_json::from_str(text).map_err(|e| without_values(&e))?;
+    settings
+        .servers
+        .into_iter()
+        .map(|(name, setting)| server(name, setting))
+        .collect()
+}
+
+/// What is wrong with a text that has keys and tokens in it: without the value that is wrong.
+fn without_values(error: &serde_json::Error) -> String {
+    let what = error.to_string();
+    match (what.split_once(": "), what.rsplit_once(", expected ")) {
+        (Some((invalid, _)), Some((_, expected))) if invalid.starts_with("invalid ") => {
+            format!("{invalid}, expected {expected}")
+        }
+        _ => what,
+    }
+}
+
+fn server(name: String, setting: ServerSettings) -> Result<McpServer, String> {
+    let headers = || -> Vec<HttpHeader> {
+        setting
+            .headers
+            .iter()
+            .map(|(name, value)| HttpHeader::new(name, value))
+            .collect()
+    };
+    match (setting.kind.as_deref(), setting.command, setting.url) {
+        (None | Some("stdio"), Some(command), None) => {
+            let env: Vec<EnvVariable> = setting
+                .env
+                .iter()
+                .map(|(name, value)| EnvVariable::new(name, value))
+                .collect();
+            Ok(McpServer::Stdio(McpServerStdio::new(
+                name,
+                command,
+                setting.args,
+                env,
+            )))
+        }
+        (Some("sse"), None, Some(url)) => {
+            Ok(McpServer::Sse(McpServerSse::new(name, url, headers())))
+        }
+        (None | Some("http" | "streamable-http"), None, Some(url)) => {
+            Ok(McpServer::Http(McpServerHttp::new(name, url, headers())))
+        }
+        _ => Err(format!(
+            "the server {name:?} needs either a \"command\" or a \"url\""
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_write_servers_are_read() {
+        let editors = r#"{"mcpServers": {
+            "files": {"command": "/bin/files", "args": ["--stdio"], "env": {"KEY": "1"}},
+            "web": {"url": "https://mcp.example.org", "headers": {"Authorization": "x"}},
+            "old": {"type": "sse", "url": "https://old.example.org"}
+        }}"#;
+        let protocol = r#"[
+            {"name": "files", "command": "/bin/files", "args": ["--stdio"], "env": [{"name": "KEY", "value": "1"}]},
+            {"type": "sse", "name": "old", "url": "https://old.example.org", "headers": []},
+            {"type": "http", "name": "web", "url": "https://mcp.example.org", "headers": [{"name": "Authorization", "value": "x"}]}
+        ]"#;
+        assert_eq!(parse(editors).unwrap(), parse(protocol).unwrap());
+    }
+
+    #[test]
+    fn what_is_no_server_is_named() {
+        let error = parse(r#"{"mcpServers": {"x": {"args": []}}}"#).unwrap_err();
+        assert!(error.contains("\"x\""), "{error}");
+        assert!(parse(r#"[{"type": "carrier-pigeon", "name": "x"}]"#).is_err());
+        assert!(parse("nonsense").is_err());
+        let error = parse(r#"{"mcpServers": {"x": {"command": "x", "env": {"PIN": 271828}}}}"#);
+        let error = error.unwrap_err();
+        assert!(
+            error.contains("expected a string") && !error.contains("271828"),
+            "{error}"
+        );
+    }
+}

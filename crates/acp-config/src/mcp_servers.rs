@@ -1,0 +1,198 @@
+//! MCP servers that are configured: `[[mcp_servers]]` of the bundled agent and of agents by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
+use acp_host::own_process;
+use serde::Deserialize;
+
+use crate::quote::quoted;
+
+/// An MCP server as it is configured. It is a program (`command`) or is somewhere (`url`).
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpServerSettings {
+    /// What it is called in the names of its tools.
+    name: String,
+    /// The program.
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    /// Variables that it gets beside what the platform needs.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Names of variables that it gets as they are here, so that no key has to be written down.
+    #[serde(default)]
+    pass: Vec<String>,
+    url: Option<String>,
+    /// How `url` is spoken to.
+    transport: Option<Transport>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+/// Without values of variables and headers, which may be secret.
+impl fmt::Debug for McpServerSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServerSettings")
+            .field("name", &self.name)
+            .field("command", &self.command)
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Transport {
+    /// Streamable HTTP.
+    Http,
+    /// HTTP with server-sent events, which older servers speak.
+    Sse,
+}
+
+impl McpServerSettings {
+    /// All that it says, on a line: for someone who is asked whether it may be used.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut words = vec![format!("{}:", self.name)];
+        words.extend(self.url.clone());
+        words.extend(self.command.as_deref().map(quoted));
+        words.extend(self.args.iter().map(|arg| quoted(arg)));
+        let pair = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
+        let mut more = |what: &str, list: Vec<String>| {
+            if !list.is_empty() {
+                words.push(format!("({what} {})", list.join(" ")));
+            }
+        };
+        more("with", self.env.iter().map(pair).collect());
+        more("gets", self.pass.clone());
+        more("sends", self.headers.iter().map(pair).collect());
+        words.join(" ")
+    }
+
+    /// The server as the protocol has it. `variable` gives the value of a variable of this process.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn definition(self, variable: impl Fn(&str) -> Option<String>) -> Result<McpServer, String> {
+        let name = self.name;
+        let wrong = |what: &str| Err(format!("the MCP server {name:?} {what}"));
+        if name.trim().is_empty() {
+            return Err("an MCP server has no name".to_owned());
+        }
+        match (self.command, self.url) {
+            (Some(command), None) => {
+                if self.transport.is_some() || !self.headers.is_empty() {
+                    return wrong("is a program, which has no `transport` and no `headers`");
+                }
+                let given = self.env.into_iter();
+                let mut env: Vec<EnvVariable> = given
+                    .map(|(name, value)| EnvVariable::new(name, value))
+                    .collect();
+                // One that is not set here is not set there.
+                env.extend(
+                    self.pass.iter().filter_map(|name| {
+                        variable(name).map(|value| EnvVariable::new(name, value))
+                    }),
+                );
+                Ok(McpServer::Stdio(McpServerStdio::new(
+                    name, command, self.args, env,
+                )))
+            }
+            (None, Some(url)) => {
+                if !(self.args.is_empty() && self.env.is_empty() && self.pass.is_empty()) {
+                    return wrong("is reached by `url` and has no `args`, `env` or `pass`");
+                }
+                let given = self.headers.into_iter();
+                let headers: Vec<HttpHeader> = given
+                    .map(|(name, value)| HttpHeader::new(name, value))
+                    .collect();
+                Ok(match self.transport.unwrap_or(Transport::Http) {
+                    Transport::Http => McpServer::Http(McpServerHttp::new(name, url, headers)),
+                    Transport::Sse => McpServer::Sse(McpServerSse::new(name, url, headers)),
+                })
+            }
+            _ => wrong("needs either `command` or `url`"),
+        }
+    }
+}
+
+/// The servers as the protocol has them.
+///
+/// # Errors
+/// What is wrong with one of them.
+pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>, String> {
+    let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
+    for server in servers {
+        let definition = server.definition(|name| {
+            own_process::variable(name).and_then(|value| value.into_string().ok())
+        })?;
+        if all.iter().any(|other| other.name() == definition.name()) {
+            let name = definition.name().unwrap_or_default();
+            return Err(format!("there are two MCP servers {name:?}"));
+        }
+        all.push(definition);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<McpServer, String> {
+        let server: McpServerSettings = toml::from_str(text).map_err(|e| e.message().to_owned())?;
+        server.definition(|name| (name == "TOKEN").then(|| "secret".to_owned()))
+    }
+
+    #[test]
+    fn a_program_gets_what_is_given_and_what_is_passed() {
+        let text = "name = 'a'\ncommand = 'npx'\nargs = ['-y', 'b']\nenv = { A = '1' }\npass = ['TOKEN', 'NONE']";
+        let env = vec![
+            EnvVariable::new("A", "1"),
+            EnvVariable::new("TOKEN", "secret"),
+        ];
+        let args = vec!["-y".to_owned(), "b".to_owned()];
+        let expected = McpServer::Stdio(McpServerStdio::new("a", "npx", args, env));
+        assert_eq!(read(text), Ok(expected));
+    }
+
+    #[test]
+    fn an_address_is_streamable_http_if_nothing_else_is_said() {
+        let key = || vec![HttpHeader::new("Authorization", "Bearer x")];
+        let text =
+            "name = 'a'\nurl = 'https://a.test/mcp'\nheaders = { Authorization = 'Bearer x' }";
+        let expected = McpServer::Http(McpServerHttp::new("a", "https://a.test/mcp", key()));
+        assert_eq!(read(text), Ok(expected));
+        let text = "name = 'a'\nurl = 'https://a.test/sse'\ntransport = 'sse'";
+        let expected = McpServer::Sse(McpServerSse::new("a", "https://a.test/sse", vec![]));
+        assert_eq!(read(text), Ok(expected));
+    }
+
+    #[test]
+    fn what_makes_no_server_is_said() {
+        for (text, said) in [
+            ("name = 'a'", "needs either"),
+            (
+                "name = 'a'\ncommand = 'b'\nurl = 'http://c'",
+                "needs either",
+            ),
+            ("name = ''\ncommand = 'b'", "has no name"),
+            (
+                "name = 'a'\ncommand = 'b'\nheaders = { A = 'b' }",
+                "no `headers`",
+            ),
+            ("name = 'a'\nurl = 'http://c'\nargs = ['b']", "no `args`"),
+            (
+                "name = 'a'\nurl = 'http://c'\ntransport = 'smoke'",
+                "unknown variant",
+            ),
+            ("name = 'a'\ncommnad = 'b'", "unknown field"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Names that the user has given to sessions of agents, so that a script begins what a person goes on with.
+//!
+//! A name is one of an agent in a directory: the same name can mean another session elsewhere.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use acp_host::{KeptFile, clean};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ConfigError;
+use crate::places;
+
+/// The largest file of names, in bytes.
+const MAX_FILE: u64 = 8 * 1024 * 1024;
+
+/// How many names are kept at most.
+const MOST: usize = 10_000;
+
+/// The longest name, in characters.
+const LONGEST: usize = 100;
+
+/// The longest id of a session that is kept, in bytes.
+const LONGEST_ID: usize = 4096;
+
+/// A name for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionName(String);
+
+impl FromStr for SessionName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let shown = clean::line(name);
+        if name.trim().is_empty() || name.trim() != name || shown != name {
+            return Err("a name is a line of text, without spaces around it".to_owned());
+        }
+        if name.chars().count() > LONGEST {
+            return Err(format!("a name has at most {LONGEST} characters"));
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl SessionName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A session that has a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSession {
+    /// Its name.
+    pub name: String,
+    /// By what the agent is remembered (`Chosen::key`).
+    agent: String,
+    /// Where the session works.
+    pub cwd: String,
+    /// The session, as the agent calls it.
+    pub id: String,
+    /// When it was given the name, in seconds since 1970.
+    at: u64,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    sessions: Vec<NamedSession>,
+}
+
+/// The names of an agent's sessions in a directory.
+#[derive(Debug, Clone)]
+pub struct SessionNames {
+    kept: Option<KeptFile>,
+    agent: String,
+    cwd: String,
+}
+
+impl SessionNames {
+    /// Those of the agent that is remembered by `agent`, in `cwd`, a path without symlinks.
+    #[must_use]
+    pub fn of(agent: String, cwd: &Path) -> Self {
+        let file = places::state().map(|state| state.join("session-names.json"));
+        Self {
+            kept: file.map(|file| KeptFile::new(file, MAX_FILE)),
+            agent,
+            cwd: cwd.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// Those of the agent's sessions in all directories, the first that was given first.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn everywhere(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let Some(kept) = &self.kept else {
+            return Ok(Vec::new());
+        };
+        let contents: Contents = kept.read()?.unwrap_or_default();
+        let mut sessions = contents.sessions;
+        sessions.retain(|named| named.agent == self.agent);
+        Ok(sessions)
+    }
+
+    /// The sessions here that have names.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn here(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let mut sessions = self.everywhere()?;
+        sessions.retain(|named| self.has(named));
+        Ok(sessions)
+    }
+
+    /// The session of this name.
+    ///
+    /// # Errors
+    /// The names cannot be read.
+    pub fn find(&self, name: &str) -> Result<Option<NamedSession>, ConfigError> {
+        let mut all = self.here()?.into_iter();
+        Ok(all.find(|named| named.name == name))
+    }
+
+    /// Gives the name to a session. What has it already keeps it, unless it is `instead` of that; gives what has the
+    /// name then.
+    ///
+    /// # Errors
+    /// The name cannot be kept.
+    pub fn give(
+        &self,
+        name: &SessionName,
+        id: &str,
+        instead: Option<&str>,
+    ) -> Result<String, ConfigError> {
+        let Some(kept) = &self.kept else {
+            let message = "there is no directory in which names could be kept";
+            return Err(ConfigError::usage(message));
+        };
+        if id.len() > LONGEST_ID {
+            let message =
+                format!("the agent's id of the session is longer than {LONGEST_ID} bytes");
+            return Err(ConfigError::failure(message));
+        }
+        let at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        let change = |contents: Option<Contents>| {
+            let mut contents = contents.unwrap_or_default();
+            let sessions = &mut contents.sessions;
+            let is_it = |named: &NamedSession| self.has(named) && named.name == name.as_str();
+            if let Some(named) = sessions.iter().find(|named| is_it(named))
+                && instead != Some(named.id.as_str())
+            {
+                let id = named.id.clone();
+                return Ok((contents, id));
+            }
+            sessions.retain(|named| !is_it(named));
+            if sessions.len() >= MOST {
+                return Err(ConfigError::failure(format!(
+                    "{MOST} sessions have names already; forget some with `acp sessions forget`"
+                )));
+            }
+            sessions.push(NamedSession {
+                name: name.to_string(),
+                agent: self.agent.clone(),
+                cwd: self.cwd.clone(),
+                id: id.to_owned(),
+                at,
+            });
+            Ok((contents, id.to_owned()))
+        };
+        kept.change(change)
+    }
+
+    /// Gives a name to a session, also beside one that it has, unless another has it.
+    ///
+    /// # Errors
+    /// Another session has it; it is no name; it cannot be kept.
+    pub fn give_free(&self, name: &str, id: &str) -> Result<(), ConfigError> {
+        let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
+        match self.give(&name, id, None)? {
+            has if has == id => Ok(()),
+            _ => Err(ConfigError::usage(
+                "another session has this name; `acp sessions forget` takes it from that",
+            )),
+        }
+    }
+
+    /// Takes the name away; the session stays. Gives which one had it.
+    ///
+    /// # Errors
+    /// The names cannot be read or written.
+    pub fn forget(&self, name: &str) -> Result<Option<String>, ConfigError> {
+        // So that nothing is written where there is nothing to forget.
+        let (Some(kept), Some(_)) = (&self.kept, self.find(name)?) else {
+            return Ok(None);
+        };
+        let change = |contents: Option<Contents>| {
+            let mut contents = contents.unwrap_or_default();
+            let is_it = |named: &NamedSession| self.has(named) && named.name == name;
+            let at = contents.sessions.iter().position(is_it);
+            let forgotten = at.map(|at| contents.sessions.remove(at).id);
+            Ok((contents, forgotten))
+        };
+        kept.change(change)
+    }
+
+    fn has(&self, named: &NamedSession) -> bool {
+        named.agent == self.agent && named.cwd == self.cwd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
+        SessionNames {
+            kept: Some(KeptFile::new(directory.join("names.json"), MAX_FILE)),
+            agent: agent.to_owned(),
+            cwd: cwd.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_of_an_agent_in_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let build: SessionName = "build".parse().unwrap();
+        let here = names(directory.path(), "goose", "/a");
+        assert_eq!(here.give(&build, "one", None).unwrap(), "one");
+        for (agent, cwd) in [("goose", "/b"), ("claude", "/a")] {
+            let other = names(directory.path(), agent, cwd);
+            assert_eq!(other.find("build").unwrap(), None);
+            assert_eq!(other.give(&build, "two", None).unwrap(), "two");
+        }
+        assert_eq!(here.find("build").unwrap().unwrap().id, "one");
+        assert_eq!(here.forget("build").unwrap().as_deref(), Some("one"));
+        assert_eq!(here.forget("build").unwrap(), None);
+        assert_eq!(here.everywhere().unwrap().len(), 1);
+        let other = names(directory.path(), "goose", "/b");
+        assert_eq!(other.find("build").unwrap().unwrap().id, "two");
+    }
+
+    #[test]
+    fn a_name_is_not_taken_from_a_session_unseen() {
+        let directory = tempfile::tempdir().unwrap();
+        let names = names(directory.path(), "goose", "/a");
+        let build: SessionName = "build".parse().unwrap();
+        names.give(&build, "one", None).unwrap();
+        assert_eq!(names.give(&build, "two", None).unwrap(), "one");
+        assert_eq!(names.give(&build, "two", Some("zero")).unwrap(), "one");
+        assert_eq!(names.give(&build, "two", Some("one")).unwrap(), "two");
+        assert_eq!(names.everywhere().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_a_line_of_text() {
+        for name in ["build", "the build", "überarbeiten", "建", "-x"] {
+            name.parse::<SessionName>().unwrap();
+        }
+        let long = "x".repeat(LONGEST + 1);
+        for name in ["", " ", " a", "a\nb", "a\u{1b}[2J", "a\u{202e}b", &long] {
+            name.parse::<SessionName>().unwrap_err();
+        }
+    }
+}

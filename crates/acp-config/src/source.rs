@@ -1,0 +1,68 @@
+//! A file of TOML as it is read: how large it may be, and where in it something is wrong.
+
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+use crate::error::ConfigError;
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// What it is called, the user's and a project's.
+pub(crate) const FILE: &str = "config.toml";
+
+/// A file and its text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Source {
+    file: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// The text of a file that was opened.
+    ///
+    /// # Errors
+    /// It cannot be read, is too large or no text.
+    pub(crate) fn read(file: &Path, opened: impl Read) -> Result<Self, ConfigError> {
+        let mut source = Self {
+            file: file.to_owned(),
+            text: String::new(),
+        };
+        let read = opened
+            .take(MAX_FILE + 1)
+            .read_to_string(&mut source.text)
+            .map_err(|e| e.to_string());
+        match read {
+            Err(what) => Err(source.wrong(None, &what)),
+            Ok(_) if source.text.len() as u64 > MAX_FILE => {
+                Err(source.wrong(None, &format!("more than {MAX_FILE} bytes")))
+            }
+            Ok(_) => Ok(source),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// What is wrong in it, with its line.
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        toml::from_str(&self.text).map_err(|e: toml::de::Error| self.wrong(e.span(), e.message()))
+    }
+
+    /// What is wrong in it, with the line of the bytes that are meant.
+    pub(crate) fn wrong(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
+        let before = at.and_then(|at| self.text.get(..at.start));
+        let line = before.map(|before| 1 + before.matches('\n').count());
+        let line = line
+            .map(|line| format!(", line {line}"))
+            .unwrap_or_default();
+        ConfigError::usage(format!("{}{line}: {what}", self.file.display()))
+    }
+}

@@ -1,0 +1,391 @@
+//! Capabilities: only what the other side has offered is used.
+
+use serde_json::Value;
+
+use crate::schema::message::Direction;
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::rule::{Findings, rules};
+use super::table::{id, items, text};
+
+rules! {
+    FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only where the client has offered them.";
+    TERMINAL = "terminal-not-offered" Must "terminals" "An agent calls `terminal/*` only where the client has offered terminals.";
+    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent asks for input only in a mode that the client has offered.";
+    BOOLEAN = "boolean-option-not-offered" Must "session-config-options" "An agent has boolean options only for clients that have offered to show them.";
+    LOGIN = "terminal-login-not-offered" Must "authentication" "An agent names a login in the terminal only to clients that have offered one.";
+    SESSION = "session-method-not-offered" Must "session-setup" "A client calls optional methods of sessions only where the agent has offered them.";
+    LOGOUT = "logout-not-offered" Must "authentication" "A client logs out only where the agent has offered it.";
+    METHOD = "auth-method-unknown" Must "authentication" "A client authenticates with a method that the agent has named.";
+    CONTENT = "prompt-content-not-offered" Must "prompt-turn" "A prompt has only content of the kinds that the agent has offered to read.";
+    MCP = "mcp-transport-not-offered" Must "session-setup" "A client names only MCP servers of transports that the agent has offered.";
+    DIRECTORIES = "directories-not-offered" Must "session-setup" "A client names additional directories only where the agent has offered to have them.";
+}
+
+/// What either side has offered in `initialize`.
+#[derive(Debug, Default)]
+pub(super) struct Capabilities {
+    client: Value,
+    agent: Value,
+    /// The ids of the methods of logging in; `None` where they are not known.
+    logins: Option<Vec<String>>,
+}
+
+/// Whether something is offered: it is there, and neither null nor false.
+fn is_offered(value: &Value) -> bool {
+    !matches!(value, Value::Null | Value::Bool(false))
+}
+
+/// The capability that a method needs, by the table of methods, if its receiver has not offered it.
+fn missing(version: Version, method: &str, offered: &Value) -> Option<&'static str> {
+    let method = match version {
+        Version::V1 => acp_wire::v1::method(method),
+        Version::V2 => acp_wire::v2::method(method),
+    }?;
+    let needed = method.capability?;
+    (!method.is_offered(offered)).then_some(needed.path)
+}
+
+impl Capabilities {
+    /// `initialize` was sent.
+    pub(super) fn asked(&mut self, params: &Value) {
+        // Which of the two counts is known only with the version that is answered; no client says both.
+        let said = ["clientCapabilities", "capabilities"];
+        let said = said.iter().filter_map(|name| params.get(name)).next();
+        self.client = said.cloned().unwrap_or_default();
+    }
+
+    /// `initialize` was answered.
+    pub(super) fn answered(&mut self, found: &mut Findings, result: &Value) {
+        let name = match found.version {
+            Version::V1 => "agentCapabilities",
+            Version::V2 => "capabilities",
+        };
+        self.agent = result.get(name).cloned().unwrap_or_default();
+        let logins = items(result, "authMethods");
+        let named = logins.filter_map(|login| id(login, "id").or_else(|| id(login, "methodId")));
+        self.logins = Some(named.map(str::to_owned).collect());
+        if !is_offered(&self.client["auth"]["terminal"])
+            && items(result, "authMethods").any(|login| login["type"] == "terminal")
+        {
+            let text =
+                "names a login in the terminal, and the client has not offered `auth.terminal`";
+            found.add(&LOGIN, Side::Agent, text);
+        }
+    }
+
+    /// An answer of the agent's was an error: it may name other logins than before.
+    pub(super) fn refused(&mut self, error: &Value) {
+        if error["code"] == -32000 && !error["data"].is_null() {
+            self.logins = None;
+        }
+    }
+
+    pub(super) fn call(
+        &self,
+        found: &mut Findings,
+        direction: Direction,
+        method: &str,
+        params: &Value,
+    ) {
+        match direction {
+            Direction::ToClient => self.agent_calls(found, method, params),
+            Direction::ToAgent => self.client_calls(found, method, params),
+        }
+    }
+
+    fn agent_calls(&self, found: &mut Findings, method: &str, params: &Value) {
+        // Of elicitation there are several kinds.
+        if method == "elicitation/create" {
+            if let Some(mode @ ("form" | "url")) = text(params, "mode")
+                && !is_offered(&self.client["elicitation"][mode])
+            {
+                let text = format!(
+                    "calls `{method}`, and the client has not offered `elicitation.{mode}`"
+                );
+                found.add(&ELICITATION, Side::Agent, text);
+            }
+            return;
+        }
+        if let Some(capability) = missing(found.version, method, &self.client) {
+            let rule = match method.split_once('/') {
+                Some(("fs", _)) => &FS,
+                Some(("terminal", _)) => &TERMINAL,
+                // No rule is about others.
+                _ => return,
+            };
+            let text = format!("calls `{method}`, and the client has not offered `{capability}`");
+            found.add(rule, Side::Agent, text);
+        }
+    }
+
+    /// What options a session has was told.
+    pub(super) fn options(&self, found: &mut Findings, options: &Value) {
+        let offered = &self.client["session"]["configOptions"]["boolean"];
+        if found.version == Version::V1
+            && !is_offered(offered)
+            && items(options, "configOptions").any(|option| option["type"] == "boolean")
+        {
+            let text = "has a boolean option, and the client has not offered `session.configOptions.boolean`";
+            found.add(&BOOLEAN, Side::Agent, text);
+        }
+    }
+
+    fn client_calls(&self, found: &mut Findings, method: &str, params: &Value) {
+        if let Some(capability) = missing(found.version, method, &self.agent) {
+            let rule = match method.split_once('/') {
+                Some(("session", _)) => &SESSION,
+                None if method == "logout" => &LOGOUT,
+                // No rule is about others.
+                _ => return,
+            };
+            let text = format!("calls `{method}`, and the agent has not offered `{capability}`");
+            found.add(rule, Side::Client, text);
+            return;
+        }
+        match method {
+            "authenticate" | "auth/login" => self.login(found, params),
+            // In version 2 whoever authenticates also ends it.
+            "auth/logout" if self.logins.as_ref().is_some_and(Vec::is_empty) => {
+                let text = format!("calls `{method}`, and the agent has not offered `authMethods`");
+                found.add(&LOGOUT, Side::Client, text);
+            }
+            "session/prompt" => self.prompt(found, params),
+            "session/new" | "session/load" | "session/resume" | "session/fork" => {
+                self.setup(found, params);
+            }
+            _ => {}
+        }
+    }
+
+    fn login(&self, found: &mut Findings, params: &Value) {
+        if let (Some(logins), Some(chosen)) = (&self.logins, id(params, "methodId"))
+            && !logins.iter().any(|login| login == chosen)
+        {
+            let text = format!("authenticates with {chosen:?}, which the agent has not named");
+            found.add(&METHOD, Side::Client, text);
+        }
+    }
+
+    fn prompt(&self, found: &mut Findings, params: &Value) {
+        let offered = match found.version {
+            Version::V1 => &self.agent["promptCapabilities"],
+            Version::V2 => &self.agent["session"]["prompt"],
+        };
+        for block in items(params, "prompt") {
+            let (kind, needed) = match text(block, "type") {
+                Some("image") => ("image", "image"),
+                Some("audio") => ("audio", "audio"),
+                Some("resource") => ("resource", "embeddedContext"),
+                _ => continue,
+            };
+            if !is_offered(&offered[needed]) {
+                let text = format!(
+                    "sends content of type `{kind}`, and the agent has not offered `{needed}` for prompts"
+                );
+                found.add(&CONTENT, Side::Client, text);
+                return;
+            }
+        }
+    }
+
+    fn setup(&self, found: &mut Findings, params: &Value) {
+        let (offered, directories) = match found.version {
+            Version::V1 => {
+                let mcp = ["mcpCapabilities", "mcp"].map(|name| &self.agent[name]);
+                let session = &self.agent["sessionCapabilities"];
+                (mcp.to_vec(), &session["additionalDirectories"])
+            }
+            Version::V2 => {
+                let session = &self.agent["session"];
+                (vec![&session["mcp"]], &session["additionalDirectories"])
+            }
+        };
+        for server in items(params, "mcpServers") {
+            let transport = match (found.version, text(server, "type")) {
+                (_, Some(transport @ ("http" | "sse"))) => transport,
+                (Version::V2, Some("stdio")) => "stdio",
+                _ => continue,
+            };
+            if !offered.iter().any(|mcp| is_offered(&mcp[transport])) {
+                let text = format!(
+                    "names an MCP server over {transport}, and the agent has not offered that transport"
+                );
+                found.add(&MCP, Side::Client, text);
+                break;
+            }
+        }
+        if items(params, "additionalDirectories").next().is_some() && !is_offered(directories) {
+            let text = "names additional directories, and the agent has not offered to have them";
+            found.add(&DIRECTORIES, Side::Client, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    /// The side that uses what was not offered is wrong, and is not where it was.
+    #[track_caller]
+    fn gate(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
+        let mut talk = Talk::with("{}", "{}");
+        let mut offered = Talk::with(client, agent);
+        if from_client {
+            talk.hears(&format!("{rule} client"), message);
+            offered.keeps_hearing(message);
+        } else {
+            talk.says(&format!("{rule} agent"), message);
+            offered.keeps(message);
+        }
+    }
+
+    #[test]
+    fn agents_call_only_what_clients_have_offered() {
+        for (rule, offer, message) in [
+            (
+                "fs-not-offered",
+                r#"{"fs":{"readTextFile":true}}"#,
+                r#"{"id":5,"method":"fs/read_text_file","params":{"path":"/a"}}"#,
+            ),
+            (
+                "fs-not-offered",
+                r#"{"fs":{"writeTextFile":true}}"#,
+                r#"{"id":5,"method":"fs/write_text_file","params":{"path":"/a","content":""}}"#,
+            ),
+            (
+                "terminal-not-offered",
+                r#"{"terminal":true}"#,
+                r#"{"id":5,"method":"terminal/create","params":{"command":"a"}}"#,
+            ),
+            (
+                "elicitation-not-offered",
+                r#"{"elicitation":{"url":{}}}"#,
+                r#"{"id":5,"method":"elicitation/create","params":{"mode":"url","message":"a"}}"#,
+            ),
+        ] {
+            gate(rule, false, offer, "{}", message);
+        }
+    }
+
+    #[test]
+    fn clients_call_only_what_agents_have_offered() {
+        let new = |more: &str| {
+            format!(r#"{{"id":5,"method":"session/new","params":{{"cwd":"/",{more}}}}}"#)
+        };
+        let prompt = |kind: &str| {
+            format!(
+                r#"{{"id":5,"method":"session/prompt","params":{{"prompt":[{{"type":"{kind}"}}]}}}}"#
+            )
+        };
+        let call = |method: &str| format!(r#"{{"id":5,"method":"{method}","params":{{}}}}"#);
+        for (rule, offer, message) in [
+            (
+                "session-method-not-offered",
+                r#"{"loadSession":true}"#,
+                call("session/load"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"list":{}}}"#,
+                call("session/list"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"resume":{}}}"#,
+                call("session/resume"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"close":{}}}"#,
+                call("session/close"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"delete":{}}}"#,
+                call("session/delete"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"fork":{}}}"#,
+                call("session/fork"),
+            ),
+            (
+                "logout-not-offered",
+                r#"{"auth":{"logout":{}}}"#,
+                call("logout"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"image":true}}"#,
+                prompt("image"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"audio":true}}"#,
+                prompt("audio"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"embeddedContext":true}}"#,
+                prompt("resource"),
+            ),
+            (
+                "mcp-transport-not-offered",
+                r#"{"mcpCapabilities":{"http":true}}"#,
+                new(r#""mcpServers":[{"type":"http"}]"#),
+            ),
+            (
+                "mcp-transport-not-offered",
+                r#"{"mcp":{"sse":true}}"#,
+                new(r#""mcpServers":[{"type":"sse"}]"#),
+            ),
+            (
+                "directories-not-offered",
+                r#"{"sessionCapabilities":{"additionalDirectories":{}}}"#,
+                new(r#""additionalDirectories":["/a"]"#),
+            ),
+        ] {
+            gate(rule, true, "{}", offer, &message);
+        }
+    }
+
+    #[test]
+    fn options_and_logins_are_those_that_can_be_shown() {
+        let options = r#"{"id":0,"result":{"sessionId":"s","configOptions":[{"id":"a","type":"boolean","currentValue":true}]}}"#;
+        let new = r#"{"cwd":"/","mcpServers":[]}"#;
+        let mut talk = Talk::with("{}", "{}");
+        talk.ask(0, "session/new", new);
+        talk.says("boolean-option-not-offered agent", options);
+        let mut talk = Talk::with(r#"{"session":{"configOptions":{"boolean":{}}}}"#, "{}");
+        talk.ask(0, "session/new", new);
+        talk.keeps(options);
+
+        let answer = r#"{"id":0,"result":{"protocolVersion":1,"authMethods":[{"type":"terminal","id":"t","name":"T"}]}}"#;
+        let mut talk = Talk::new();
+        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.says("terminal-login-not-offered agent", answer);
+        talk.hears(
+            "auth-method-unknown client",
+            r#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#,
+        );
+        talk.keeps_hearing(r#"{"id":2,"method":"authenticate","params":{"methodId":"t"}}"#);
+    }
+
+    #[test]
+    fn version_2_has_its_own() {
+        let mut talk = Talk::v2();
+        talk.hears(
+            "session-method-not-offered client",
+            r#"{"id":1,"method":"session/delete","params":{"sessionId":"a"}}"#,
+        );
+        talk.hears("mcp-transport-not-offered client",
+            r#"{"id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[{"type":"stdio"}]}}"#);
+        talk.hears(
+            "logout-not-offered client",
+            r#"{"id":3,"method":"auth/logout","params":{}}"#,
+        );
+        talk.keeps_hearing(r#"{"id":4,"method":"session/list","params":{}}"#);
+    }
+}

@@ -1,0 +1,212 @@
+//! Modes and config options: what is chosen is among what there is to choose from.
+
+use serde_json::Value;
+
+use crate::side::Side;
+
+use super::rule::{Findings, Moment, rules};
+use super::table::{id, items, text};
+
+rules! {
+    MODE = "mode-unavailable" Must "session-modes" "A client sets a mode that is available.";
+    CURRENT = "current-mode-unavailable" Should "session-modes" "The current mode is one of those that are available.";
+    VALUE = "config-value-unavailable" Must "session-config-options" "A client sets an option that there is, to one of its values.";
+    CURRENT_VALUE = "config-current-value" Should "session-config-options" "The current value of an option is one of its values.";
+}
+
+/// What there is to choose from in a session.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    modes: Option<Vec<String>>,
+    options: Option<Vec<ConfigOption>>,
+    /// The options before these, which a client may still know, and when they were replaced.
+    before: Option<(Vec<ConfigOption>, Moment)>,
+}
+
+/// A config option.
+#[derive(Debug)]
+struct ConfigOption {
+    id: String,
+    /// The values of a list; nothing of other kinds.
+    values: Option<Vec<String>>,
+}
+
+impl ConfigOption {
+    fn read(option: &Value) -> Option<Self> {
+        let id = id(option, "id").or_else(|| id(option, "configId"))?;
+        let mut values = Vec::new();
+        for value in items(option, "options") {
+            let of_group = items(value, "options");
+            values.extend(
+                of_group
+                    .chain([value])
+                    .filter_map(|value| text(value, "value")),
+            );
+        }
+        Some(Self {
+            id: id.to_owned(),
+            values: (option["type"] == "select")
+                .then(|| values.into_iter().map(str::to_owned).collect()),
+        })
+    }
+
+    fn has(&self, value: &str) -> bool {
+        let values = self.values.as_ref();
+        values.is_none_or(|values| values.iter().any(|known| known == value))
+    }
+}
+
+impl Config {
+    /// A session was opened with this answer.
+    pub(super) fn opened(&mut self, found: &mut Findings, result: &Value) {
+        let modes = &result["modes"];
+        if modes["availableModes"].is_array() {
+            let ids = items(modes, "availableModes").filter_map(|mode| text(mode, "id"));
+            self.modes = Some(ids.map(str::to_owned).collect());
+            self.current_mode(found, modes);
+        }
+        self.told(found, result);
+    }
+
+    /// Which options there are was told.
+    pub(super) fn told(&mut self, found: &mut Findings, what: &Value) {
+        if !what["configOptions"].is_array() {
+            return;
+        }
+        let mut options = Vec::new();
+        for (option, told) in items(what, "configOptions")
+            .filter_map(|option| Some((ConfigOption::read(option)?, option)))
+        {
+            if let Some(current) = id(told, "currentValue").filter(|value| !option.has(value)) {
+                let text = format!(
+                    "says the option {:?} is {current:?}, which is none of its values",
+                    option.id
+                );
+                found.add(&CURRENT_VALUE, Side::Agent, text);
+            }
+            options.push(option);
+        }
+        self.before = self
+            .options
+            .replace(options)
+            .map(|before| (before, found.now));
+    }
+
+    pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
+        match kind {
+            "current_mode_update" => self.current_mode(found, update),
+            "config_option_update" => self.told(found, update),
+            _ => {}
+        }
+    }
+
+    fn current_mode(&self, found: &mut Findings, told: &Value) {
+        if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
+            && !modes.iter().any(|known| known == mode)
+        {
+            let text =
+                format!("says the mode is {mode:?}, which is none of those that are available");
+            found.add(&CURRENT, Side::Agent, text);
+        }
+    }
+
+    pub(super) fn set_mode(&self, found: &mut Findings, params: &Value) {
+        if let (Some(modes), Some(mode)) = (&self.modes, id(params, "modeId"))
+            && !modes.iter().any(|known| known == mode)
+        {
+            let text = format!("sets the mode {mode:?}, which is none of those that are available");
+            found.add(&MODE, Side::Client, text);
+        }
+    }
+
+    pub(super) fn set_option(&self, found: &mut Findings, params: &Value) {
+        let (Some(options), Some(option)) = (&self.options, id(params, "configId")) else {
+            return;
+        };
+        let value = id(params, "value");
+        let fits = |options: &[ConfigOption]| {
+            let known = options.iter().find(|known| known.id == option);
+            known.is_some_and(|known| value.is_none_or(|value| known.has(value)))
+        };
+        let before = self.before.as_ref();
+        let crossed =
+            before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
+        if !fits(options) && !crossed {
+            let value = &params["value"];
+            let text = format!(
+                "sets the option {option:?} to {value}, and there is no such option or value"
+            );
+            found.add(&VALUE, Side::Client, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    fn opened(setup: &str, expected: &str) -> Talk {
+        let mut talk = Talk::v1();
+        talk.ask(1, "session/new", "{}");
+        talk.says(
+            expected,
+            &format!(r#"{{"id":1,"result":{{"sessionId":"s",{setup}}}}}"#),
+        );
+        talk
+    }
+
+    #[test]
+    fn modes_are_those_that_are_available() {
+        let modes =
+            r#""modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"code"}]}"#;
+        opened(
+            &modes.replace(":\"ask\",", ":\"x\","),
+            "current-mode-unavailable agent",
+        );
+        let mut talk = opened(modes, "");
+        talk.ask(
+            2,
+            "session/set_mode",
+            r#"{"sessionId":"s","modeId":"code"}"#,
+        );
+        talk.hears(
+            "mode-unavailable client",
+            r#"{"id":3,"method":"session/set_mode","params":{"sessionId":"s","modeId":"fly"}}"#,
+        );
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"code"}"#,
+        );
+        talk.update(
+            "current-mode-unavailable agent",
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"fly"}"#,
+        );
+    }
+
+    #[test]
+    fn values_are_among_those_of_the_option() {
+        let option = r#""configOptions":[{"id":"model","type":"select","currentValue":"a","options":[
+            {"value":"a"},{"group":"g","options":[{"value":"b"}]}]}]"#;
+        opened(
+            &option.replace(":\"a\",\"o", ":\"x\",\"o"),
+            "config-current-value agent",
+        );
+        let mut talk = opened(option, "");
+        let set = |id: &str, value: &str| {
+            format!(
+                r#"{{"id":9,"method":"session/set_config_option","params":{{"sessionId":"s","configId":"{id}","value":"{value}"}}}}"#
+            )
+        };
+        talk.hears("config-value-unavailable client", &set("model", "c"));
+        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.hears("config-value-unavailable client", &set("mood", "a"));
+        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.keeps_hearing(&set("model", "b"));
+        talk.keeps(r#"{"id":9,"result":{"configOptions":[]}}"#);
+        // The client may not know yet that it is gone.
+        talk.keeps_hearing(&set("model", "b"));
+        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.waits(2);
+        talk.hears("config-value-unavailable client", &set("model", "b"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Elicitations by URL, which are completed later.
+
+use serde_json::Value;
+
+use crate::side::Side;
+
+use super::rule::{Findings, rules};
+use super::table::{Table, id};
+
+rules! {
+    UNKNOWN = "elicitation-unknown" Should "elicitation" "Only an elicitation that was created is completed.";
+}
+
+/// How many are remembered.
+const ELICITATIONS: usize = 1024;
+
+/// Those that were created.
+#[derive(Debug)]
+pub(super) struct Elicitations(Table<()>);
+
+impl Elicitations {
+    pub(super) fn new() -> Self {
+        Self(Table::of(ELICITATIONS))
+    }
+
+    pub(super) fn created(&mut self, params: &Value) {
+        if let Some(id) = id(params, "elicitationId") {
+            self.0.insert(id, ());
+        }
+    }
+
+    pub(super) fn completed(&mut self, found: &mut Findings, params: &Value) {
+        if let Some(id) = id(params, "elicitationId").filter(|id| self.0.is_new(id)) {
+            let text = format!("completes the elicitation {id:?}, which it has not created");
+            found.add(&UNKNOWN, Side::Agent, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    #[test]
+    fn what_is_completed_was_created() {
+        let mut talk = Talk::with(r#"{"elicitation":{"url":{}}}"#, "{}");
+        let complete = r#"{"method":"elicitation/complete","params":{"elicitationId":"e"}}"#;
+        talk.says("elicitation-unknown agent", complete);
+        talk.asks(
+            1,
+            "elicitation/create",
+            r#"{"mode":"url","elicitationId":"e","message":"a","url":"https://a/"}"#,
+        );
+        talk.keeps(complete);
+    }
+}

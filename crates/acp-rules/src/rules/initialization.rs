@@ -1,0 +1,131 @@
+//! Initialization: it comes first, and what it agrees on is kept.
+
+use serde_json::Value;
+
+use crate::schema::message::Direction;
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::rule::{Findings, rules};
+
+rules! {
+    FIRST = "initialize-first" Must "initialization" "A client initializes the connection before anything else.";
+    AGAIN = "initialize-twice" Should "initialization" "A connection is initialized once.";
+    AGREED = "version-not-agreed" Should "initialization" "A client that does not speak the version the agent answers with closes the connection.";
+    EXISTS = "version-unknown" Should "initialization" "An agent answers `initialize` with a version that there is.";
+}
+
+/// What was said in `initialize`.
+#[derive(Debug, Default)]
+pub(super) struct Initialization {
+    /// The version that was asked for last.
+    wanted: Option<u64>,
+    /// The client cannot speak what was answered, as far as is known.
+    too_new: Option<u64>,
+    /// It is over.
+    pub(super) done: bool,
+    /// It was told that it is missing: nothing is known of what is offered.
+    told: bool,
+}
+
+impl Initialization {
+    pub(super) fn call(
+        &mut self,
+        found: &mut Findings,
+        direction: Direction,
+        method: &str,
+        params: &Value,
+    ) {
+        if direction == Direction::ToClient {
+            return;
+        }
+        if method == "initialize" {
+            if self.done {
+                found.add(&AGAIN, Side::Client, "sends `initialize` again");
+            }
+            self.wanted = params["protocolVersion"].as_u64();
+            return;
+        }
+        if method.starts_with(['_', '$']) {
+            return;
+        }
+        if !self.done && !self.told {
+            self.told = true;
+            let text = format!("sends `{method}` before `initialize` was answered");
+            found.add(&FIRST, Side::Client, text);
+        }
+        if let Some(version) = self.too_new.take() {
+            let wanted = self.wanted.unwrap_or_default();
+            let text = format!(
+                "goes on with `{method}` though it speaks up to version {wanted} and the agent has answered version {version}"
+            );
+            found.add(&AGREED, Side::Client, text);
+        }
+    }
+
+    pub(super) fn answer(&mut self, found: &mut Findings, result: &Value) {
+        self.done = true;
+        let Some(version) = result["protocolVersion"].as_u64() else {
+            return;
+        };
+        match version {
+            1 => found.version = Version::V1,
+            2 => found.version = Version::V2,
+            _ => {
+                let text =
+                    format!("answers `initialize` with version {version}, which is not known");
+                found.add(&EXISTS, Side::Agent, text);
+            }
+        }
+        self.too_new = self
+            .wanted
+            .filter(|wanted| version > *wanted)
+            .map(|_| version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    #[test]
+    fn nothing_comes_before_initialize_and_its_answer() {
+        let mut talk = Talk::new();
+        talk.keeps_hearing(r#"{"method":"_hello","params":{}}"#);
+        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.hears(
+            "initialize-first client",
+            r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+        );
+        // It is told once.
+        talk.keeps_hearing(r#"{"id":2,"method":"session/list","params":{}}"#);
+        let mut talk = Talk::v1();
+        talk.hears(
+            "initialize-twice client",
+            r#"{"id":9,"method":"initialize","params":{"protocolVersion":1}}"#,
+        );
+    }
+
+    #[test]
+    fn the_version_is_one_that_both_speak() {
+        let mut talk = Talk::new();
+        talk.ask(0, "initialize", r#"{"protocolVersion":65535}"#);
+        talk.says(
+            "version-unknown agent",
+            r#"{"id":0,"result":{"protocolVersion":65535}}"#,
+        );
+        let mut talk = Talk::new();
+        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.keeps(r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
+        talk.hears(
+            "version-not-agreed client",
+            r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+        );
+        let mut talk = Talk::new();
+        talk.ask(0, "initialize", r#"{"protocolVersion":2}"#);
+        talk.keeps(r#"{"id":0,"result":{"protocolVersion":1}}"#);
+        talk.keeps_hearing(
+            r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! Messages of version 2, which have ids.
+
+use serde_json::Value;
+
+use crate::side::Side;
+
+use super::rule::{Findings, Moment, rules};
+use super::table::{Table, id};
+
+rules! {
+    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id is the user's or the agent's, not both.";
+}
+
+/// How many messages of a session are remembered.
+const MESSAGES: usize = 1024;
+
+/// The messages of a session: whether a message is the user's.
+#[derive(Debug)]
+pub(super) struct Messages(Table<(bool, Moment)>);
+
+impl Messages {
+    pub(super) fn new() -> Self {
+        Self(Table::of(MESSAGES))
+    }
+
+    pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
+        // What an agent says and thinks may have the same id: models answer with both at once.
+        let of_user = match kind {
+            "user_message" | "user_message_chunk" => true,
+            "agent_message" | "agent_message_chunk" | "agent_thought" | "agent_thought_chunk" => {
+                false
+            }
+            _ => return,
+        };
+        let Some(id) = id(update, "messageId") else {
+            return;
+        };
+        match self.0.get(id) {
+            Some((before, when)) if *before != of_user => {
+                let text =
+                    format!("sends `{kind}` of the message {id:?}, which the other side has said");
+                found.after(&SENDER, Side::Agent, *when, text);
+            }
+            Some(_) => {}
+            None => self.0.insert(id, (of_user, found.now)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    #[test]
+    fn a_message_is_of_one_side() {
+        let mut talk = Talk::session_v2();
+        talk.update("", r#"{"sessionUpdate":"user_message","messageId":"a"}"#);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"agent_thought_chunk","messageId":"b","content":{}}"#,
+        );
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"agent_message_chunk","messageId":"b","content":{}}"#,
+        );
+        talk.update(
+            "message-of-both-sides agent",
+            r#"{"sessionUpdate":"agent_message_chunk","messageId":"a","content":{}}"#,
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Permissions: what is offered, and what is chosen of it.
+
+use serde_json::Value;
+
+use crate::redacted::REDACTED;
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::requests::Open;
+use super::rule::{Findings, rules};
+use super::table::{items, text};
+
+rules! {
+    OPTION = "option-not-offered" Must "tool-calls" "A permission request is answered with one of its options.";
+    CANCELLED = "permission-not-cancelled" Must "prompt-turn" "A client that cancels a turn answers its permission requests with `cancelled`.";
+    NONE = "permission-without-options" Must "tool-calls" "A permission request has at least one option.";
+    TWICE = "option-id-twice" Should "tool-calls" "The options of a permission request have different ids.";
+}
+
+pub(super) fn asked(found: &mut Findings, params: &Value) {
+    let ids: Vec<&str> = items(params, "options")
+        .filter_map(|option| text(option, "optionId"))
+        .collect();
+    if found.version == Version::V2 && params["options"].as_array().is_some_and(Vec::is_empty) {
+        found.add(&NONE, Side::Agent, "asks for permission without an option");
+    }
+    let twice = ids
+        .iter()
+        .enumerate()
+        .find(|(n, id)| ids.iter().take(*n).any(|other| other == *id));
+    if let Some((_, id)) = twice.filter(|(_, id)| !id.contains(REDACTED)) {
+        let text = format!("asks for permission with two options of the id {id:?}");
+        found.add(&TWICE, Side::Agent, text);
+    }
+}
+
+pub(super) fn answered(found: &mut Findings, open: &Open, result: Result<&Value, &Value>) {
+    let outcome = result.map(|result| &result["outcome"]);
+    let said = outcome.ok().and_then(|outcome| text(outcome, "outcome"));
+    if let (Some("selected"), Ok(outcome)) = (said, outcome)
+        && let Some(chosen) = text(outcome, "optionId").filter(|id| !id.contains(REDACTED))
+        && !open.ids.iter().any(|id| id == chosen)
+    {
+        let text = format!("chooses {chosen:?}, which was not among the options");
+        found.after(&OPTION, Side::Client, open.asked, text);
+    }
+    let Some(cancelled) = open.cancelled else {
+        return;
+    };
+    // It may not have read the request when it cancelled.
+    let pending = cancelled.at.saturating_sub(open.asked.at) >= super::rule::CROSSING;
+    if said != Some("cancelled") && pending && open.taken_back.is_none() {
+        let text = "has cancelled the turn, and answers its permission request with something else";
+        found.after(&CANCELLED, Side::Client, cancelled, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    const ASKED: &str = r#"{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"yes"},{"optionId":"no"}]}"#;
+
+    fn asked() -> Talk {
+        let mut talk = Talk::session();
+        talk.prompt(1);
+        talk.update("", r#"{"sessionUpdate":"tool_call","toolCallId":"c"}"#);
+        talk.asks("p", "session/request_permission", ASKED);
+        talk
+    }
+
+    #[test]
+    fn only_what_was_offered_is_chosen() {
+        let mut talk = asked();
+        talk.hears(
+            "option-not-offered client",
+            r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"maybe"}}}"#,
+        );
+        talk.asks("p", "session/request_permission", ASKED);
+        talk.keeps_hearing(
+            r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#,
+        );
+    }
+
+    #[test]
+    fn who_cancels_answers_cancelled() {
+        for (waits, answer, expected) in [
+            (
+                2,
+                r#"{"outcome":"selected","optionId":"yes"}"#,
+                "permission-not-cancelled client",
+            ),
+            (2, r#"{"outcome":"cancelled"}"#, ""),
+            (0, r#"{"outcome":"selected","optionId":"yes"}"#, ""),
+        ] {
+            let mut talk = asked();
+            talk.waits(waits);
+            talk.keeps_hearing(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+            talk.hears(
+                expected,
+                &format!(r#"{{"id":"p","result":{{"outcome":{answer}}}}}"#),
+            );
+        }
+    }
+
+    #[test]
+    fn there_are_options_and_they_can_be_told_apart() {
+        let mut talk = asked();
+        talk.says("option-id-twice agent",
+            r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},
+                "options":[{"optionId":"yes"},{"optionId":"yes"}]}}"#);
+        let mut talk = Talk::session_v2();
+        talk.says("permission-without-options agent",
+            r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","title":"a","options":[]}}"#);
+        talk.asks(
+            "r",
+            "session/request_permission",
+            r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#,
+        );
+    }
+}

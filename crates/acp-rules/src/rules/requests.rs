@@ -1,0 +1,276 @@
+//! Requests: each is answered, once.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+use crate::schema::message::Direction;
+use crate::side::Side;
+
+use super::rule::{Findings, Moment, rules, sender};
+use super::table::{id, items};
+
+rules! {
+    UNANSWERED = "request-unanswered" Must "overview" "Every request is answered.";
+    TWICE = "request-answered-twice" Must "overview" "A request is answered once.";
+    NOTHING = "answer-to-nothing" Must "overview" "Only what was asked is answered.";
+    ID_TWICE = "request-id-twice" Must "overview" "Requests that wait for their answers at the same time have different ids.";
+}
+
+/// How many requests are remembered that wait for their answers.
+const OPEN: usize = 16 * 1024;
+
+/// How many ids are remembered that were answered.
+const ANSWERED: usize = 1024;
+
+/// How long a request may wait at the end before it counts as unanswered, in microseconds, where whoever asked does
+/// not wait any more.
+const LONG: u64 = 30_000_000;
+
+/// A request that waits for its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) method: String,
+    pub(super) asked: Moment,
+    pub(super) session: Option<String>,
+    /// What else of its params its answer is judged by: the options of a permission request, the terminal.
+    pub(super) ids: Vec<String>,
+    /// When its turn was cancelled.
+    pub(super) cancelled: Option<Moment>,
+    /// When whoever asked took it back.
+    pub(super) taken_back: Option<Moment>,
+    /// How many others had the same id.
+    same: u32,
+}
+
+/// All requests of both sides.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// By the direction in which it was asked.
+    open: HashMap<(Direction, String), Open>,
+    answered: HashMap<Direction, VecDeque<String>>,
+    /// Not all could be remembered.
+    overflowed: bool,
+}
+
+impl Requests {
+    pub(super) fn ask(
+        &mut self,
+        found: &mut Findings,
+        direction: Direction,
+        number: &Value,
+        method: &str,
+        params: &Value,
+    ) {
+        let key = (direction, number.to_string());
+        if let Some(open) = self.open.get_mut(&key) {
+            let text = format!(
+                "uses the id {number} again while `{}` waits for its answer",
+                open.method
+            );
+            found.after(&ID_TWICE, sender(direction), open.asked, text);
+            open.same += 1;
+            return;
+        }
+        if self.open.len() >= OPEN {
+            self.overflowed = true;
+            return;
+        }
+        let open = Open {
+            method: method.to_owned(),
+            asked: found.now,
+            session: id(params, "sessionId").map(str::to_owned),
+            ids: judged_by(method, params),
+            cancelled: None,
+            taken_back: None,
+            same: 0,
+        };
+        self.open.insert(key, open);
+    }
+
+    /// What an answer that goes in `direction` answers.
+    pub(super) fn answer(
+        &mut self,
+        found: &mut Findings,
+        direction: Direction,
+        number: &Value,
+        is_error: bool,
+    ) -> Option<Open> {
+        let key = (direction.back(), number.to_string());
+        if let Some(open) = self.open.get_mut(&key).filter(|open| open.same > 0) {
+            open.same -= 1;
+            return Some(open.clone());
+        }
+        if let Some(open) = self.open.remove(&key) {
+            let answered = self.answered.entry(direction).or_default();
+            answered.push_back(key.1);
+            if answered.len() > ANSWERED {
+                answered.pop_front();
+            }
+            return Some(open);
+        }
+        // What could not be read at all is refused under the id null.
+        if self.overflowed || (number.is_null() && is_error) {
+            return None;
+        }
+        let answered = self.answered.get(&direction);
+        if answered.is_some_and(|answered| answered.contains(&key.1)) {
+            let text = format!("answers the request {number} again");
+            found.add(&TWICE, sender(direction), text);
+        } else {
+            let text = format!("answers the request {number}, which is none");
+            found.add(&NOTHING, sender(direction), text);
+        }
+        None
+    }
+
+    /// The method that an answer in `direction` to this id answers.
+    pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
+        let open = self.open.get(&(direction.back(), number.to_string()))?;
+        Some(&open.method)
+    }
+
+    /// Whether a request of one of these methods waits for its answer, and of this session if it says one.
+    pub(super) fn waits(&self, methods: &[&str], session: Option<&str>) -> bool {
+        self.open.values().any(|open| {
+            methods.contains(&open.method.as_str())
+                && (session.is_none() || open.session.as_deref() == session)
+        })
+    }
+
+    /// `$/cancel_request`: whoever sends in `direction` takes a request back. Gives the session of a prompt.
+    pub(super) fn take_back(
+        &mut self,
+        found: &Findings,
+        direction: Direction,
+        params: &Value,
+    ) -> Option<String> {
+        let number = params.get("requestId")?;
+        let open = self.open.get_mut(&(direction, number.to_string()))?;
+        open.taken_back = Some(found.now);
+        let prompts = open.method == "session/prompt";
+        open.session.clone().filter(|_| prompts)
+    }
+
+    /// `session/cancel`: all prompts and permission requests of the session.
+    pub(super) fn cancel(&mut self, found: &Findings, session: &str) {
+        let of_turn = ["session/prompt", "session/request_permission"];
+        for open in self.open.values_mut().filter(|open| {
+            of_turn.contains(&open.method.as_str()) && open.session.as_deref() == Some(session)
+        }) {
+            open.cancelled = open.cancelled.or(Some(found.now));
+        }
+    }
+
+    /// Something was sent in `direction` that is not known: an answer to any request, or a request.
+    pub(super) fn missed(&mut self, direction: Direction) {
+        self.overflowed = true;
+        self.open.retain(|(asked, _), _| *asked == direction);
+    }
+
+    /// The agent has closed its output, of its own accord and before the client.
+    pub(super) fn agent_closed(&mut self, found: &mut Findings) {
+        for open in self.take(|asked, _| asked == Direction::ToAgent) {
+            let text = format!(
+                "has never answered `{}`, and has closed its output",
+                open.method
+            );
+            found.at(&UNANSWERED, Side::Agent, open.asked, text);
+        }
+    }
+
+    /// The conversation is over, and nobody says why.
+    pub(super) fn end(&mut self, found: &mut Findings) {
+        let now = found.now.at;
+        let long = |_, open: &Open| {
+            let unwanted = open.cancelled.or(open.taken_back);
+            let since = unwanted.unwrap_or(open.asked).at;
+            let may_last = unwanted.is_none() && takes_time(&open.method);
+            !may_last && now.saturating_sub(since) >= LONG
+        };
+        for direction in [Direction::ToAgent, Direction::ToClient] {
+            for open in self.take(|asked, open| asked == direction && long(asked, open)) {
+                let waited = now.saturating_sub(open.asked.at) / 1_000_000;
+                let text = format!("has not answered `{}` in {waited} s", open.method);
+                found.at(&UNANSWERED, sender(direction.back()), open.asked, text);
+            }
+        }
+    }
+
+    /// Takes those out of which this is true, in the order in which they were asked.
+    fn take(&mut self, which: impl Fn(Direction, &Open) -> bool) -> Vec<Open> {
+        let taken = self.open.extract_if(|(asked, _), open| which(*asked, open));
+        let mut taken: Vec<Open> = taken.map(|(_, open)| open).collect();
+        taken.sort_by_key(|open| open.asked.index);
+        taken
+    }
+}
+
+/// What waits for a person, a model or a command.
+fn takes_time(method: &str) -> bool {
+    matches!(
+        method,
+        "session/prompt"
+            | "session/request_permission"
+            | "elicitation/create"
+            | "terminal/wait_for_exit"
+            | "authenticate"
+            | "auth/login"
+    ) || method.starts_with('_')
+}
+
+fn judged_by(method: &str, params: &Value) -> Vec<String> {
+    let one = |name| id(params, name).map(str::to_owned).into_iter().collect();
+    match method {
+        "session/request_permission" => items(params, "options")
+            .filter_map(|option| option["optionId"].as_str())
+            .map(str::to_owned)
+            .collect(),
+        "session/set_mode" => one("modeId"),
+        _ if method.starts_with("terminal/") => one("terminalId"),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    #[test]
+    fn each_request_is_answered_once() {
+        let mut talk = Talk::v1();
+        talk.ask("x", "session/list", "{}");
+        talk.says("answer-to-nothing agent", r#"{"id":7,"result":{}}"#);
+        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.says("request-answered-twice agent", r#"{"id":"x","result":{}}"#);
+        talk.keeps(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#);
+    }
+
+    #[test]
+    fn an_id_is_used_again_only_after_the_answer() {
+        let mut talk = Talk::v1();
+        talk.ask("x", "session/list", "{}");
+        talk.hears(
+            "request-id-twice client",
+            r#"{"id":"x","method":"session/list","params":{}}"#,
+        );
+        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.ask("x", "session/list", "{}");
+    }
+
+    #[test]
+    fn who_ends_with_requests_open_is_wrong_and_who_no_longer_waits_is_not() {
+        let mut talk = Talk::v1();
+        talk.ask(1, "session/list", "{}");
+        talk.ends("request-unanswered agent");
+        let mut talk = Talk::v1();
+        talk.ask(1, "session/list", "{}");
+        talk.asks(1, "fs/read_text_file", r#"{"path":"/a"}"#);
+        talk.is_left("");
+        let mut talk = Talk::v1();
+        talk.ask(1, "session/list", "{}");
+        talk.waits(40);
+        talk.is_left("request-unanswered agent");
+    }
+}

@@ -1,0 +1,150 @@
+//! States of version 2: what an agent says it does, turn by turn.
+
+use serde_json::Value;
+
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::rule::{Findings, Moment, rules};
+use super::table::text;
+
+rules! {
+    IDLE = "idle-twice" Should "prompt-lifecycle" "A turn of version 2 ends with one `idle`.";
+    REASON = "idle-without-reason" Should "prompt-lifecycle" "An `idle` that ends work says why it stopped.";
+    ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "Only work that is under way requires an action.";
+    PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent that waits for a permission says `requires_action`.";
+    NEVER = "turn-without-end" Should "prompt-lifecycle" "A turn of version 2 ends with `idle`.";
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    RequiresAction,
+    Idle,
+}
+
+/// The states of a session.
+#[derive(Debug, Default)]
+pub(super) struct States {
+    state: Option<(State, Moment)>,
+    /// Prompts that no turn has ended for yet.
+    prompts: u32,
+}
+
+impl States {
+    pub(super) fn prompted(&mut self) {
+        self.prompts += 1;
+    }
+
+    /// A prompt was not accepted.
+    pub(super) fn refused(&mut self) {
+        self.prompts = self.prompts.saturating_sub(1);
+    }
+
+    pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
+        if kind != "state_update" {
+            return;
+        }
+        let state = match text(update, "state") {
+            Some("running") => State::Running,
+            Some("requires_action") => State::RequiresAction,
+            Some("idle") => State::Idle,
+            _ => return,
+        };
+        match (self.state, state) {
+            (Some((State::Idle, before)), State::Idle) if self.prompts == 0 => {
+                let text = "says `idle` again, and nothing has been done since";
+                found.after(&IDLE, Side::Agent, before, text);
+            }
+            (Some((State::Running | State::RequiresAction, _)), State::Idle)
+                if update["stopReason"].is_null() =>
+            {
+                let text = "says `idle` at the end of its work without a `stopReason`";
+                found.add(&REASON, Side::Agent, text);
+            }
+            (Some((State::Idle, before)), State::RequiresAction) if self.prompts == 0 => {
+                let text = "says `requires_action` while it is idle";
+                found.after(&ACTION, Side::Agent, before, text);
+            }
+            _ => {}
+        }
+        if state == State::Idle {
+            self.prompts = self.prompts.saturating_sub(1);
+        }
+        self.state = Some((state, found.now));
+    }
+
+    /// The agent asks for permission.
+    pub(super) fn permission(&mut self, found: &mut Findings) {
+        // While it is idle, work in the background may ask.
+        if found.version == Version::V2
+            && let Some((State::Running, since)) = self.state
+        {
+            let text = "asks for permission while it says it is `running`";
+            found.after(&PERMISSION, Side::Agent, since, text);
+        }
+    }
+
+    /// The agent has closed its output.
+    pub(super) fn agent_closed(&mut self, found: &mut Findings) {
+        if let Some((State::Running | State::RequiresAction, since)) = self.state {
+            let text = "has closed its output, and has not said that its work ended";
+            found.at(&NEVER, Side::Agent, since, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    const RUNNING: &str = r#"{"sessionUpdate":"state_update","state":"running"}"#;
+    const ACTION: &str = r#"{"sessionUpdate":"state_update","state":"requires_action"}"#;
+    const IDLE: &str = r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}"#;
+    const ASKED: &str = r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#;
+
+    fn prompted() -> Talk {
+        let mut talk = Talk::session_v2();
+        talk.prompt(1);
+        talk.keeps(r#"{"id":1,"result":{}}"#);
+        talk.update("", RUNNING);
+        talk
+    }
+
+    #[test]
+    fn a_turn_runs_and_is_idle_once() {
+        let mut talk = prompted();
+        talk.update("", ACTION);
+        talk.asks("p", "session/request_permission", ASKED);
+        talk.update("", RUNNING);
+        talk.update("", IDLE);
+        talk.update("idle-twice agent", IDLE);
+        talk.update("requires-action-while-idle agent", ACTION);
+    }
+
+    #[test]
+    fn the_end_says_why() {
+        prompted().update(
+            "idle-without-reason agent",
+            r#"{"sessionUpdate":"state_update","state":"idle"}"#,
+        );
+        // Idle from the beginning.
+        Talk::session_v2().update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
+    }
+
+    #[test]
+    fn who_waits_for_a_permission_says_so() {
+        prompted().says(
+            "permission-while-running agent",
+            &format!(r#"{{"id":"p","method":"session/request_permission","params":{ASKED}}}"#),
+        );
+    }
+
+    #[test]
+    fn work_ends_before_the_agent_does() {
+        prompted().ends("turn-without-end agent");
+        let mut talk = prompted();
+        talk.update("", IDLE);
+        talk.ends("");
+    }
+}

@@ -1,0 +1,99 @@
+//! A table that does not grow without an end, and what is read of messages.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+use crate::redacted::REDACTED;
+
+/// What is known by id. Where there is no more room, the oldest is forgotten.
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    entries: HashMap<String, T>,
+    order: VecDeque<String>,
+    room: usize,
+    /// Something was forgotten: what is not there may have been.
+    forgot: bool,
+}
+
+impl<T> Table<T> {
+    pub(super) fn of(room: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            order: VecDeque::new(),
+            room,
+            forgot: false,
+        }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&T> {
+        self.entries.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.entries.get_mut(id)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.values_mut()
+    }
+
+    /// What is known, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
+        let known = |id| self.entries.get_key_value(id);
+        self.order.iter().filter_map(known)
+    }
+
+    /// Whether an id was certainly never put in.
+    pub(super) fn is_new(&self, id: &str) -> bool {
+        !self.forgot && !self.entries.contains_key(id)
+    }
+
+    pub(super) fn insert(&mut self, id: &str, entry: T) {
+        if self.entries.insert(id.to_owned(), entry).is_none() {
+            self.order.push_back(id.to_owned());
+            if self.order.len() > self.room
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.entries.remove(&oldest);
+                self.forgot = true;
+            }
+        }
+    }
+}
+
+/// A member that is text.
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str()
+}
+
+/// A member that is an id. One that was redacted tells nothing: others may look the same now.
+pub(super) fn id<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    text(value, name).filter(|id| !id.contains(REDACTED))
+}
+
+/// The items of a member that is a list.
+pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value
+        .get(name)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_forgets_the_oldest_and_says_so() {
+        let mut table = Table::of(2);
+        for id in ["a", "b", "b"] {
+            table.insert(id, ());
+        }
+        assert!(table.is_new("c") && table.get("a").is_some());
+        table.insert("c", ());
+        assert!(table.get("a").is_none() && !table.is_new("a") && !table.is_new("d"));
+        assert_eq!(table.iter().count(), 2);
+    }
+}

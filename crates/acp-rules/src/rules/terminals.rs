@@ -1,0 +1,246 @@
+//! Terminals: of version 1 those of the client, which agents create and release; of version 2 those that agents show.
+
+use serde_json::Value;
+
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::requests::Open;
+use super::rule::{Findings, Moment, rules};
+use super::table::{Table, id, items, text};
+
+rules! {
+    UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals that it has created.";
+    RELEASED = "terminal-after-release" Must "terminals" "A terminal that was released is not used any more.";
+    KEPT = "terminal-not-released" Should "terminals" "An agent releases a terminal when it does not need it any more.";
+    SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call shows only terminals that were created.";
+    LATE = "terminal-shown-late" Must "terminals" "A terminal is added to a tool call before it is released.";
+    CHUNK = "terminal-chunk-first" Should "terminals" "Output is added only to terminals that were reported.";
+}
+
+/// How many terminals are remembered.
+const TERMINALS: usize = 4096;
+
+/// A client's terminal.
+#[derive(Debug)]
+struct Terminal {
+    created: Moment,
+    session: Option<String>,
+    released: Option<Moment>,
+    /// When the agent was told that the command has ended.
+    exited: Option<Moment>,
+    /// A tool call shows it.
+    shown: bool,
+}
+
+/// All terminals of a client.
+#[derive(Debug)]
+pub(super) struct Terminals(Table<Terminal>);
+
+impl Terminals {
+    pub(super) fn new() -> Self {
+        Self(Table::of(TERMINALS))
+    }
+
+    /// The agent calls a method about a terminal.
+    pub(super) fn called(&mut self, found: &mut Findings, method: &str, params: &Value) {
+        let Some(id) = id(params, "terminalId") else {
+            return;
+        };
+        if self.0.is_new(id) {
+            let text =
+                format!("calls `{method}` for the terminal {id:?}, which it has not created");
+            found.add(&UNKNOWN, Side::Agent, text);
+        }
+        let Some(terminal) = self.0.get_mut(id) else {
+            return;
+        };
+        if let Some(released) = terminal.released {
+            let text = format!("calls `{method}` for the terminal {id:?}, which it has released");
+            found.after(&RELEASED, Side::Agent, released, text);
+        } else if method == "terminal/release" {
+            terminal.released = Some(found.now);
+        }
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        found: &Findings,
+        open: &Open,
+        result: Result<&Value, &Value>,
+    ) {
+        if let ("terminal/create", Ok(result)) = (open.method.as_str(), result) {
+            if let Some(id) = id(result, "terminalId") {
+                let terminal = Terminal {
+                    created: found.now,
+                    session: open.session.clone(),
+                    released: None,
+                    exited: None,
+                    shown: false,
+                };
+                self.0.insert(id, terminal);
+            }
+            return;
+        }
+        let terminal = open.ids.first().and_then(|id| self.0.get_mut(id));
+        let Some(terminal) = terminal else { return };
+        match (open.method.as_str(), result) {
+            ("terminal/wait_for_exit", Ok(_)) => terminal.exited = Some(found.now),
+            ("terminal/output", Ok(result)) if result["exitStatus"].is_object() => {
+                terminal.exited = Some(found.now);
+            }
+            // It is still there.
+            ("terminal/release", Err(_)) => terminal.released = None,
+            _ => {}
+        }
+    }
+
+    /// A tool call shows terminals.
+    pub(super) fn embedded(&mut self, found: &mut Findings, update: &Value) {
+        for content in items(update, "content").filter(|content| content["type"] == "terminal") {
+            let Some(id) = id(content, "terminalId") else {
+                continue;
+            };
+            let is_new = self.0.is_new(id);
+            match self.0.get_mut(id) {
+                Some(terminal) => {
+                    let shown = std::mem::replace(&mut terminal.shown, true);
+                    if let Some(released) = terminal.released.filter(|_| !shown) {
+                        let text = format!("shows the terminal {id:?} after it has released it");
+                        found.after(&LATE, Side::Agent, released, text);
+                    }
+                }
+                // Terminals of the agent's own are told in `_meta`, by several agents and with many names.
+                None if is_new && update.get("_meta").is_none() => {
+                    let text = format!("shows the terminal {id:?}, which it has not created");
+                    found.add(&SHOWN, Side::Agent, text);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// The conversation is over. A turn that still runs in a session may need its terminals.
+    pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
+        for (id, terminal) in self.0.iter() {
+            let needed = terminal.session.as_deref().is_some_and(&runs);
+            let over = terminal
+                .exited
+                .is_some_and(|exited| found.has_arrived(exited));
+            if terminal.released.is_none() && over && !needed {
+                let text =
+                    format!("has never released the terminal {id:?}, whose command had ended");
+                found.at(&KEPT, Side::Agent, terminal.created, text);
+            }
+        }
+    }
+}
+
+/// The terminals that an agent of version 2 shows in a session.
+#[derive(Debug)]
+pub(super) struct Shown(Table<()>);
+
+impl Shown {
+    pub(super) fn new() -> Self {
+        Self(Table::of(TERMINALS))
+    }
+
+    pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
+        if found.version == Version::V1 {
+            return;
+        }
+        let Some(id) = text(update, "terminalId") else {
+            return;
+        };
+        match kind {
+            "terminal_update" => self.0.insert(id, ()),
+            "terminal_output_chunk" if self.0.is_new(id) => {
+                let text = format!("adds output to the terminal {id:?}, which it has not reported");
+                found.add(&CHUNK, Side::Agent, text);
+                // It is told once.
+                self.0.insert(id, ());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    const OF: &str = r#"{"sessionId":"s","terminalId":"t"}"#;
+
+    fn created() -> Talk {
+        let mut talk = Talk::session();
+        talk.asks("c", "terminal/create", r#"{"sessionId":"s","command":"a"}"#);
+        talk.keeps_hearing(r#"{"id":"c","result":{"terminalId":"t"}}"#);
+        talk
+    }
+
+    fn call(method: &str) -> String {
+        format!(r#"{{"id":"x","method":"terminal/{method}","params":{OF}}}"#)
+    }
+
+    #[test]
+    fn terminals_are_used_between_their_creation_and_their_release() {
+        for method in ["output", "wait_for_exit", "kill", "release"] {
+            Talk::session().says("terminal-unknown agent", &call(method));
+            let mut talk = created();
+            talk.keeps(&call(method));
+            talk.keeps_hearing(r#"{"id":"x","result":{}}"#);
+            if method != "release" {
+                talk.asks("r", "terminal/output", OF);
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_released_is_gone() {
+        let mut talk = created();
+        talk.asks("r", "terminal/release", OF);
+        talk.says("terminal-after-release agent", &call("output"));
+        talk.keeps_hearing(r#"{"id":"r","result":{}}"#);
+    }
+
+    #[test]
+    fn a_terminal_is_released_when_its_command_has_ended() {
+        for (release, expected) in [(false, "terminal-not-released agent"), (true, "")] {
+            let mut talk = created();
+            talk.asks("w", "terminal/wait_for_exit", OF);
+            talk.keeps_hearing(r#"{"id":"w","result":{"exitCode":0}}"#);
+            if release {
+                talk.asks("r", "terminal/release", OF);
+                talk.keeps_hearing(r#"{"id":"r","result":{}}"#);
+            }
+            talk.waits(2);
+            talk.is_left(expected);
+        }
+        created().is_left("");
+    }
+
+    #[test]
+    fn tool_calls_show_terminals_that_there_are() {
+        let show = r#"{"sessionUpdate":"tool_call","toolCallId":"c","content":[{"type":"terminal","terminalId":"t"}]}"#;
+        Talk::session().update("terminal-shown-unknown agent", show);
+        let own = show.replace("\"content\"", "\"_meta\":{},\"content\"");
+        Talk::session().update("", &own);
+        let mut talk = created();
+        talk.update("", show);
+        let mut talk = created();
+        talk.asks("r", "terminal/release", OF);
+        talk.update("terminal-shown-late agent", show);
+    }
+
+    #[test]
+    fn version_2_reports_a_terminal_before_its_output() {
+        let chunk = r#"{"sessionUpdate":"terminal_output_chunk","terminalId":"t","data":""}"#;
+        Talk::session_v2().update("terminal-chunk-first agent", chunk);
+        let mut talk = Talk::session_v2();
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"terminal_update","terminalId":"t"}"#,
+        );
+        talk.update("", chunk);
+    }
+}

@@ -1,0 +1,156 @@
+//! Conversations as short lists of messages, for the tests of rules.
+
+use serde_json::{Value, json};
+
+use super::conversation::Rules;
+use super::rule::{Finding, Moment};
+use crate::schema::message::Direction;
+
+/// A conversation, and what must be found in it: `"rule side, rule side"`.
+pub(super) struct Talk {
+    rules: Rules,
+    now: Moment,
+}
+
+impl Talk {
+    pub(super) fn new() -> Self {
+        Self {
+            rules: Rules::new(),
+            now: Moment::default(),
+        }
+    }
+
+    /// Initialized in version 1, with these capabilities.
+    pub(super) fn with(client: &str, agent: &str) -> Self {
+        let mut talk = Self::new();
+        let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
+        talk.ask("init", "initialize", &params);
+        talk.keeps(&format!(
+            r#"{{"id":"init","result":{{"protocolVersion":1,"agentCapabilities":{agent}}}}}"#
+        ));
+        talk
+    }
+
+    /// Initialized in version 1, where everything is offered.
+    pub(super) fn v1() -> Self {
+        Self::with(
+            r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#,
+            r#"{"loadSession":true,"sessionCapabilities":{"list":{},"close":{},"resume":{}}}"#,
+        )
+    }
+
+    /// In version 1, with the session `s`.
+    pub(super) fn session() -> Self {
+        Self::v1().opened()
+    }
+
+    pub(super) fn v2() -> Self {
+        let mut talk = Self::new();
+        talk.ask("init", "initialize", r#"{"protocolVersion":2}"#);
+        talk.keeps(r#"{"id":"init","result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
+        talk
+    }
+
+    /// In version 2, with the session `s`.
+    pub(super) fn session_v2() -> Self {
+        Self::v2().opened()
+    }
+
+    fn opened(mut self) -> Self {
+        self.ask("new", "session/new", r#"{"cwd":"/"}"#);
+        self.keeps(r#"{"id":"new","result":{"sessionId":"s"}}"#);
+        self
+    }
+
+    #[track_caller]
+    fn message(&mut self, direction: Direction, message: &Value, expected: &str) {
+        self.now.index += 1;
+        self.now.at += 1000;
+        let found = self.rules.message(self.now, direction, message);
+        assert_eq!(told(&found), expected, "{message}: {found:?}");
+    }
+
+    /// The agent says what is wrong.
+    #[track_caller]
+    pub(super) fn says(&mut self, expected: &str, message: &str) {
+        let message = serde_json::from_str(message).unwrap();
+        self.message(Direction::ToClient, &message, expected);
+    }
+
+    /// The client says what is wrong.
+    #[track_caller]
+    pub(super) fn hears(&mut self, expected: &str, message: &str) {
+        let message = serde_json::from_str(message).unwrap();
+        self.message(Direction::ToAgent, &message, expected);
+    }
+
+    /// The agent says what is right.
+    #[track_caller]
+    pub(super) fn keeps(&mut self, message: &str) {
+        self.says("", message);
+    }
+
+    /// The client says what is right.
+    #[track_caller]
+    pub(super) fn keeps_hearing(&mut self, message: &str) {
+        self.hears("", message);
+    }
+
+    /// The client asks what is right.
+    #[track_caller]
+    pub(super) fn ask(&mut self, id: impl Into<Value>, method: &str, params: &str) {
+        let params: Value = serde_json::from_str(params).unwrap();
+        let message = json!({"id": id.into(), "method": method, "params": params});
+        self.message(Direction::ToAgent, &message, "");
+    }
+
+    /// The agent asks what is right.
+    #[track_caller]
+    pub(super) fn asks(&mut self, id: impl Into<Value>, method: &str, params: &str) {
+        let params: Value = serde_json::from_str(params).unwrap();
+        let message = json!({"id": id.into(), "method": method, "params": params});
+        self.message(Direction::ToClient, &message, "");
+    }
+
+    /// The agent sends an update of the session `s`, in which this is found.
+    #[track_caller]
+    pub(super) fn update(&mut self, expected: &str, update: &str) {
+        let update: Value = serde_json::from_str(update).unwrap();
+        let params = json!({"sessionId": "s", "update": update});
+        let message = json!({"method": "session/update", "params": params});
+        self.message(Direction::ToClient, &message, expected);
+    }
+
+    /// The client sends a prompt in the session `s`.
+    #[track_caller]
+    pub(super) fn prompt(&mut self, id: impl Into<Value>) {
+        self.ask(id, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#);
+    }
+
+    pub(super) fn waits(&mut self, seconds: u64) {
+        self.now.at += seconds * 1_000_000;
+    }
+
+    /// The agent ends.
+    #[track_caller]
+    pub(super) fn ends(&mut self, expected: &str) {
+        let mut found = self.rules.closed(self.now, Direction::ToClient);
+        found.extend(self.rules.closed(self.now, Direction::ToAgent));
+        found.extend(self.rules.end(self.now));
+        assert_eq!(told(&found), expected, "{found:?}");
+    }
+
+    /// The client ends.
+    #[track_caller]
+    pub(super) fn is_left(&mut self, expected: &str) {
+        let mut found = self.rules.closed(self.now, Direction::ToAgent);
+        found.extend(self.rules.closed(self.now, Direction::ToClient));
+        found.extend(self.rules.end(self.now));
+        assert_eq!(told(&found), expected, "{found:?}");
+    }
+}
+
+fn told(found: &[Finding]) -> String {
+    let told = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
+    told.collect::<Vec<_>>().join(", ")
+}

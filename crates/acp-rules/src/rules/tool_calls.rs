@@ -1,0 +1,194 @@
+//! Tool calls: announced before they are updated, each with an id of its own, and never less done than before.
+
+use serde_json::Value;
+
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::rule::{Findings, Moment, rules};
+use super::table::{Table, id, text};
+
+rules! {
+    UNANNOUNCED = "tool-call-unannounced" Should "tool-calls" "An agent reports a tool call before it updates it or asks for permission for it.";
+    TWICE = "tool-call-id-twice" Should "tool-calls" "A tool call has an id of its own within its session.";
+    BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "The status of a tool call does not go back.";
+}
+
+/// How many tool calls of a session are remembered.
+const CALLS: usize = 1024;
+
+/// A tool call.
+#[derive(Debug)]
+struct Call {
+    status: Option<(String, Moment)>,
+    announced: Moment,
+}
+
+/// Those of a session.
+#[derive(Debug)]
+pub(super) struct ToolCalls(Table<Call>);
+
+impl ToolCalls {
+    pub(super) fn new() -> Self {
+        Self(Table::of(CALLS))
+    }
+
+    pub(super) fn update(
+        &mut self,
+        found: &mut Findings,
+        kind: &str,
+        update: &Value,
+        replayed: bool,
+    ) {
+        let Some(id) = id(update, "toolCallId") else {
+            return;
+        };
+        match (found.version, kind) {
+            (Version::V1, "tool_call") => {
+                if let Some(call) = self.0.get(id).filter(|_| !replayed) {
+                    let text = format!("announces the tool call {id:?} again");
+                    found.after(&TWICE, Side::Agent, call.announced, text);
+                }
+                self.begin(found, id);
+                self.status(found, id, update);
+            }
+            (Version::V1, "tool_call_update") => {
+                self.known(found, id, "updates");
+                self.status(found, id, update);
+            }
+            (Version::V2, "tool_call_update") => {
+                if self.0.get(id).is_none() {
+                    self.begin(found, id);
+                }
+                self.status(found, id, update);
+            }
+            (Version::V2, "tool_call_content_chunk") => {
+                self.known(found, id, "adds content to");
+            }
+            _ => {}
+        }
+    }
+
+    /// The agent asks for permission for a call.
+    pub(super) fn permission(&mut self, found: &mut Findings, params: &Value) {
+        let call = match found.version {
+            Version::V1 => &params["toolCall"],
+            Version::V2 => &params["subject"]["toolCall"],
+        };
+        let Some(id) = id(call, "toolCallId") else {
+            return;
+        };
+        if found.version == Version::V1 {
+            self.known(found, id, "asks for permission for");
+        } else if self.0.get(id).is_none() {
+            self.begin(found, id);
+        }
+    }
+
+    fn begin(&mut self, found: &Findings, id: &str) {
+        let call = Call {
+            status: None,
+            announced: found.now,
+        };
+        self.0.insert(id, call);
+    }
+
+    fn known(&mut self, found: &mut Findings, id: &str, does: &str) {
+        if self.0.is_new(id) {
+            let text = format!("{does} the tool call {id:?}, which it has not reported");
+            found.add(&UNANNOUNCED, Side::Agent, text);
+        }
+        // It is told once.
+        if self.0.get(id).is_none() {
+            self.begin(found, id);
+        }
+    }
+
+    fn status(&mut self, found: &mut Findings, id: &str, update: &Value) {
+        let (Some(status), Some(call)) = (text(update, "status"), self.0.get_mut(id)) else {
+            return;
+        };
+        let Some(new) = rank(status) else { return };
+        if let Some((before, when)) = &call.status
+            && rank(before).is_some_and(|old| new < old || (new == old && status != before))
+        {
+            let text = format!("says the tool call {id:?} is `{status}` after it was `{before}`");
+            found.after(&BACKWARDS, Side::Agent, *when, text);
+        }
+        call.status = Some((status.to_owned(), found.now));
+    }
+}
+
+/// How far a call has come. Nothing of statuses that are not known.
+fn rank(status: &str) -> Option<u8> {
+    match status {
+        "pending" => Some(0),
+        "in_progress" => Some(1),
+        "completed" | "failed" | "cancelled" => Some(2),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    const CALL: &str =
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"a","status":"pending"}"#;
+
+    #[test]
+    fn calls_are_announced_before_they_are_updated() {
+        let mut talk = Talk::session();
+        talk.update(
+            "tool-call-unannounced agent",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
+        );
+        let mut talk = Talk::session();
+        talk.update("", CALL);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#,
+        );
+        talk.says("tool-call-unannounced agent",
+            r#"{"id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"d"},"options":[]}}"#);
+    }
+
+    #[test]
+    fn ids_are_used_once_but_what_is_replayed_may_be_known() {
+        let mut talk = Talk::session();
+        talk.update("", CALL);
+        talk.update("tool-call-id-twice agent", CALL);
+        talk.ask(1, "session/load", r#"{"sessionId":"s"}"#);
+        talk.update("", CALL);
+    }
+
+    #[test]
+    fn a_status_does_not_go_back() {
+        let update = |status: &str| {
+            format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":{status}}}"#)
+        };
+        let upsert = CALL.replace("tool_call\"", "tool_call_update\"");
+        for (mut talk, call) in [(Talk::session(), CALL), (Talk::session_v2(), &*upsert)] {
+            talk.update("", call);
+            talk.update("", &update(r#""in_progress""#));
+            talk.update("tool-call-status-backwards agent", &update(r#""pending""#));
+            talk.update("", &update("null"));
+            talk.update("", &update(r#""completed""#));
+            talk.update("tool-call-status-backwards agent", &update(r#""failed""#));
+            talk.update("", &update(r#""_paused""#));
+        }
+    }
+
+    #[test]
+    fn chunks_of_version_2_belong_to_a_call() {
+        let chunk = r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c","content":{}}"#;
+        let mut talk = Talk::session_v2();
+        talk.update("tool-call-unannounced agent", chunk);
+        let mut talk = Talk::session_v2();
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
+        );
+        talk.update("", chunk);
+    }
+}

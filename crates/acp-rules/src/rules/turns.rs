@@ -1,0 +1,182 @@
+//! Turns of version 1: one at a time, ended by the answer to the prompt. How they are cancelled.
+
+use serde_json::Value;
+
+use crate::schema::version::Version;
+use crate::side::Side;
+
+use super::requests::Open;
+use super::rule::{Findings, Moment, rules};
+use super::table::text;
+
+rules! {
+    RUNNING = "prompt-while-running" Should "prompt-turn" "A client sends the next prompt of a session when the turn before has ended.";
+    LATE = "update-after-turn" Should "prompt-turn" "What belongs to a turn is told before the prompt is answered.";
+    CANCELLED = "cancelled-stop-reason" Must "prompt-turn" "A prompt that was cancelled is answered with the stop reason `cancelled`.";
+    UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn that the client has cancelled ends as `cancelled`.";
+}
+
+/// The turns of a session.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// The prompts that wait for their answers.
+    running: u32,
+    /// When the first of them came.
+    began: Moment,
+    cancelled: bool,
+    /// A person was asked and has answered: a turn may end by that.
+    asked: bool,
+    /// When the last turn ended; nothing while one runs, and when what came late was told.
+    ended: Option<Moment>,
+}
+
+impl Turns {
+    pub(super) fn run(&self) -> bool {
+        self.running > 0
+    }
+
+    pub(super) fn prompted(&mut self, found: &mut Findings) {
+        if found.version == Version::V2 {
+            return;
+        }
+        if self.running > 0 {
+            let text = "sends a prompt while a turn runs in the same session";
+            found.after(&RUNNING, Side::Client, self.began, text);
+        } else {
+            self.began = found.now;
+            self.cancelled = false;
+            self.asked = false;
+        }
+        self.running += 1;
+        self.ended = None;
+    }
+
+    pub(super) fn cancelled(&mut self) {
+        self.cancelled = true;
+    }
+
+    pub(super) fn person_answered(&mut self) {
+        self.asked = true;
+    }
+
+    pub(super) fn answered(
+        &mut self,
+        found: &mut Findings,
+        open: &Open,
+        result: Result<&Value, &Value>,
+    ) {
+        self.running = self.running.saturating_sub(1);
+        self.ended = (self.running == 0).then_some(found.now);
+        let reason = match result {
+            Ok(result) => text(result, "stopReason").unwrap_or_default(),
+            Err(_) => "an error",
+        };
+        match open.cancelled {
+            // It may have ended before it could read that it is cancelled.
+            Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
+                let text = format!("answers a prompt that was cancelled with {reason}");
+                found.after(&CANCELLED, Side::Agent, cancelled, text);
+            }
+            None if reason == "cancelled"
+                && open.taken_back.is_none()
+                && !self.cancelled
+                && !self.asked =>
+            {
+                let text = "ends a turn as `cancelled`, and nobody has cancelled it";
+                found.add(&UNASKED, Side::Agent, text);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn update(&mut self, found: &mut Findings, kind: &str, replayed: bool) {
+        let of_turn = matches!(
+            kind,
+            "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        );
+        if found.version == Version::V1
+            && of_turn
+            && !replayed
+            && let Some(ended) = self.ended.take()
+        {
+            let text = format!("sends `{kind}` after it has answered the prompt");
+            found.after(&LATE, Side::Agent, ended, text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rules::testing::Talk;
+
+    const CANCEL: &str = r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#;
+    const CHUNK: &str = r#"{"sessionUpdate":"agent_message_chunk","content":{}}"#;
+
+    #[test]
+    fn a_session_has_one_turn_at_a_time() {
+        let mut talk = Talk::session();
+        talk.prompt(1);
+        talk.hears(
+            "prompt-while-running client",
+            r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#,
+        );
+        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        talk.keeps(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
+        talk.prompt(3);
+    }
+
+    #[test]
+    fn what_belongs_to_a_turn_comes_before_its_end() {
+        let mut talk = Talk::session();
+        talk.prompt(1);
+        talk.update("", CHUNK);
+        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        talk.update("", r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#);
+        talk.update("update-after-turn agent", CHUNK);
+        // Once is enough.
+        talk.update("", CHUNK);
+        talk.prompt(2);
+        talk.update("", CHUNK);
+    }
+
+    #[test]
+    fn a_cancelled_turn_ends_as_cancelled_unless_it_was_over_already() {
+        let mut talk = Talk::session();
+        talk.prompt(1);
+        talk.keeps_hearing(CANCEL);
+        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        for (answer, expected) in [
+            (
+                r#""result":{"stopReason":"end_turn"}"#,
+                "cancelled-stop-reason agent",
+            ),
+            (
+                r#""error":{"code":-32603,"message":"no"}"#,
+                "cancelled-stop-reason agent",
+            ),
+            (r#""result":{"stopReason":"cancelled"}"#, ""),
+        ] {
+            talk.prompt(2);
+            talk.keeps_hearing(CANCEL);
+            talk.waits(3);
+            talk.says(expected, &format!(r#"{{"id":2,{answer}}}"#));
+        }
+    }
+
+    #[test]
+    fn a_turn_that_nobody_cancelled_does_not_end_as_cancelled() {
+        let mut talk = Talk::session();
+        talk.prompt(1);
+        talk.says(
+            "cancelled-unasked agent",
+            r#"{"id":1,"result":{"stopReason":"cancelled"}}"#,
+        );
+        talk.prompt(2);
+        talk.keeps_hearing(r#"{"method":"$/cancel_request","params":{"requestId":2}}"#);
+        talk.keeps(r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
+    }
+}

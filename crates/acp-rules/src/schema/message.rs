@@ -1,0 +1,363 @@
+//! Judging a whole message: its envelope, and what it carries.
+
+use std::fmt;
+
+use acp_wire::{Method, MethodKind, Sender};
+use serde_json::{Map, Value};
+
+use super::fault::{Fault, FaultKind};
+use super::shapes::Schema;
+
+/// Who sends a message to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the client to the agent.
+    ToAgent,
+    /// From the agent to the client.
+    ToClient,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn back(self) -> Self {
+        match self {
+            Self::ToAgent => Self::ToClient,
+            Self::ToClient => Self::ToAgent,
+        }
+    }
+
+    /// Who sends in it, in a word.
+    #[must_use]
+    pub fn sender(self) -> &'static str {
+        match self {
+            Self::ToAgent => "client",
+            Self::ToClient => "agent",
+        }
+    }
+
+    fn sends(self, method: &Method) -> bool {
+        match method.sender {
+            Sender::Either => true,
+            Sender::Client => self == Self::ToAgent,
+            Sender::Agent => self == Self::ToClient,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ToAgent => "client to agent",
+            Self::ToClient => "agent to client",
+        })
+    }
+}
+
+/// What a message is, as far as JSON-RPC goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Envelope<'a> {
+    /// It has a method and an id.
+    Request {
+        /// The id.
+        id: &'a Value,
+        /// The method.
+        method: &'a str,
+        /// What it carries.
+        params: Option<&'a Value>,
+    },
+    /// It has a method and no id.
+    Notification {
+        /// The method.
+        method: &'a str,
+        /// What it carries.
+        params: Option<&'a Value>,
+    },
+    /// It has an id and no method.
+    Response {
+        /// The id of the request.
+        id: &'a Value,
+        /// What it answers: `result`, or `error`.
+        result: Result<&'a Value, &'a Value>,
+    },
+}
+
+impl<'a> Envelope<'a> {
+    /// What `message` is, as tolerantly as can be; `None` if it is none of the three.
+    #[must_use]
+    pub fn read(message: &'a Value) -> Option<Self> {
+        let fields = message.as_object()?;
+        let params = fields.get("params");
+        match (
+            fields.get("method").and_then(Value::as_str),
+            fields.get("id"),
+        ) {
+            (Some(method), Some(id)) => Some(Self::Request { id, method, params }),
+            (Some(method), None) => Some(Self::Notification { method, params }),
+            (None, Some(id)) => {
+                let error = fields.get("error").filter(|error| !error.is_null());
+                let result = match (error, fields.get("result")) {
+                    (Some(error), _) => Err(error),
+                    (None, Some(result)) => Ok(result),
+                    (None, None) => return None,
+                };
+                Some(Self::Response { id, result })
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The method, if it is not a response.
+    #[must_use]
+    pub fn method(&self) -> Option<&'a str> {
+        match self {
+            Self::Request { method, .. } | Self::Notification { method, .. } => Some(method),
+            Self::Response { .. } => None,
+        }
+    }
+
+    /// The session it is about, if it says one.
+    #[must_use]
+    pub fn session(&self) -> Option<&'a str> {
+        let carried = match self {
+            Self::Request { params, .. } | Self::Notification { params, .. } => *params,
+            Self::Response { result, .. } => result.ok(),
+        };
+        carried?.get("sessionId")?.as_str()
+    }
+}
+
+impl Schema {
+    /// What is wrong with a message that is sent in `direction`. `asked` is the method of the request it answers,
+    /// if it is a response and that is known.
+    #[must_use]
+    pub fn judge_message(
+        &self,
+        direction: Direction,
+        message: &Value,
+        asked: Option<&str>,
+    ) -> Vec<Fault> {
+        let Some(fields) = message.as_object() else {
+            let what = match message {
+                Value::Array(_) => "a batch, which the protocol does not have",
+                _ => "no object",
+            };
+            return vec![envelope(format!("the message is {what}"))];
+        };
+        let mut faults = self.judge_envelope(fields);
+        match Envelope::read(message) {
+            Some(Envelope::Request { method, params, .. }) => {
+                self.judge_call(direction, MethodKind::Request, method, params, &mut faults);
+            }
+            Some(Envelope::Notification { method, params }) => {
+                let kind = MethodKind::Notification;
+                self.judge_call(direction, kind, method, params, &mut faults);
+            }
+            Some(Envelope::Response { result, .. }) => match result {
+                Err(error) => faults.extend(self.judge("Error", error, "error")),
+                Ok(result) => {
+                    let known = asked.and_then(|method| self.method(method));
+                    if let Some(method) = known.filter(|method| method.unstable.is_none())
+                        && let Some(shape) = method.result
+                    {
+                        faults.extend(self.judge(shape, result, "result"));
+                    }
+                }
+            },
+            None => {}
+        }
+        faults
+    }
+
+    fn judge_call(
+        &self,
+        direction: Direction,
+        kind: MethodKind,
+        name: &str,
+        params: Option<&Value>,
+        faults: &mut Vec<Fault>,
+    ) {
+        let Some(method) = self.method(name) else {
+            if !name.starts_with('_') {
+                faults.push(envelope(format!(
+                    "there is no method {name:?}; the name of a method of one's own begins with `_`"
+                )));
+            }
+            return;
+        };
+        if method.unstable.is_some() {
+            return;
+        }
+        if !direction.sends(method) {
+            let sender = direction.sender();
+            let why = format!("{name:?} is not sent by the {sender}");
+            faults.push(envelope(why));
+            return;
+        }
+        match (method.kind, kind) {
+            (MethodKind::Request, MethodKind::Notification) => {
+                let why = format!("{name:?} is a request, and has no id here");
+                faults.push(envelope(why));
+            }
+            (MethodKind::Notification, MethodKind::Request) => {
+                let why = format!("{name:?} is a notification, and has an id here");
+                faults.push(envelope(why));
+            }
+            _ => {}
+        }
+        let empty = Value::Object(Map::new());
+        // Absent params are those of a method that needs none.
+        faults.extend(self.judge(method.params, params.unwrap_or(&empty), "params"));
+    }
+
+    fn judge_envelope(&self, fields: &Map<String, Value>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let has = |name: &str| fields.contains_key(name);
+        match fields.get("jsonrpc") {
+            Some(Value::String(version)) if version == "2.0" => {}
+            Some(other) => faults.push(envelope(format!(
+                "`jsonrpc` must be \"2.0\", and is {other}"
+            ))),
+            None => faults.push(envelope("`jsonrpc` is missing".to_owned())),
+        }
+        if let Some(id) = fields.get("id") {
+            faults.extend(self.judge("RequestId", id, "id"));
+        }
+        let known: &[&str] = if has("method") {
+            if !fields.get("method").is_some_and(Value::is_string) {
+                faults.push(envelope("`method` must be a string".to_owned()));
+            }
+            if has("result") || has("error") {
+                let why = "a message is a request or an answer, and this is both";
+                faults.push(envelope(why.to_owned()));
+            }
+            &["jsonrpc", "id", "method", "params", "result", "error"]
+        } else {
+            match (has("result"), has("error")) {
+                (true, true) => {
+                    let why = "an answer has `result` or `error`, and this has both";
+                    faults.push(envelope(why.to_owned()));
+                }
+                (false, false) => {
+                    let why = "there is neither `method` nor `result` nor `error`";
+                    faults.push(envelope(why.to_owned()));
+                }
+                _ if !has("id") => faults.push(envelope("an answer has an `id`".to_owned())),
+                _ => {}
+            }
+            &["jsonrpc", "id", "result", "error"]
+        };
+        for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
+            faults.push(Fault {
+                path: name.clone(),
+                kind: FaultKind::UnknownField,
+            });
+        }
+        faults
+    }
+}
+
+fn envelope(why: String) -> Fault {
+    Fault {
+        path: String::new(),
+        kind: FaultKind::Envelope(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::version::Version;
+
+    fn faults(direction: Direction, message: &Value, asked: Option<&str>) -> Vec<String> {
+        let schema = Schema::of(Version::V1);
+        let faults = schema.judge_message(direction, message, asked);
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    fn update(update: Value) -> Value {
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}})
+    }
+
+    #[test]
+    fn what_is_right_has_no_fault() {
+        let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {
+            "protocolVersion": 1,
+            "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"fork": {}}},
+            "authMethods": [{"id": "a", "name": "A"}, {"type": "terminal", "id": "t", "name": "T", "env": {"A": "1"}}],
+            "_meta": {"any": "thing"},
+        }});
+        let none = Vec::<String>::new();
+        assert_eq!(
+            faults(Direction::ToClient, &answer, Some("initialize")),
+            none
+        );
+        let call = update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "t", "content": [
+                {"type": "diff", "path": "/a", "oldText": null, "newText": "x"},
+                {"type": "content", "content": {"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}},
+            ]}),
+        );
+        assert_eq!(faults(Direction::ToClient, &call, None), none);
+        let error =
+            json!({"jsonrpc": "2.0", "id": "x", "error": {"code": -31000, "message": "no"}});
+        assert_eq!(faults(Direction::ToClient, &error, None), none);
+        let own = json!({"jsonrpc": "2.0", "id": "x", "method": "_mine/own", "params": [1]});
+        assert_eq!(faults(Direction::ToAgent, &own, None), none);
+    }
+
+    #[test]
+    fn a_fault_is_told_at_its_place() {
+        let wrong = update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": 1, "kind": "lunch", "mine": 1, "content": [
+                {"type": "diff", "path": "a", "newText": "x"},
+                {"type": "content", "content": {"type": "text"}},
+                {"type": "nothing"},
+            ]}),
+        );
+        assert_eq!(
+            faults(Direction::ToClient, &wrong, None),
+            [
+                "`params.update.toolCallId` must be a string, and is 1",
+                "`params.update.title` is missing",
+                "`params.update.kind` must be one of \"read\", \"edit\", \"delete\", \"move\", \"search\", \
+                 \"execute\", \"think\", \"fetch\", \"switch_mode\", \"other\", and is \"lunch\"",
+                "`params.update.content[0].path` must be an absolute path, and is \"a\"",
+                "`params.update.content[1].content.text` is missing",
+                "`params.update.content[2].type` must be one of \"content\", \"diff\", \"terminal\", and is \"nothing\"",
+                "`params.update.mine` is not part of the specification; fields of one's own belong into `_meta`",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_envelope_is_judged() {
+        let both = json!({"id": 1.5, "result": {}, "error": {"code": 1, "message": ""}, "more": 1});
+        assert_eq!(
+            faults(Direction::ToClient, &both, None),
+            [
+                "`jsonrpc` is missing",
+                "`id` must be null or an integer or a string, and is 1.5",
+                "an answer has `result` or `error`, and this has both",
+                "`more` is not part of the specification; fields of one's own belong into `_meta`",
+            ]
+        );
+        let direction = json!({"jsonrpc": "2.0", "id": 1, "method": "session/cancel", "params": {"sessionId": "s"}});
+        assert_eq!(
+            faults(Direction::ToClient, &direction, None),
+            ["\"session/cancel\" is not sent by the agent"]
+        );
+        assert_eq!(
+            faults(Direction::ToAgent, &direction, None),
+            ["\"session/cancel\" is a notification, and has an id here"]
+        );
+        assert_eq!(
+            faults(Direction::ToAgent, &json!([]), None),
+            ["the message is a batch, which the protocol does not have"]
+        );
+        let unknown = json!({"jsonrpc": "2.0", "method": "session/lunch"});
+        assert_eq!(faults(Direction::ToAgent, &unknown, None).len(), 1);
+    }
+}

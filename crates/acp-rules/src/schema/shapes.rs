@@ -1,0 +1,129 @@
+//! The shapes of a version, by their names.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use acp_wire::{Method, v1, v2};
+
+use super::notation;
+use super::notation::Shape;
+use super::version::Version;
+
+/// The shapes of one version's messages.
+#[derive(Debug)]
+pub struct Schema {
+    pub(super) shapes: HashMap<&'static str, Shape>,
+    methods: &'static [Method],
+    version: Version,
+}
+
+static V1: LazyLock<Schema> =
+    LazyLock::new(|| Schema::read(Version::V1, include_str!("v1.shapes"), v1::METHODS));
+static V2: LazyLock<Schema> =
+    LazyLock::new(|| Schema::read(Version::V2, include_str!("v2.shapes"), v2::METHODS));
+
+impl Schema {
+    /// The shapes of a version.
+    #[must_use]
+    pub fn of(version: Version) -> &'static Self {
+        match version {
+            Version::V1 => &V1,
+            Version::V2 => &V2,
+        }
+    }
+
+    fn read(version: Version, text: &'static str, methods: &'static [Method]) -> Self {
+        let (shapes, _) = notation::read(text);
+        Self {
+            shapes,
+            methods,
+            version,
+        }
+    }
+
+    /// Which version's it is.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Every method of the version.
+    #[must_use]
+    pub fn methods(&self) -> &'static [Method] {
+        self.methods
+    }
+
+    /// The method of that name.
+    #[must_use]
+    pub fn method(&self, name: &str) -> Option<&'static Method> {
+        self.methods.iter().find(|method| method.name == name)
+    }
+
+    /// The names of all shapes, such as `PromptRequest`.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.shapes.keys().copied()
+    }
+
+    /// Every field that a shape or one of its variants may have, but for those of the unstable schema.
+    #[must_use]
+    pub fn fields(&self, name: &str) -> Vec<&'static str> {
+        match self.shapes.get(name) {
+            Some(Shape::Object(object)) => {
+                let stable = object.fields.iter().filter(|field| !field.unstable);
+                stable.map(|field| field.name).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The values of the tag by which the variants of a shape are told apart, but for those of the unstable schema.
+    #[must_use]
+    pub fn variants(&self, name: &str) -> Vec<&'static str> {
+        match self.shapes.get(name) {
+            Some(Shape::Object(object)) => {
+                let variants = object.union.iter().flat_map(|union| &union.variants);
+                let stable = variants.filter(|variant| !variant.unstable);
+                stable.map(|variant| variant.value).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::judge;
+
+    #[test]
+    fn the_shapes_can_be_read_and_name_only_what_is_there() {
+        for (version, text) in [
+            (Version::V1, include_str!("v1.shapes")),
+            (Version::V2, include_str!("v2.shapes")),
+        ] {
+            let (_, mistakes) = notation::read(text);
+            assert_eq!(mistakes, Vec::<String>::new(), "{version}");
+            assert_eq!(
+                judge::names_without_shape(Schema::of(version)),
+                Vec::<&str>::new(),
+                "{version}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_stable_method_has_its_shapes() {
+        for version in [Version::V1, Version::V2] {
+            let schema = Schema::of(version);
+            for method in schema.methods().iter().filter(|m| m.unstable.is_none()) {
+                for name in [Some(method.params), method.result].into_iter().flatten() {
+                    assert!(
+                        schema.shapes.contains_key(name),
+                        "{version}: {} has {name}, which has no shape",
+                        method.name
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The versions of the protocol.
+
+use std::fmt;
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// Version 1.
+    V1,
+    /// Version 2, a draft.
+    V2,
+}
+
+impl Version {
+    /// What `protocolVersion` says in `initialize`.
+    #[must_use]
+    pub fn number(self) -> u16 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 2,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}", self.number())
+    }
+}

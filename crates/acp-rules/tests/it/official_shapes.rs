@@ -1,0 +1,239 @@
+//! The shapes against the schema that the official crate makes of its types: what is valid by the one is valid by the
+//! other, and what is not is not.
+
+use acp_rules::schema::{FaultKind, Schema, Version};
+use acp_wire::{v1, v2};
+use agent_client_protocol_schema::{v1 as official1, v2 as official2};
+use arbitrary::{Arbitrary, Unstructured};
+use jsonschema::Validator;
+use proptest::prelude::*;
+use schemars::schema_for;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// What the official crate says of a value, and what the shapes say.
+struct Both {
+    version: Version,
+    name: &'static str,
+    official: Validator,
+}
+
+impl Both {
+    /// What the shapes find. Fields that they do not know are not looked at here: the official schema allows any.
+    /// Forms of strings neither: it does not look at them.
+    fn faults(&self, value: &Value) -> Vec<String> {
+        let faults = Schema::of(self.version).judge(self.name, value, "");
+        let faults = faults.iter().filter(|fault| {
+            !matches!(
+                fault.kind,
+                FaultKind::UnknownField | FaultKind::RelativePath { .. } | FaultKind::Form { .. }
+            )
+        });
+        faults.map(ToString::to_string).collect()
+    }
+
+    fn agree_on(&self, value: &Value, changed: &str) -> Result<(), TestCaseError> {
+        let ours = self.faults(value);
+        let valid = self.official.is_valid(value);
+        // What only the unstable schema has is not judged.
+        let kinds = Schema::of(self.version).variants("SessionUpdate");
+        let kind = value
+            .pointer("/update/sessionUpdate")
+            .and_then(Value::as_str);
+        let unstable = kind.is_some_and(|kind| !kinds.contains(&kind))
+            || UNSTABLE.iter().any(|name| changed.contains(name));
+        if !valid && ours.is_empty() && unstable {
+            return Ok(());
+        }
+        // Extensibility: it is everywhere, and an object, also where the schema is silent.
+        if valid && changed.ends_with("/_meta") {
+            return Ok(());
+        }
+        prop_assert_eq!(
+            valid,
+            ours.is_empty(),
+            "{} {}, changed at {}: {:?}\n{}",
+            self.version,
+            self.name,
+            changed,
+            ours,
+            value
+        );
+        Ok(())
+    }
+
+    fn knows_all_of(&self, value: &Value) -> Result<(), TestCaseError> {
+        let faults = Schema::of(self.version).judge(self.name, value, "");
+        let unknown = faults
+            .iter()
+            .find(|fault| fault.kind == FaultKind::UnknownField);
+        prop_assert!(
+            unknown.is_none(),
+            "{} {}: {}",
+            self.version,
+            self.name,
+            unknown.unwrap()
+        );
+        Ok(())
+    }
+}
+
+/// Parts of paths that lead to what is not part of the stable schemas, or is otherwise since the official crate is
+/// newer than the draft that the shapes are of.
+const UNSTABLE: &[&str] = &[
+    "/usage",
+    "/name",
+    "/providers",
+    "/nes",
+    "/positionEncoding",
+    "/plan",
+    "/subagents",
+    "/notices",
+    "/compaction",
+    "/fork",
+    "/sessionCapabilities/title",
+    "/session/title",
+    "/icons",
+    "/requestedSchema/type",
+];
+
+/// Another value in the place of one that is chosen by `choice`, or nothing there. Gives where.
+fn change(value: &mut Value, choice: u64, with: &Value) -> String {
+    let mut places = Vec::new();
+    collect(value, String::new(), &mut places);
+    let at = places.swap_remove(usize::try_from(choice).unwrap_or(0) % places.len());
+    match (at.rsplit_once('/'), choice % 3) {
+        (Some((parent, name)), 0) => {
+            if let Some(Value::Object(fields)) = value.pointer_mut(parent) {
+                fields.remove(&name.replace("~1", "/").replace("~0", "~"));
+            }
+        }
+        _ => *value.pointer_mut(&at).unwrap() = with.clone(),
+    }
+    at
+}
+
+fn collect(value: &Value, at: String, places: &mut Vec<String>) {
+    let inner: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.replace('~', "~0").replace('/', "~1"), value))
+            .collect(),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| (i.to_string(), item))
+            .collect(),
+        _ => Vec::new(),
+    };
+    for (name, value) in inner {
+        collect(value, format!("{at}/{name}"), places);
+    }
+    places.push(at);
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!(null)),
+        Just(json!(true)),
+        Just(json!(-1)),
+        Just(json!(1.5)),
+        Just(json!("")),
+        Just(json!("text")),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!([null])),
+    ]
+}
+
+fn made<T: for<'a> Arbitrary<'a> + Serialize>(bytes: &[u8]) -> Value {
+    let made = T::arbitrary(&mut Unstructured::new(bytes)).unwrap();
+    serde_json::from_str(&serde_json::to_string(&made).unwrap()).unwrap()
+}
+
+macro_rules! compared {
+    ($test:ident $version:ident $ours:ident $official:ident $changes:literal; $($name:ident)+) => {
+        mod $test {
+            use super::*;
+            $(
+                #[test]
+                #[allow(non_snake_case)]
+                fn $name() {
+                    let schema = schema_for!($official::$name).to_value();
+                    let both = Both {
+                        version: Version::$version,
+                        name: stringify!($name),
+                        official: jsonschema::validator_for(&schema).unwrap(),
+                    };
+                    proptest!(|(
+                        bytes in proptest::collection::vec(any::<u8>(), 0..1500),
+                        choices in proptest::collection::vec((any::<u64>(), any_value()), $changes),
+                    )| {
+                        let right = made::<$ours::$name>(&bytes);
+                        both.agree_on(&right, "nowhere")?;
+                        both.knows_all_of(&right)?;
+                        for (choice, with) in choices {
+                            let mut changed = right.clone();
+                            let at = change(&mut changed, choice, &with);
+                            both.agree_on(&changed, &at)?;
+                        }
+                    });
+                }
+            )+
+        }
+    };
+}
+
+compared! { version_1 V1 v1 official1 8;
+    InitializeRequest InitializeResponse
+    AuthenticateRequest AuthenticateResponse
+    LogoutRequest LogoutResponse
+    NewSessionRequest NewSessionResponse
+    LoadSessionRequest LoadSessionResponse
+    ListSessionsRequest ListSessionsResponse
+    DeleteSessionRequest DeleteSessionResponse
+    ResumeSessionRequest ResumeSessionResponse
+    CloseSessionRequest CloseSessionResponse
+    SetSessionModeRequest SetSessionModeResponse
+    SetSessionConfigOptionRequest SetSessionConfigOptionResponse
+    PromptRequest PromptResponse
+    RequestPermissionRequest RequestPermissionResponse
+    WriteTextFileRequest WriteTextFileResponse
+    ReadTextFileRequest ReadTextFileResponse
+    CreateTerminalRequest CreateTerminalResponse
+    TerminalOutputRequest TerminalOutputResponse
+    ReleaseTerminalRequest ReleaseTerminalResponse
+    WaitForTerminalExitRequest WaitForTerminalExitResponse
+    KillTerminalRequest KillTerminalResponse
+    CreateElicitationRequest CreateElicitationResponse
+    CancelNotification
+    SessionNotification
+    CompleteElicitationNotification
+}
+
+compared! { version_2 V2 v2 official2 8;
+    InitializeRequest
+    LoginAuthRequest LoginAuthResponse
+    LogoutAuthRequest LogoutAuthResponse
+    NewSessionRequest
+    ResumeSessionRequest
+    ListSessionsRequest ListSessionsResponse
+    DeleteSessionRequest DeleteSessionResponse
+    CloseSessionRequest CloseSessionResponse
+    SetSessionConfigOptionRequest
+    RequestPermissionResponse
+    CompleteElicitationNotification
+}
+
+// The official crate is newer than the draft that the shapes are of, and judges these otherwise: they are compared in what
+// is right alone.
+compared! { newer_version_2 V2 v2 official2 0;
+    InitializeResponse
+    NewSessionResponse
+    ResumeSessionResponse
+    SetSessionConfigOptionResponse
+    PromptRequest PromptResponse
+    RequestPermissionRequest
+    CreateElicitationRequest CreateElicitationResponse
+    UpdateSessionNotification
+}

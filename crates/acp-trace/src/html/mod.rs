@@ -1,0 +1,277 @@
+//! A trace as one page of HTML that needs nothing else: messages on a time axis, what is wrong with them, and each
+//! session as a person saw it.
+//!
+//! Everything that a peer sent is hostile. It is in the page as data that the browser never takes for markup, as text
+//! that maud escapes, and nowhere else; only our own script and style run, which the page's policy knows by their
+//! digests, and nothing can be fetched.
+//!
+//! Messages are written as they are read, so that a trace of any size takes the memory of its index. In the page they
+//! stand in blocks, one message a line, of which the script takes apart those that are looked at.
+
+mod blocks;
+mod index;
+mod plain;
+mod session;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead, Write};
+
+use base64::Engine as _;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::format::{Event, Header, Record, Secrets, What};
+use super::read::{ReadError, Reader};
+use super::show::Show;
+use acp_rules::Side;
+use blocks::Blocks;
+use index::Index;
+use sessions::Sessions;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("script/data.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/axis.js"),
+    include_str!("script/filter.js"),
+    include_str!("script/inspector.js"),
+    include_str!("script/page.js"),
+    "})();\n",
+);
+
+/// Something that is wrong with a message, or that is missing after it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Finding {
+    /// The line of the trace.
+    pub line: u64,
+    /// How grave it is: `MUST`, `SHOULD` or `MAY`.
+    pub level: String,
+    /// Who is wrong, if one of them is.
+    pub who: Option<Side>,
+    /// Which rule it is.
+    pub rule: String,
+    /// What is wrong, in a sentence.
+    pub text: String,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The trace cannot be read.
+    #[error("the trace {0}")]
+    Read(#[from] ReadError),
+    /// The page cannot be written.
+    #[error("the page cannot be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// What was made a page of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// How many records are in it.
+    pub records: usize,
+    /// How many lines of the trace are no records; each is a note in the page.
+    pub notes: usize,
+    /// Whether the trace has its end.
+    pub ended: bool,
+}
+
+/// Writes the page of a trace.
+///
+/// # Errors
+/// The trace cannot be read, or the page cannot be written. What was written then is the beginning of a page.
+pub fn page<R: BufRead>(
+    mut reader: Reader<R>,
+    findings: &[Finding],
+    out: &mut impl Write,
+) -> Result<Page, PageError> {
+    out.write_all(beginning(reader.header()).into_string().as_bytes())?;
+    let mut making = Making::default();
+    let mut blocks = Blocks::new(out);
+    for record in reader.by_ref() {
+        match record {
+            Ok(record) => making.record(record, &mut blocks)?,
+            Err(error) if error.is_of_a_line() => making.notes.push(error.to_string()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if !making.ended {
+        let torn = if reader.is_torn() {
+            ", in the middle of a record"
+        } else {
+            ""
+        };
+        making.notes.push(format!(
+            "The trace ends here{torn}: it was still being recorded, or was cut off."
+        ));
+    }
+    let starts = blocks.finish()?;
+    making.end(&starts, findings, out)?;
+    Ok(Page {
+        records: making.index.len(),
+        notes: making.notes.len() - usize::from(!making.ended),
+        ended: making.ended,
+    })
+}
+
+/// What is known of the trace so far.
+#[derive(Default)]
+struct Making {
+    show: Show,
+    index: Index,
+    sessions: Sessions,
+    notes: Vec<String>,
+    ended: bool,
+}
+
+impl Making {
+    fn record(&mut self, record: Record, blocks: &mut Blocks<'_, impl Write>) -> io::Result<()> {
+        self.ended |= matches!(record.what, What::Event(Event::End));
+        self.sessions.record(&record, self.index.len());
+        let (length, redacted) = match &record.what {
+            What::Message {
+                length, redacted, ..
+            } => (*length, *redacted),
+            What::Noise { length, .. } | What::Cut { length, .. } => (*length, 0),
+            _ => (0, 0),
+        };
+        let said = said(&record.what);
+        let Some(entry) = self.show.record(record) else {
+            return Ok(());
+        };
+        match (&entry.message, said) {
+            (Some(message), _) => blocks.line(message.get())?,
+            (None, Some(text)) => blocks.text(&text)?,
+            (None, None) => blocks.text(&entry.summary)?,
+        }
+        self.index.push(&entry, length, redacted);
+        Ok(())
+    }
+
+    /// Writes what stands behind the messages.
+    fn end(
+        &self,
+        starts: &[usize],
+        findings: &[Finding],
+        out: &mut impl Write,
+    ) -> Result<(), PageError> {
+        data(out, "index", &self.index.whole(starts))?;
+        data(out, "findings", &findings)?;
+        data(out, "notes", &self.notes)?;
+        let told: Vec<&str> = self.sessions.iter().map(|session| &*session.id).collect();
+        data(out, "told-ids", &told)?;
+        for session in self.sessions.iter() {
+            let told = session::html(session);
+            // Not part of the document before it is looked at.
+            let told = html! { template.session { (told) } };
+            out.write_all(told.into_string().as_bytes())?;
+        }
+        if let Some(more) = self.sessions.left_out() {
+            let more = html! { template.session { p.left-out { (more) } } };
+            out.write_all(more.into_string().as_bytes())?;
+        }
+        let script = html! { script { (PreEscaped(SCRIPT)) } };
+        out.write_all(script.into_string().as_bytes())?;
+        out.write_all(b"</body></html>\n")?;
+        Ok(())
+    }
+}
+
+/// All of what is no message; what matters of it may be less.
+fn said(what: &What) -> Option<String> {
+    match what {
+        What::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
+        What::Stderr(line) => Some(line.clone()),
+        _ => None,
+    }
+}
+
+/// Writes data for the script.
+fn data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
+    let json = serde_json::to_string(data)?;
+    write!(out, "<script type=\"application/json\" id=\"{id}\">")?;
+    out.write_all(blocks::harmless(&json).as_bytes())?;
+    out.write_all(b"</script>")
+}
+
+/// What a policy knows a script or a style by.
+fn digest(text: &str) -> String {
+    let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!("'sha256-{digest}'")
+}
+
+/// The page up to the messages: all that is not of the trace, and its header.
+fn beginning(header: &Header) -> Markup {
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        digest(SCRIPT),
+        digest(STYLE)
+    );
+    let command = plain::line(&header.command.join(" "));
+    let secrets = match header.secrets {
+        Secrets::Redacted => "secrets redacted",
+        Secrets::Kept => "secrets kept",
+    };
+    html! {
+        (DOCTYPE)
+        (PreEscaped("<html lang=\"en\">"))
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="referrer" content="no-referrer";
+            title { "acp trace: " (command) }
+            style { (PreEscaped(STYLE)) }
+        }
+        (PreEscaped("<body>"))
+        header {
+            div.what {
+                h1 { code title="The agent's command line" { (command) } }
+                p.soft {
+                    span { (plain::line(&header.started)) }
+                    span { (plain::line(&header.by)) }
+                    span.kept[header.secrets == Secrets::Kept] { (secrets) }
+                    span #counts {}
+                }
+            }
+            nav role="tablist" {
+                button #tab-messages role="tab" aria-selected="true" { "Messages" }
+                button #tab-sessions role="tab" aria-selected="false" { "As a person saw it" }
+                button #tab-findings role="tab" aria-selected="false" { "Findings" }
+            }
+        }
+        noscript { p { "The messages are shown by a script, which is part of this page." } }
+        main #messages {
+            div #filters {
+                input #search type="search" placeholder="Search all messages" aria-label="Search all messages" autocomplete="off" spellcheck="false";
+                select #session aria-label="Session" { option value="" { "All sessions" } }
+                select #method aria-label="Method" { option value="" { "All methods" } }
+                select #from aria-label="Who" {
+                    option value="" { "Both sides" }
+                    option value="c" { "Client → agent" }
+                    option value="a" { "Agent → client" }
+                    option value="s" { "stderr" }
+                    option value="v" { "Process" }
+                }
+                label { input #errors type="checkbox"; "Errors" }
+                output #found {}
+            }
+            div #axis { canvas #density role="img" aria-label="When how much was said; click to go there" {} }
+            div #split {
+                section #timeline aria-label="Messages" {
+                    div #lanes { span.time { "Time" } span { "Client" } span { "Agent" } }
+                    div #list tabindex="0" { div #rows {} }
+                }
+                section #inspector aria-label="The message" { p.empty { "Choose a message: its JSON stands here, with its answer beside it." } }
+            }
+        }
+        main #sessions hidden { nav #session-tabs {} div #told {} }
+        main #findings-page hidden {}
+    }
+}

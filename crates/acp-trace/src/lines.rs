@@ -1,0 +1,168 @@
+//! What is found out about lines before they are recorded: whether each is JSON, and whether a secret may be in it.
+
+use super::json::Checker;
+use super::redact::{Gathered, Redactor};
+
+/// How much of a line is remembered, in bytes, to be compared with the next.
+const REMEMBERED: usize = 4 * 1024;
+
+/// How many lines are looked at in one go at most.
+const AT_ONCE: usize = 1024;
+
+/// What was found out about a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// It is JSON, and with that UTF-8.
+    pub(super) json: bool,
+    /// It has something in it that may be a secret, or tell of one.
+    pub(super) suspicious: bool,
+}
+
+/// Looks at the lines of one side.
+///
+/// What a side says begins, again and again, as what it said before. How much of it does is found out first, which
+/// takes next to nothing, and only the rest is looked at.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// How the last line began.
+    before: Vec<u8>,
+    checker: Checker,
+    gathered: Gathered,
+    looks: Vec<Look>,
+}
+
+impl Lines {
+    /// Looks at the first of these lines, of which only the last has no end. Gives what was found out about each of
+    /// them, and the lines that are left, if there are any.
+    pub(super) fn look<'a>(
+        &mut self,
+        redactor: Option<&Redactor>,
+        lines: &'a [u8],
+    ) -> (&[Look], Option<&'a [u8]>) {
+        self.looks.clear();
+        let mut before = None;
+        let mut rest = Some(lines);
+        while let Some(lines) = rest.filter(|_| self.looks.len() < AT_ONCE) {
+            let (line, next) = first(lines);
+            rest = next;
+            let shared = shared(before.unwrap_or(&self.before), line);
+            let json = self.checker.is_json(line, shared);
+            if redactor.is_some() {
+                self.gathered.push(line, shared);
+            }
+            let suspicious = false;
+            self.looks.push(Look { json, suspicious });
+            before = Some(line.get(..REMEMBERED).unwrap_or(line));
+        }
+        self.before.clear();
+        self.before.extend_from_slice(before.unwrap_or_default());
+        if let Some(redactor) = redactor {
+            let mut looks = self.looks.iter_mut();
+            redactor.search(&mut self.gathered, |found| {
+                if let Some(look) = looks.next() {
+                    look.suspicious = found;
+                }
+            });
+        }
+        (&self.looks, rest)
+    }
+}
+
+/// The first of some lines, without its end, and those behind it.
+pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(b'\n', lines) {
+        Some(end) => {
+            let (line, rest) = lines.split_at(end);
+            (line, rest.get(1..))
+        }
+        None => (lines, None),
+    }
+}
+
+/// How many bytes both begin with.
+fn shared(one: &[u8], other: &[u8]) -> usize {
+    const WIDE: usize = 32;
+    const WORD: usize = 8;
+    let (ones, others) = (one.as_chunks::<WIDE>().0, other.as_chunks::<WIDE>().0);
+    let equal = ones.iter().zip(others).take_while(|(a, b)| a == b);
+    let mut shared = equal.count() * WIDE;
+    let one = one.get(shared..).unwrap_or_default();
+    let other = other.get(shared..).unwrap_or_default();
+    let (ones, others) = (one.as_chunks::<WORD>(), other.as_chunks::<WORD>());
+    for (a, b) in ones.0.iter().zip(others.0) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        shared += differ.trailing_zeros() as usize / 8;
+        if differ != 0 {
+            return shared;
+        }
+    }
+    // One of them ends here, or has less than a word left.
+    let words = ones.0.len().min(others.0.len()) * WORD;
+    let one = one.get(words..).unwrap_or_default();
+    let other = other.get(words..).unwrap_or_default();
+    let equal = one.iter().zip(other).take_while(|(a, b)| a == b);
+    shared + equal.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_of_a_line_holds_for_the_next_as_far_as_they_are_alike() {
+        let redactor = Redactor::new();
+        let text = concat!(
+            "{\"text\":\"one\"}\n{\"text\":\"one key\"}\n{\"text\":\"one key more\"}\n{\"text\":\"one ke\"}\n",
+            "{\"text\":\"one\"}}\n{\"text\":\"one\n\n{\"text\":\"one\"}\n{\"text\":\"a token\"}\n",
+        );
+        let expected = [
+            (true, false),
+            (true, true),
+            (true, true),
+            (true, false),
+            (false, false),
+            (false, false),
+            (false, false),
+            (true, false),
+            (true, true),
+            (false, false),
+        ];
+        let expected = expected.map(|(json, suspicious)| Look { json, suspicious });
+        let mut lines = Lines::default();
+        // The second time they follow upon themselves.
+        for _ in 0..2 {
+            let (looks, rest) = lines.look(Some(&redactor), text.as_bytes());
+            assert_eq!(looks, expected);
+            assert_eq!(rest, None);
+        }
+    }
+
+    #[test]
+    fn very_many_lines_are_looked_at_in_parts() {
+        let text = "1\n".repeat(AT_ONCE + 1);
+        let mut lines = Lines::default();
+        let (looks, rest) = lines.look(None, text.as_bytes());
+        assert!(looks.len() == AT_ONCE && looks.iter().all(|look| look.json));
+        let (looks, rest) = lines.look(None, rest.unwrap());
+        assert_eq!(
+            looks.iter().map(|look| look.json).collect::<Vec<_>>(),
+            [true, false]
+        );
+        assert_eq!(rest, None);
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_bytes_are_shared_as_are_the_same(
+            common in prop::collection::vec(any::<u8>(), 0..100),
+            one in prop::collection::vec(0..3_u8, 0..50),
+            other in prop::collection::vec(0..3_u8, 0..50),
+        ) {
+            let (one, other) = ([&common[..], &one].concat(), [&common[..], &other].concat());
+            let equal = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!(shared(&one, &other), equal);
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Reading a trace back.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use super::format::{Header, LONGEST_MESSAGE, Record, VERSION};
+
+/// The longest line that is read, in bytes: the longest message, and what stands around it.
+const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;
+
+/// The largest buffer that is kept for the next line, in bytes.
+const KEPT: usize = 1024 * 1024;
+
+/// Why a trace, or a line of one, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It does not begin as a trace does.
+    #[error("is no trace: its first line is no header of one")]
+    NotATrace,
+    /// A later version of this program has recorded it.
+    #[error("is a trace of version {version}; only version {VERSION} is known here")]
+    Version {
+        /// The version of its format.
+        version: u32,
+    },
+    /// A line is longer than any that is recorded; the next line can be read.
+    #[error("line {line} is longer than any that is recorded")]
+    TooLong {
+        /// The line, counting from 1.
+        line: u64,
+    },
+    /// A line is no record; the next line can be read.
+    #[error("line {line} is no record: {reason}")]
+    NotARecord {
+        /// The line, counting from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: serde_json::Error,
+    },
+}
+
+impl ReadError {
+    /// Whether it is about one line only, and the next ones can be read.
+    #[must_use]
+    pub fn is_of_a_line(&self) -> bool {
+        matches!(self, Self::TooLong { .. } | Self::NotARecord { .. })
+    }
+}
+
+/// Reads records, one after the other.
+///
+/// At the end of the file there may be a line that was not written to its end; it is no record, see
+/// [`is_torn`](Self::is_torn). Where the file still grows, reading can go on after its end.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    header: Header,
+    lines: Lines,
+}
+
+impl Reader<BufReader<File>> {
+    /// Opens a trace and reads its header.
+    ///
+    /// # Errors
+    /// It cannot be opened, is no trace, or a newer one.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::new(BufReader::with_capacity(256 * 1024, File::open(path)?))
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header of a trace.
+    ///
+    /// # Errors
+    /// It cannot be read, is no trace, or a newer one.
+    pub fn new(mut input: R) -> Result<Self, ReadError> {
+        let mut lines = Lines::default();
+        let first = match lines.next(&mut input) {
+            Ok(Some((line, _))) => line,
+            Ok(None) | Err(ReadError::TooLong { .. }) => return Err(ReadError::NotATrace),
+            Err(e) => return Err(e),
+        };
+        #[derive(serde::Deserialize)]
+        struct Version {
+            acp_trace: u32,
+        }
+        let Version { acp_trace: version } =
+            serde_json::from_slice(first).map_err(|_| ReadError::NotATrace)?;
+        if version != VERSION {
+            return Err(ReadError::Version { version });
+        }
+        let header = serde_json::from_slice(first).map_err(|_| ReadError::NotATrace)?;
+        Ok(Self {
+            input,
+            header,
+            lines,
+        })
+    }
+
+    /// The first line.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether there is a beginning of a line behind the last record that was read: whoever wrote it was ended while
+    /// they did, or have not written the rest yet.
+    #[must_use]
+    pub fn is_torn(&self) -> bool {
+        !self.lines.buffer.is_empty() && !self.lines.done
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Record, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (text, line) = match self.lines.next(&mut self.input) {
+            Ok(line) => line?,
+            Err(e) => return Some(Err(e)),
+        };
+        let record = std::str::from_utf8(text)
+            .map_err(serde::de::Error::custom)
+            .and_then(|text| Record::read(text, line));
+        Some(record.map_err(|reason| ReadError::NotARecord { line, reason }))
+    }
+}
+
+/// Lines of bounded length.
+#[derive(Debug, Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    /// What is in the buffer was given out.
+    done: bool,
+    /// The line is too long, and passed over.
+    passing: bool,
+    line: u64,
+}
+
+impl Lines {
+    /// The next line that has an end, without it, and which it is; `None` at the end of the input, after which there may be more.
+    fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, ReadError> {
+        if std::mem::take(&mut self.done) {
+            self.buffer.clear();
+            self.buffer.shrink_to(KEPT);
+        }
+        loop {
+            let there = match input.fill_buf() {
+                Ok([]) => return Ok(None),
+                Ok(there) => there,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e.into()),
+            };
+            let end = memchr::memchr(b'\n', there);
+            let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
+            if self.passing || self.buffer.len() + part.len() > LONGEST_LINE {
+                self.passing = true;
+                self.buffer.clear();
+            } else {
+                self.buffer.extend_from_slice(part);
+            }
+            let used = part.len() + usize::from(end.is_some());
+            input.consume(used);
+            if end.is_some() {
+                self.line += 1;
+                if std::mem::take(&mut self.passing) {
+                    return Err(ReadError::TooLong { line: self.line });
+                }
+                self.done = true;
+                return Ok(Some((&self.buffer, self.line)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Event, What};
+    use acp_rules::Side;
+
+    const HEADER: &str = "{\"acp_trace\":1,\"started\":\"2026-01-01T00:00:00Z\",\"command\":[\"a\"],\"by\":\"acp\",\
+        \"secrets\":\"redacted\",\"later\":1}\n";
+
+    fn read(records: &str) -> Reader<BufReader<io::Cursor<Vec<u8>>>> {
+        let file = format!("{HEADER}{records}").into_bytes();
+        // So small that lines are read in parts.
+        Reader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
+    }
+
+    #[test]
+    fn records_are_what_was_written() {
+        let records = "{\"t\":5,\"from\":\"agent\",\"len\":9,\"redacted\":2,\"msg\":{ \"a\":1.0}}\n\
+            {\"t\":6,\"from\":\"client\",\"len\":2,\"noise64\":\"/yA=\"}\n\
+            {\"t\":7,\"event\":\"exited\",\"signal\":\"SIGKILL\"}\n";
+        let all: Vec<Record> = read(records).map(Result::unwrap).collect();
+        let What::Message {
+            from,
+            length,
+            redacted,
+            message,
+        } = &all[0].what
+        else {
+            panic!("{all:?}")
+        };
+        assert_eq!((all[0].at, all[0].line), (5, 2));
+        assert_eq!((*from, *length, *redacted), (Side::Agent, 9, 2));
+        assert_eq!(message.get(), "{ \"a\":1.0}");
+        assert!(matches!(&all[1].what, What::Noise { bytes, .. } if bytes == b"\xff "));
+        let What::Event(Event::Exited {
+            code: None,
+            signal: Some(signal),
+        }) = &all[2].what
+        else {
+            panic!("{all:?}")
+        };
+        assert_eq!(signal, "SIGKILL");
+    }
+
+    #[test]
+    fn what_is_not_known_is_passed_over_and_what_is_wrong_is_told_with_its_line() {
+        let records = "{\"t\":1,\"picture\":\"x\"}\n{\"t\":2,\"event\":\"slept\"}\n{\"t\":\"3\"}\nx\n{\"t\":4,\"stderr\":\"y\"}\n{\"t\":5,\"std";
+        let mut reader = read(records);
+        assert!(matches!(
+            reader.next().unwrap().unwrap().what,
+            What::Unknown
+        ));
+        let what = reader.next().unwrap().unwrap().what;
+        assert!(matches!(what, What::Event(Event::Unknown)));
+        for line in [4, 5] {
+            let error = reader.next().unwrap().unwrap_err();
+            assert!(error.is_of_a_line());
+            assert!(
+                error.to_string().starts_with(&format!("line {line} ")),
+                "{error}"
+            );
+        }
+        assert!(matches!(
+            reader.next().unwrap().unwrap().what,
+            What::Stderr(_)
+        ));
+        assert!(reader.next().is_none() && reader.is_torn());
+    }
+
+    #[test]
+    fn what_is_no_trace_is_told() {
+        for file in ["", "{}\n", "{\"jsonrpc\":\"2.0\"}\n", "\u{0}\n"] {
+            let error = Reader::new(file.as_bytes()).unwrap_err();
+            assert!(matches!(error, ReadError::NotATrace), "{file}: {error}");
+        }
+        let error = Reader::new("{\"acp_trace\":2}\n".as_bytes()).unwrap_err();
+        assert!(
+            matches!(error, ReadError::Version { version: 2 }),
+            "{error}"
+        );
+    }
+}

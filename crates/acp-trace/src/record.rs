@@ -1,0 +1,201 @@
+//! Recording what passes: where it is begun and ended. A thread of its own writes.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::format::{Event, Header, Secrets, VERSION};
+use super::log::{Log, PieceOf};
+use super::pipes::Output;
+use super::recording::Recording;
+use super::redact::Redactor;
+use super::relay::Relay;
+use super::system::{give_way, private};
+use super::writing::Writing;
+use acp_rules::Side;
+
+/// What to record, and how.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The agent's command line, for the header.
+    pub command: Vec<String>,
+    /// The program that records, and its version, for the header.
+    pub by: String,
+    /// What to do with secrets.
+    pub secrets: Secrets,
+    /// Whether a file that is there is written over.
+    pub overwrite: bool,
+}
+
+impl Settings {
+    /// Secrets are redacted, and no file is written over.
+    pub fn new(command: Vec<String>, by: impl Into<String>) -> Self {
+        Self {
+            command,
+            by: by.into(),
+            secrets: Secrets::Redacted,
+            overwrite: false,
+        }
+    }
+}
+
+/// Why a trace cannot be begun.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// The file is there already, and may be another trace.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be made or written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// The file cannot be written any more. What was recorded before is in it; the conversation goes on.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be written any more: {source}", path.display())]
+pub struct WriteError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// Records what passes between a client and an agent.
+///
+/// What was read is in the file as soon as the disk takes it: nothing waits for a buffer to fill up. At most 4 MiB
+/// wait for the disk; beyond that, both sides do.
+#[derive(Debug)]
+pub struct Recorder {
+    log: Arc<Log>,
+    writer: Option<JoinHandle<()>>,
+    done: Receiver<Recording>,
+}
+
+/// Records lines of standard error and events, from anywhere.
+#[derive(Debug, Clone)]
+pub struct Notes(Arc<Log>);
+
+impl Notes {
+    /// Records a line that the agent printed to its standard error; waits for the disk if it does not keep up.
+    pub fn stderr(&self, line: &str) {
+        self.0.push(PieceOf::Stderr, line.as_bytes());
+    }
+
+    /// Records something that happened.
+    pub fn event(&self, event: Event) {
+        self.0.push(PieceOf::Event(event), &[]);
+    }
+}
+
+impl Recorder {
+    /// Begins a trace: makes the file, which its user alone can read, and writes the header. Should the file not be
+    /// writable later, `failed` is called, once and from another thread, and nothing is recorded from then on.
+    ///
+    /// # Errors
+    /// The file is there already, or cannot be made or written.
+    pub fn create(
+        path: &Path,
+        settings: &Settings,
+        failed: impl FnOnce(WriteError) + Send + 'static,
+    ) -> Result<Self, CreateError> {
+        let could_not = |source: io::Error| CreateError::Failed {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = match private(path, settings.overwrite) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                let path = path.to_owned();
+                return Err(CreateError::Exists { path });
+            }
+            file => file.map_err(could_not)?,
+        };
+        let redactor = match settings.secrets {
+            Secrets::Redacted => Some(Redactor::new()),
+            Secrets::Kept => None,
+        };
+        let command = match &redactor {
+            Some(redactor) => redactor.command(&settings.command),
+            None => settings.command.clone(),
+        };
+        let log = Arc::new(Log::new());
+        let header = Header {
+            version: VERSION,
+            started: jiff::Timestamp::now().to_string(),
+            command,
+            by: settings.by.clone(),
+            secrets: settings.secrets,
+        };
+        let mut line = serde_json::to_vec(&header).map_err(|e| could_not(e.into()))?;
+        line.push(b'\n');
+        file.write_all(&line).map_err(could_not)?;
+        let (sender, done) = channel();
+        let (waiting, path) = (log.clone(), path.to_owned());
+        let writer = std::thread::Builder::new().name("trace".to_owned());
+        let writer = writer
+            .spawn(move || {
+                give_way();
+                let mut writing = Writing::new(waiting.clone(), redactor);
+                let written = writing.write_all(&mut file);
+                let mut recorded = writing.recorded();
+                recorded.complete = written.is_ok();
+                if let Err(source) = written {
+                    // Nobody waits for room any more, neither there nor in a tap.
+                    drop(writing);
+                    waiting.abandon();
+                    failed(WriteError { path, source });
+                }
+                // Nobody may wait for it.
+                let _ = sender.send(recorded);
+            })
+            .map_err(could_not)?;
+        Ok(Self {
+            log,
+            writer: Some(writer),
+            done,
+        })
+    }
+
+    /// A direction whose bytes are recorded: what `from` says, passed on to `output`.
+    #[must_use]
+    pub fn relay(&self, from: Side, output: Output) -> Relay {
+        Relay::new(from, output, self.log.clone())
+    }
+
+    /// Records what is no part of the two streams.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        Notes(self.log.clone())
+    }
+
+    /// Ends the trace once all is written, but waits no longer than this for a disk that hangs.
+    #[must_use]
+    pub fn finish(mut self, patience: Duration) -> Recording {
+        self.notes().event(Event::End);
+        self.log.close();
+        let recorded = self.done.recv_timeout(patience);
+        if let (Ok(_), Some(writer)) = (&recorded, self.writer.take()) {
+            // It has nothing left to do.
+            let _ = writer.join();
+        }
+        recorded.unwrap_or_default()
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.log.close();
+    }
+}

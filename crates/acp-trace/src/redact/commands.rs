@@ -1,0 +1,346 @@
+//! Secrets in command lines: `curl -u user:password`, `mysql -ppassword`, `token=x make`.
+//!
+//! Which arguments are secret depends on the program, so a line is taken apart into words, and what is known of
+//! the programs is a table. The words may stand in a text (a title, what a terminal shows, a model's answer) or
+//! be a list by themselves. What the shell puts in later (`$TOKEN`) is no secret here and stays.
+
+use std::ops::Range;
+
+use acp_rules::REDACTED;
+
+use super::names;
+use super::programs::{CURL_SWITCHES, Part, Program, With, name_pattern, named};
+use super::words::{Token, Words};
+use Part::{All, Behind, Cookie, Form, Header};
+use With::{Glued, Next};
+
+/// How deep quoted command lines are looked into: `ssh host "bash -c 'curl …'"`.
+const DEEPEST: usize = 4;
+
+/// What is secret in the arguments of one command, by which they come one after the other.
+#[derive(Debug, Default)]
+struct Arguments {
+    program: Option<&'static Program>,
+    has_subcommand: bool,
+    /// What of the next argument is secret.
+    next: Option<Part>,
+    /// Assignments count whatever the case of their names: it is certain that this is a command.
+    is_command: bool,
+}
+
+impl Arguments {
+    fn of(is_command: bool) -> Self {
+        Self {
+            is_command,
+            ..Self::default()
+        }
+    }
+
+    /// The secret parts of the next argument.
+    fn next(&mut self, word: &str) -> Vec<Range<usize>> {
+        if let Some(part) = self.next.take() {
+            return secret(part, word, 0);
+        }
+        if let Some(program) = named(word) {
+            self.program = Some(program);
+            self.has_subcommand = program.subcommand.is_none();
+            return Vec::new();
+        }
+        if let Some(program) = self.program {
+            if Some(word) == program.subcommand {
+                self.has_subcommand = true;
+            } else if word.starts_with('-') && self.has_subcommand {
+                for &(flag, part, with) in program.flags {
+                    if let Some(found) = self.flag(word, flag, part, with) {
+                        return found;
+                    }
+                }
+            }
+        }
+        if self.is_command {
+            return secret(Form, word, 0);
+        }
+        Vec::new()
+    }
+
+    /// The secret parts of an argument, if it is this flag.
+    fn flag(
+        &mut self,
+        word: &str,
+        flag: &str,
+        part: Part,
+        with: With,
+    ) -> Option<Vec<Range<usize>>> {
+        let mut rest = word.strip_prefix(flag);
+        if rest.is_none()
+            && let Some(letter) = flag.strip_prefix('-').filter(|letter| letter.len() == 1)
+            && self
+                .program
+                .is_some_and(|program| program.names.contains(&"curl"))
+            && let Some((switches, behind)) = word.get(1..)?.split_once(letter)
+            && switches.chars().all(|c| CURL_SWITCHES.contains(c))
+        {
+            rest = Some(behind);
+        }
+        let rest = rest?;
+        if rest.is_empty() {
+            if with != Glued {
+                self.next = Some(part);
+            }
+            return (with != Glued).then(Vec::new);
+        }
+        let at = word.len() - rest.len();
+        if flag.starts_with("--") || with == Next {
+            let value = rest.strip_prefix('=')?;
+            return Some(secret(part, value, at + 1));
+        }
+        Some(secret(part, rest, at))
+    }
+}
+
+/// The secret parts of a value, which begins at `at`.
+fn secret(part: Part, value: &str, at: usize) -> Vec<Range<usize>> {
+    let behind = |start: usize| {
+        let rest = value.get(start..).unwrap_or_default();
+        let blanks = rest.len() - rest.trim_start().len();
+        let kept = rest.trim().is_empty() || is_placeholder(rest.trim());
+        (!kept).then(|| at + start + blanks..at + value.trim_end().len())
+    };
+    let behind_first = |c: char| value.find(c).and_then(|found| behind(found + c.len_utf8()));
+    match part {
+        All => Vec::from_iter(behind(0)),
+        Behind(c) => Vec::from_iter(behind_first(c)),
+        Cookie => Vec::from_iter(value.contains('=').then(|| behind(0)).flatten()),
+        Header => {
+            let name = value.split(':').next().unwrap_or_default();
+            let tells =
+                names::tells_of_secret(name.trim()) || name.to_ascii_lowercase().contains("auth");
+            Vec::from_iter(tells.then(|| behind_first(':')).flatten())
+        }
+        Form => {
+            let mut found = Vec::new();
+            let mut start = 0;
+            for field in value.split('&') {
+                if let Some((name, value)) = field.split_once('=')
+                    && is_name(name)
+                    && names::tells_of_secret(name)
+                    && !value.is_empty()
+                    && !is_placeholder(value)
+                {
+                    let from = start + name.len() + 1;
+                    found.push(at + from..at + start + field.len());
+                }
+                start += field.len() + 1;
+            }
+            found
+        }
+    }
+}
+
+/// What is put in later, or was taken out already.
+fn is_placeholder(value: &str) -> bool {
+    value.starts_with(['$', '<', '%', '@']) || value.contains(REDACTED)
+}
+
+fn is_name(name: &str) -> bool {
+    let name = name.trim_start_matches('-');
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+}
+
+/// Where the secrets are in a list of arguments, of which the first may be the program; `program` is it otherwise.
+/// Gives for each argument that has any what it becomes.
+pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
+    let mut reading = Arguments::of(true);
+    if let Some(program) = program {
+        // The line of a shell, perhaps.
+        for word in program.split_whitespace() {
+            reading.next(word);
+        }
+    }
+    let secrets = args
+        .iter()
+        .enumerate()
+        .map(|(at, arg)| (at, replaced(arg, &reading.next(arg))));
+    secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
+}
+
+/// A text in which there may be command lines, without their secrets; `None` if there are none. `is_command`: it
+/// is one.
+pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
+    let mut found = Vec::new();
+    look_into(text, 0, is_command, 0, &mut found);
+    // A quote that belongs to something else in front of a command hides some of it. So each is looked at once more,
+    // from the name of its program up to the next one.
+    let mut names = name_pattern().find_iter(text).map(|name| name.start());
+    let mut next = names.next();
+    while let Some(start) = next {
+        next = names.next();
+        let line = text.get(start..next.unwrap_or(text.len()));
+        look_into(line.unwrap_or_default(), start, false, DEEPEST, &mut found);
+    }
+    found.sort_by_key(|secret| (secret.start, secret.end));
+    replaced(text, &found)
+}
+
+fn replaced(text: &str, secrets: &[Range<usize>]) -> Option<String> {
+    if secrets.is_empty() {
+        return None;
+    }
+    let (mut without, mut end) = (String::with_capacity(text.len()), 0);
+    for secret in secrets {
+        if secret.start < end {
+            continue;
+        }
+        without.push_str(text.get(end..secret.start)?);
+        without.push_str(REDACTED);
+        end = secret.end;
+    }
+    without.push_str(text.get(end..)?);
+    Some(without)
+}
+
+/// Finds the secrets in a text that begins at `offset`, and in what is quoted in it. At the deepest, a quote that is
+/// not opened ends the text: it is the end of what the text stands in.
+fn look_into(
+    text: &str,
+    offset: usize,
+    is_command: bool,
+    depth: usize,
+    found: &mut Vec<Range<usize>>,
+) {
+    let mut arguments = Arguments::of(is_command);
+    let mut words = Words {
+        text,
+        at: 0,
+        within_quotes: depth == DEEPEST,
+    };
+    while let Some(token) = words.next() {
+        let Token::Word { place, quoted } = token else {
+            arguments = Arguments::of(is_command);
+            continue;
+        };
+        let word = text.get(place.clone()).unwrap_or_default();
+        let secrets = arguments.next(word);
+        if secrets.is_empty() && depth < DEEPEST {
+            for inner in quoted {
+                let line = text.get(inner.clone()).unwrap_or_default();
+                if line.contains(' ') {
+                    look_into(line, offset + inner.start, is_command, depth + 1, found);
+                }
+            }
+        }
+        let start = offset + place.start;
+        let secrets = secrets.into_iter();
+        found.extend(secrets.map(|secret| start + secret.start..start + secret.end));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_program_takes_as_a_secret_is_replaced() {
+        for (line, expected) in [
+            ("curl -u me:pw x", "curl -u me:[redacted] x"),
+            ("curl -sSu 'me:p w' x", "curl -sSu 'me:[redacted]' x"),
+            ("curl -ume:pw x", "curl -ume:[redacted] x"),
+            (
+                "/usr/bin/curl --user=me:pw",
+                "/usr/bin/curl --user=me:[redacted]",
+            ),
+            (
+                "curl -H 'X-Api-Key: k' -H 'Accept: a'",
+                "curl -H 'X-Api-Key: [redacted]' -H 'Accept: a'",
+            ),
+            (
+                "curl -d 'user=me&password=pw&x=1' u",
+                "curl -d 'user=me&password=[redacted]&x=1' u",
+            ),
+            (
+                "curl -b sid=1 -o cookie u",
+                "curl -b [redacted] -o cookie u",
+            ),
+            ("mysql -u root -ppw db", "mysql -u root -p[redacted] db"),
+            ("sshpass -p pw ssh h", "sshpass -p [redacted] ssh h"),
+            ("redis-cli -a pw ping", "redis-cli -a [redacted] ping"),
+            (
+                "docker login -u me -p pw host",
+                "docker login -u me -p [redacted] host",
+            ),
+            (
+                "openssl rsa -passin pass:pw",
+                "openssl rsa -passin pass:[redacted]",
+            ),
+            (
+                "smbclient -U me%pw //h/s",
+                "smbclient -U me%[redacted] //h/s",
+            ),
+            ("a; curl -u me:pw x && b", "a; curl -u me:[redacted] x && b"),
+            ("Run `curl -u me:pw x`", "Run `curl -u me:[redacted] x`"),
+            (
+                "bash -lc \"curl -u me:pw x\"",
+                "bash -lc \"curl -u me:[redacted] x\"",
+            ),
+            (
+                "curl \\\n  -u me:pw \\\n  x",
+                "curl \\\n  -u me:[redacted] \\\n  x",
+            ),
+            (
+                "{\"command\":\"curl -u me:pw x\"}",
+                "{\"command\":\"curl -u me:[redacted] x\"}",
+            ),
+        ] {
+            assert_eq!(text(line, false).as_deref(), Some(expected), "{line}");
+        }
+        let line = "don't \"say sh -c 'curl --user \"me:pw\" host' more";
+        assert!(!text(line, false).unwrap().contains("pw"));
+        let line = r#"don't "say sh -c 'curl --user "me:pw" host' more"#;
+        let expected = r#"don't "say sh -c 'curl --user "me:[redacted]" host' more"#;
+        assert_eq!(text(line, false).as_deref(), Some(expected));
+        let line = "token=x make PASSWORD=y A=b";
+        let expected = "token=[redacted] make PASSWORD=[redacted] A=b";
+        assert_eq!(text(line, true).as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        for line in [
+            "curl -u me https://host:80/ -o out:put",
+            "curl -u $USER:$PASSWORD x",
+            "curl -X POST -d 'user=me&page=2' -H 'Accept: text/plain' u",
+            "docker run -p 80:80 image",
+            "mysql -p db -P 3306",
+            "python -u main.py a:b",
+            "sort -u a:b | tar -p x",
+            "don't curl it: -u is for users",
+            "it's zip -r a.zip b, isn't it",
+            "let token=next(); // zip",
+            "\\",
+            "\"",
+            "'\\",
+            "curl -",
+            "curl -u",
+            "",
+        ] {
+            assert_eq!(text(line, false), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_a_list_are_read_like_a_line() {
+        let becomes = |program, args: &[&str]| arguments(program, args);
+        let user = [(1, "me:[redacted]".to_owned())];
+        assert_eq!(becomes(Some("curl"), &["-u", "me:pw", "x"]), user);
+        assert_eq!(
+            becomes(None, &["curl", "-ume:pw"]),
+            [(1, "-ume:[redacted]".to_owned())]
+        );
+        assert_eq!(becomes(Some("sort"), &["-u", "me:pw"]), []);
+        let made = [(0, "TOKEN=[redacted]".to_owned())];
+        assert_eq!(becomes(Some("make"), &["TOKEN=x", "A=b"]), made);
+    }
+}

@@ -1,0 +1,478 @@
+//! A message taken apart: where its strings and numbers begin and end, and under which names they stand. What is not
+//! replaced stays as it came, byte for byte; so no tree is made of it.
+//!
+//! It must not fail on what is no JSON: the same is done with what begins as JSON and is cut off.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use acp_rules::REDACTED;
+
+use super::commands;
+use super::names::{self, Named};
+use super::texts::Texts;
+
+/// The message without its secrets, and how many there were; `None` if there are none.
+pub(super) fn redact(texts: &Texts, json: &str) -> Option<(String, u64)> {
+    let mut walk = Walk {
+        texts,
+        text: json,
+        at: 0,
+        frames: Vec::new(),
+        found: Vec::new(),
+    };
+    walk.all();
+    if walk.found.is_empty() {
+        return None;
+    }
+    // What is known only when an object ends comes late.
+    let mut found = walk.found;
+    found.sort_by_key(|(place, _)| place.start);
+    let mut redacted = String::with_capacity(json.len());
+    let mut end = 0;
+    let mut count = 0;
+    for (place, instead) in found {
+        // Found twice: by its own form, and by what stands beside it.
+        if place.start < end {
+            continue;
+        }
+        redacted.push_str(json.get(end..place.start)?);
+        redacted.push_str(&instead);
+        end = place.end;
+        count += 1;
+    }
+    redacted.push_str(json.get(end..)?);
+    Some((redacted, count))
+}
+
+/// What the lists of arguments are called that stand beside the name of a program.
+const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+
+/// What command lines are called, and what has one in it.
+const COMMANDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
+
+/// How many strings of a list are kept for a look at all of them: no command has more arguments.
+const MOST_ARGUMENTS: usize = 4096;
+
+/// What is done with strings and numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Hide {
+    /// They are looked at.
+    No,
+    /// Strings are replaced.
+    Strings,
+    /// Both are replaced.
+    All,
+}
+
+/// What an object or a list is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Plain,
+    /// All variables, or headers: a list of them, or an object that has them by name.
+    Variables,
+    /// One of the list.
+    Variable,
+    /// What the fields of a form may be, by name.
+    Properties,
+    /// What a secret field may be.
+    SecretProperty,
+}
+
+/// An object or a list that has begun.
+#[derive(Debug)]
+struct Frame {
+    object: bool,
+    /// Of all that is in it, however deep.
+    hide: Hide,
+    place: Place,
+    /// The next string is the name of a member.
+    awaits_name: bool,
+    /// The name of the member that has begun.
+    name: String,
+    /// It has a name, as a member, that tells of a secret.
+    has_secret_name: bool,
+    /// Where its value is, as a member: a string.
+    value: Option<Range<usize>>,
+    /// What comes next is the secret that an argument before it asks for.
+    flagged: bool,
+    /// The program that it runs, as an object, and its arguments; as a list, the strings in it.
+    program: Option<String>,
+    arguments: Vec<(Range<usize>, String)>,
+}
+
+struct Walk<'a> {
+    texts: &'a Texts,
+    text: &'a str,
+    at: usize,
+    frames: Vec<Frame>,
+    /// What is to be replaced, and by what.
+    found: Vec<(Range<usize>, String)>,
+}
+
+impl Walk<'_> {
+    fn all(&mut self) {
+        while let Some(&byte) = self.text.as_bytes().get(self.at) {
+            match byte {
+                b'{' | b'[' => self.open(byte == b'{'),
+                b'}' | b']' => self.close(),
+                b',' => {
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.awaits_name = frame.object;
+                    }
+                    self.at += 1;
+                }
+                b'"' => self.string(),
+                b':' | b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
+                _ => self.scalar(),
+            }
+        }
+        while !self.frames.is_empty() {
+            self.leave();
+        }
+    }
+
+    /// What is done with a value that begins here: with itself, and what it is if it is an object or a list.
+    fn treatment(&self, object: bool) -> (Hide, Place) {
+        let Some(frame) = self.frames.last() else {
+            return (Hide::No, Place::Plain);
+        };
+        let hide = |also: Hide| (frame.hide.max(also), Place::Plain);
+        match frame.place {
+            Place::Properties => {
+                let secret = names::tells_of_secret(&frame.name);
+                match (secret, frame.object) {
+                    (true, true) => (frame.hide, Place::SecretProperty),
+                    _ => hide(Hide::No),
+                }
+            }
+            Place::SecretProperty => match frame.name.as_str() {
+                "default" | "const" | "enum" | "examples" | "value" => hide(Hide::All),
+                _ => hide(Hide::No),
+            },
+            Place::Variables if !frame.object && object => (frame.hide, Place::Variable),
+            Place::Variable if frame.name == "name" => hide(Hide::No),
+            Place::Variables | Place::Variable => hide(Hide::All),
+            Place::Plain if !frame.object => hide(if frame.flagged { Hide::All } else { Hide::No }),
+            Place::Plain => match names::named(&frame.name) {
+                Named::Plain => hide(Hide::No),
+                Named::Secret => hide(Hide::All),
+                Named::Token => hide(Hide::Strings),
+                Named::Variables => (frame.hide, Place::Variables),
+                Named::Properties => (frame.hide, Place::Properties),
+            },
+        }
+    }
+
+    fn open(&mut self, object: bool) {
+        let (hide, place) = self.treatment(object);
+        self.frames.push(Frame {
+            object,
+            hide,
+            place,
+            awaits_name: object,
+            name: String::new(),
+            has_secret_name: false,
+            value: None,
+            flagged: false,
+            program: None,
+            arguments: Vec::new(),
+        });
+        self.at += 1;
+    }
+
+    fn close(&mut self) {
+        self.leave();
+        self.at += 1;
+    }
+
+    fn leave(&mut self) {
+        let Some(frame) = self.frames.pop() else {
+            return;
+        };
+        if let (true, Some(value)) = (frame.has_secret_name, frame.value) {
+            self.found.push((value, format!("\"{REDACTED}\"")));
+        }
+        if frame.arguments.is_empty() {
+            return;
+        }
+        match self.frames.last_mut() {
+            // The program that they are for may come behind them.
+            Some(parent) if !frame.object && ARGUMENTS.contains(&parent.name.as_str()) => {
+                parent.arguments = frame.arguments;
+            }
+            _ => self.arguments(frame.program.as_deref(), &frame.arguments),
+        }
+    }
+
+    /// Replaces what is secret in the arguments of a program.
+    fn arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
+        let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
+        for (at, without) in commands::arguments(program, &words) {
+            if let Some((place, _)) = arguments.get(at) {
+                let instead = serde_json::to_string(&without);
+                let instead = instead.unwrap_or_else(|_| format!("\"{REDACTED}\""));
+                self.found.push((place.clone(), instead));
+            }
+        }
+    }
+
+    /// Whether the string that comes is a command line, or has one in it.
+    fn is_command(&self) -> bool {
+        self.frames.last().is_some_and(|frame| {
+            frame.object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
+        })
+    }
+
+    /// A number, `true`, `false`, `null`, or what is none of these.
+    fn scalar(&mut self) {
+        let start = self.at;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let ends = |byte: &u8| {
+            matches!(
+                byte,
+                b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b':'
+            )
+        };
+        self.at += rest.iter().position(ends).unwrap_or(rest.len()).max(1);
+        let number = rest
+            .first()
+            .is_some_and(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+        let (hide, place) = self.treatment(false);
+        let all = hide == Hide::All || place == Place::Variables;
+        if number && all {
+            let place = start..self.at;
+            self.found.push((place, format!("\"{REDACTED}\"")));
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.flagged = false;
+        }
+    }
+
+    fn string(&mut self) {
+        let start = self.at;
+        self.at = self.end_of_string(start + 1);
+        let place = start..self.at;
+        let Some(text) = self.text.get(place.clone()) else {
+            return;
+        };
+        let text = text.strip_prefix('"').unwrap_or(text);
+        let text = text.strip_suffix('"').unwrap_or(text);
+        let read = unescaped(text);
+        if self.frames.last().is_some_and(|frame| frame.awaits_name) {
+            self.look_at(place, text, &read);
+            if let Some(frame) = self.frames.last_mut() {
+                frame.awaits_name = false;
+                frame.name = read.into_owned();
+            }
+            return;
+        }
+        let (hide, what) = self.treatment(false);
+        if hide == Hide::No && what != Place::Variables {
+            self.look_at(place.clone(), text, &read);
+        } else if !text.is_empty() {
+            let instead = match read.split_once('=') {
+                // One of a list of variables, as programs are given them.
+                Some((name, _)) if self.in_list_of_variables() && is_variable(name) => {
+                    format!("\"{name}={REDACTED}\"")
+                }
+                _ => format!("\"{REDACTED}\""),
+            };
+            self.found.push((place.clone(), instead));
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            if frame.object {
+                if matches!(
+                    frame.name.as_str(),
+                    "command" | "cmd" | "program" | "executable"
+                ) {
+                    frame.program = Some(read.to_string());
+                }
+                match frame.name.as_str() {
+                    "value" => frame.value = (!text.is_empty()).then_some(place),
+                    "name" | "id" | "key" | "configId" => {
+                        frame.has_secret_name |= names::tells_of_secret(&read);
+                    }
+                    _ => {}
+                }
+            } else {
+                frame.flagged = names::is_secret_flag(&read);
+                if hide == Hide::No && frame.arguments.len() < MOST_ARGUMENTS {
+                    frame.arguments.push((place, read.into_owned()));
+                }
+            }
+        }
+    }
+
+    fn in_list_of_variables(&self) -> bool {
+        let frame = self.frames.last();
+        frame.is_some_and(|frame| frame.place == Place::Variables && !frame.object)
+    }
+
+    /// Where a string ends that begins here, its quote included.
+    fn end_of_string(&self, mut at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
+            at += found + 1;
+            if bytes.get(at - 1) == Some(&b'"') {
+                return at;
+            }
+            at += 1;
+        }
+        bytes.len()
+    }
+
+    /// Replaces what looks like a secret in a string, which is `text` as it is written and `read` as it is meant.
+    fn look_at(&mut self, place: Range<usize>, text: &str, read: &str) {
+        let Some(without) = self.texts.within(read, self.is_command()) else {
+            return;
+        };
+        // It was escaped, in its own way; what is left of it is escaped in ours.
+        let instead = serde_json::to_string(&without).unwrap_or_else(|_| format!("\"{REDACTED}\""));
+        debug_assert_ne!(text, without);
+        self.found.push((place, instead));
+    }
+}
+
+/// What is meant by a string, which is given without its quotes. Half a character is not told from a whole one.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut read = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        read.push_str(before);
+        let mut chars = escape.chars();
+        let c = match chars.next() {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('u') => {
+                let (c, behind) = hex(escape.get(1..).unwrap_or_default());
+                read.push(c);
+                rest = behind;
+                continue;
+            }
+            Some(c) => c,
+            None => '\\',
+        };
+        read.push(c);
+        rest = chars.as_str();
+    }
+    read.push_str(rest);
+    Cow::Owned(read)
+}
+
+/// A character by its number, or by the numbers of its halves; and what stands behind it.
+fn hex(text: &str) -> (char, &str) {
+    let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
+    let Some(first) = unit(text) else {
+        return (char::REPLACEMENT_CHARACTER, text);
+    };
+    let behind = text.get(4..).unwrap_or_default();
+    let second = behind.strip_prefix("\\u");
+    if let Some(c) = char::from_u32(first.into()) {
+        return (c, behind);
+    }
+    if let Some(Ok(c)) = second
+        .and_then(unit)
+        .and_then(|second| char::decode_utf16([first, second]).next())
+    {
+        return (c, behind.get(6..).unwrap_or_default());
+    }
+    (char::REPLACEMENT_CHARACTER, behind)
+}
+
+/// Whether it can be the name of a variable, and stand in JSON as it is.
+fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::Redactor;
+
+    #[track_caller]
+    fn becomes(message: &str, expected: &str) {
+        let redactor = Redactor::new();
+        let (redacted, _) = redactor
+            .message(message)
+            .unwrap_or_else(|| panic!("{message}"));
+        assert_eq!(redacted, expected);
+    }
+
+    #[track_caller]
+    fn stays(message: &str) {
+        assert_eq!(Redactor::new().message(message), None);
+    }
+
+    #[test]
+    fn values_of_variables_and_headers_are_replaced_and_their_names_are_not() {
+        becomes(
+            r#"{"env":[{"name":"A","value":"x"},{"value":"","name":"B"}],"command":"run"}"#,
+            r#"{"env":[{"name":"A","value":"[redacted]"},{"value":"","name":"B"}],"command":"run"}"#,
+        );
+        becomes(
+            r#"{"headers":{"name":"x","X-Id":7},"env":["A=b c","x"]}"#,
+            r#"{"headers":{"name":"[redacted]","X-Id":"[redacted]"},"env":["A=[redacted]","[redacted]"]}"#,
+        );
+    }
+
+    #[test]
+    fn what_stands_under_a_secret_name_is_replaced_as_deep_as_it_is() {
+        becomes(
+            r#"{ "clientSecret" : {"a":["x", 1, null, true]}, "b": "y" }"#,
+            r#"{ "clientSecret" : {"a":["[redacted]", "[redacted]", null, true]}, "b": "y" }"#,
+        );
+        becomes(
+            r#"{"pass\u0077ord":"x","configId":"apiKey","value":"y"}"#,
+            r#"{"pass\u0077ord":"[redacted]","configId":"apiKey","value":"[redacted]"}"#,
+        );
+        becomes(
+            r#"{"value":"y","name":"GH_TOKEN","args":["--token","z","--verbose"]}"#,
+            r#"{"value":"[redacted]","name":"GH_TOKEN","args":["--token","[redacted]","--verbose"]}"#,
+        );
+        stays(r#"{"usage":{"inputTokens":5,"maxToken":7},"key":"x"}"#);
+    }
+
+    #[test]
+    fn the_program_that_arguments_are_for_may_come_behind_them() {
+        becomes(
+            r#"{"args":["-u","me:x","-o","a:b"],"command":"curl"}"#,
+            r#"{"args":["-u","me:[redacted]","-o","a:b"],"command":"curl"}"#,
+        );
+        stays(r#"{"args":["-u","me:x"],"command":"sort","cwd":"/curl"}"#);
+    }
+
+    #[test]
+    fn what_a_secret_field_may_be_is_no_secret() {
+        stays(r#"{"properties":{"password":{"type":"string","title":"Password"}}}"#);
+        becomes(
+            r#"{"properties":{"password":{"type":"string","default":"x"}}}"#,
+            r#"{"properties":{"password":{"type":"string","default":"[redacted]"}}}"#,
+        );
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_replaced_in_texts_and_the_rest_of_the_text_stays() {
+        becomes(
+            r#"{"text":"a\n\u0073k-abcdefgh12 b","c":"\u00e9\/"}"#,
+            r#"{"text":"a\nsk-[redacted] b","c":"\u00e9\/"}"#,
+        );
+        stays(r#"{"text":"a\n\u0041 key \ud800 b"}"#);
+    }
+
+    #[test]
+    fn what_is_cut_off_or_no_json_is_walked_through_to_its_end() {
+        becomes(
+            r#"{"env":[{"name":"A","value":"x"#,
+            r#"{"env":[{"name":"A","value":"[redacted]""#,
+        );
+        for text in ["", "}", "]]", "\"", "{\"a\\", "{:,\"\\u12", "[\\ud8"] {
+            stays(text);
+        }
+    }
+}

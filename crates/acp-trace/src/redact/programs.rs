@@ -1,0 +1,215 @@
+//! Programs that take secrets as arguments, and which those are.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What of an argument is secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    /// What is behind the first of these characters; nothing if there is none.
+    Behind(char),
+    /// The value of a header whose name tells of a secret.
+    Header,
+    /// The values of cookies. Without `=` it is a file.
+    Cookie,
+    /// The values of fields whose names tell of secrets, as forms have them.
+    Form,
+}
+use Part::{All, Behind, Cookie, Form, Header};
+
+/// How a flag comes by its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum With {
+    /// It is the next argument, or behind a `=`.
+    Next,
+    /// It is in the same argument.
+    Glued,
+    /// Either.
+    Both,
+}
+use With::{Both, Glued, Next};
+
+/// A program that takes secrets as arguments.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) names: &'static [&'static str],
+    /// Only with this word before the flags.
+    pub(super) subcommand: Option<&'static str>,
+    pub(super) flags: &'static [(&'static str, Part, With)],
+}
+
+pub(super) const PROGRAMS: &[Program] = &[
+    Program {
+        names: &["curl"],
+        subcommand: None,
+        flags: &[
+            ("-u", Behind(':'), Both),
+            ("--user", Behind(':'), Next),
+            ("-U", Behind(':'), Both),
+            ("--proxy-user", Behind(':'), Next),
+            ("-E", Behind(':'), Both),
+            ("--cert", Behind(':'), Next),
+            ("-H", Header, Both),
+            ("--header", Header, Next),
+            ("--proxy-header", Header, Next),
+            ("-b", Cookie, Both),
+            ("--cookie", Cookie, Next),
+            ("--oauth2-bearer", All, Next),
+            ("--pass", All, Next),
+            ("-d", Form, Both),
+            ("--data", Form, Next),
+            ("--data-raw", Form, Next),
+            ("--data-ascii", Form, Next),
+            ("--data-binary", Form, Next),
+            ("--data-urlencode", Form, Next),
+            ("-F", Form, Both),
+            ("--form", Form, Next),
+            ("--form-string", Form, Next),
+        ],
+    },
+    Program {
+        names: &["wget", "wget2"],
+        subcommand: None,
+        flags: &[
+            ("--header", Header, Next),
+            ("--post-data", Form, Next),
+            ("--body-data", Form, Next),
+        ],
+    },
+    Program {
+        names: &["http", "https", "xh", "xhs"],
+        subcommand: None,
+        flags: &[("-a", Behind(':'), Both), ("--auth", Behind(':'), Next)],
+    },
+    Program {
+        names: &[
+            "mysql",
+            "mysqldump",
+            "mysqladmin",
+            "mysqlimport",
+            "mysqlcheck",
+            "mysqlshow",
+            "mariadb",
+            "mariadb-dump",
+            "mariadb-admin",
+            "mariadb-check",
+            "7z",
+            "7za",
+            "7zz",
+            "7zr",
+            "rar",
+            "unrar",
+        ],
+        subcommand: None,
+        // Apart from it the next argument is no password: it is asked for then.
+        flags: &[("-p", All, Glued), ("-hp", All, Glued)],
+    },
+    Program {
+        names: &[
+            "sshpass",
+            "mongo",
+            "mongosh",
+            "mongodump",
+            "mongorestore",
+            "mongoexport",
+            "mongoimport",
+        ],
+        subcommand: None,
+        flags: &[("-p", All, Both)],
+    },
+    Program {
+        names: &["redis-cli"],
+        subcommand: None,
+        flags: &[("-a", All, Next), ("--pass", All, Next)],
+    },
+    Program {
+        names: &[
+            "docker", "podman", "buildah", "skopeo", "nerdctl", "helm", "crane", "oras", "az", "oc",
+        ],
+        subcommand: Some("login"),
+        flags: &[("-p", All, Both)],
+    },
+    Program {
+        names: &["zip", "unzip", "sqlcmd", "bcp"],
+        subcommand: None,
+        flags: &[("-P", All, Both)],
+    },
+    Program {
+        names: &[
+            "ldapsearch",
+            "ldapadd",
+            "ldapmodify",
+            "ldapdelete",
+            "ldapwhoami",
+            "ldappasswd",
+        ],
+        subcommand: None,
+        flags: &[("-w", All, Both)],
+    },
+    Program {
+        names: &["smbclient", "rpcclient", "smbget"],
+        subcommand: None,
+        flags: &[("-U", Behind('%'), Both), ("--user", Behind('%'), Next)],
+    },
+    Program {
+        names: &["lftp"],
+        subcommand: None,
+        flags: &[("-u", Behind(','), Both)],
+    },
+    Program {
+        names: &["openssl"],
+        subcommand: None,
+        flags: &[
+            ("-passin", Behind(':'), Next),
+            ("-passout", Behind(':'), Next),
+            ("-pass", Behind(':'), Next),
+            ("-k", All, Next),
+        ],
+    },
+    Program {
+        names: &["keytool", "jarsigner"],
+        subcommand: None,
+        flags: &[
+            ("-storepass", All, Next),
+            ("-keypass", All, Next),
+            ("-srcstorepass", All, Next),
+            ("-deststorepass", All, Next),
+        ],
+    },
+];
+
+/// Flags of curl's that take no value, and so may stand before one that does: `-sSu`.
+pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
+
+/// Where in a word the name of the program is that it runs.
+fn name_in(word: &str) -> Option<Range<usize>> {
+    let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
+    let name = word.get(start..)?;
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let known = PROGRAMS.iter().any(|program| program.names.contains(&name));
+    known.then(|| start..start + name.len())
+}
+
+/// The program that this word runs, if its arguments are known.
+pub(super) fn named(word: &str) -> Option<&'static Program> {
+    let name = word.get(name_in(word)?)?;
+    PROGRAMS
+        .iter()
+        .find(|program| program.names.contains(&name))
+}
+
+/// The names of all programs.
+pub(super) fn name_pattern() -> &'static Regex {
+    static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
+        let names = PROGRAMS.iter().flat_map(|program| program.names);
+        let names: Vec<&str> = names.copied().collect();
+        // Of names with letters and hyphens a pattern can be made; a test does.
+        #[allow(clippy::expect_used, reason = "part of the program")]
+        Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
+            .expect("names are a pattern")
+    });
+    &PATTERN
+}

@@ -1,0 +1,175 @@
+//! What goes on in between: bytes are passed on as they come, and a copy of them is recorded.
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::format::Event;
+use super::log::{Log, PieceOf};
+use super::pipes::{Input, Output};
+use super::tap::Tap;
+use acp_rules::Side;
+
+/// How much is read at once, in bytes: what a pipe that has grown holds.
+const ROOM: usize = 256 * 1024;
+
+/// From how much in one piece on pipes are made to hold more: that is all that one holds at first.
+const MUCH: usize = 64 * 1024;
+
+/// Why nothing is passed on any more.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RelayEnd {
+    /// The one it is read from has closed it.
+    Closed,
+    /// The one it is passed on to does not read any more.
+    Unread,
+    /// It was stopped from here.
+    Stopped,
+    /// It cannot be read, or not be written.
+    Failed(io::Error),
+}
+
+/// One direction. It blocks, and is meant for a thread of its own: nothing else can wake as fast.
+#[derive(Debug)]
+pub struct Relay {
+    from: Side,
+    output: Arc<Mutex<Option<Output>>>,
+    log: Arc<Log>,
+    passed: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+}
+
+/// What can be done about a direction while it runs.
+#[derive(Debug, Clone)]
+pub struct RelayHandle {
+    log: Arc<Log>,
+    output: Arc<Mutex<Option<Output>>>,
+    passed: Arc<AtomicU64>,
+    ended: Arc<AtomicBool>,
+}
+
+impl RelayHandle {
+    /// Closes where it is passed on to, unless something is being written there at the moment.
+    pub fn close(&self) {
+        if let Ok(mut output) = self.output.try_lock() {
+            *output = None;
+        }
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes were passed on so far, and how many lines of both directions were recorded. As long as it grows,
+    /// something goes on: passing on waits for recording that does not keep up.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.passed.load(Ordering::Relaxed), self.log.lines())
+    }
+}
+
+impl Relay {
+    pub(super) fn new(from: Side, output: Output, log: Arc<Log>) -> Self {
+        Self {
+            from,
+            output: Arc::new(Mutex::new(Some(output))),
+            log,
+            passed: Arc::default(),
+            ended: Arc::default(),
+        }
+    }
+
+    /// What can be done about it while it runs.
+    #[must_use]
+    pub fn handle(&self) -> RelayHandle {
+        RelayHandle {
+            log: self.log.clone(),
+            output: self.output.clone(),
+            passed: self.passed.clone(),
+            ended: self.ended.clone(),
+        }
+    }
+
+    /// Passes on until one end is closed; then both are. `ended` is told before that has any consequence.
+    pub fn run(self, mut input: Input, ended: impl FnOnce(RelayEnd)) {
+        let end = self.pass_on(&mut input);
+        let event = match (&end, self.from) {
+            (RelayEnd::Stopped, _) => None,
+            (RelayEnd::Closed, Side::Client) => Some(Event::ClientClosed),
+            (RelayEnd::Closed, Side::Agent) => Some(Event::AgentClosed),
+            (RelayEnd::Unread, Side::Client) => Some(Event::AgentStoppedReading),
+            (RelayEnd::Unread, Side::Agent) => Some(Event::ClientStoppedReading),
+            (RelayEnd::Failed(error), from) => Some(Event::Failed {
+                from,
+                message: error.to_string(),
+            }),
+        };
+        if let Some(event) = event {
+            self.log.push(PieceOf::Event(event), &[]);
+        }
+        self.ended.store(true, Ordering::Relaxed);
+        ended(end);
+        let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        *output = None;
+    }
+
+    /// What passes goes into a tap, too, where that can be; whoever records is told first.
+    fn tap(&self, input: &Input) -> Option<Tap> {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tap, reader) = Tap::open(input, output.as_ref()?, ROOM)?;
+        self.log.push(PieceOf::Tap(self.from, reader), &[]);
+        Some(tap)
+    }
+
+    fn pass_on(&self, input: &mut Input) -> RelayEnd {
+        let mut buffer = vec![0; ROOM];
+        let mut grown = false;
+        let mut tap = self.tap(input);
+        loop {
+            let read = match &tap {
+                Some(tap) => tap.copy(input, ROOM),
+                None => input.read(&mut buffer),
+            };
+            let read = match read {
+                Ok(0) => return RelayEnd::Closed,
+                Ok(read) => read,
+                Err(_) if tap.is_some() => {
+                    // Nobody records any more, or the system does not do this. Otherwise reading tells what is wrong.
+                    tap = None;
+                    continue;
+                }
+                Err(error) => return RelayEnd::Failed(error),
+            };
+            let bytes = buffer.get(..read).unwrap_or_default();
+            // Recorded first: what is never read by the other side is what one wants to see.
+            match &tap {
+                Some(_) => self.log.push(PieceOf::Tapped(self.from, read), &[]),
+                None => self.log.push(PieceOf::Stream(self.from), bytes),
+            }
+            let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(output) = output.as_mut() else {
+                return RelayEnd::Stopped;
+            };
+            if read >= MUCH && !grown {
+                grown = true;
+                input.grow(ROOM);
+                output.grow(ROOM);
+            }
+            let passed = match &tap {
+                Some(tap) => tap.pass(input, output, read),
+                None => output.write_all(bytes),
+            };
+            match passed {
+                Ok(()) => {
+                    let length = u64::try_from(read).unwrap_or_default();
+                    self.passed.fetch_add(length, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return RelayEnd::Unread,
+                Err(error) => return RelayEnd::Failed(error),
+            }
+        }
+    }
+}

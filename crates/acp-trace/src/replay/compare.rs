@@ -1,0 +1,177 @@
+//! What differs between a recorded message and a live one.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use acp_rules::REDACTED;
+
+/// Members that name something by an id, which whoever makes the thing chooses anew each time.
+const IDS: &[&str] = &[
+    "sessionId",
+    "toolCallId",
+    "terminalId",
+    "messageId",
+    "elicitationId",
+];
+
+/// A place in messages that is not compared, and all that is in it: the names of members and the numbers of items
+/// with dots between them, `*` for any: `result.sessions.*.updatedAt`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignore(Vec<String>);
+
+impl FromStr for Ignore {
+    type Err = Infallible;
+
+    fn from_str(path: &str) -> Result<Self, Infallible> {
+        Ok(Self(path.split('.').map(str::to_owned).collect()))
+    }
+}
+
+impl Ignore {
+    fn covers(&self, path: &[String]) -> bool {
+        let matches = |(asked, part): (&String, &String)| asked == "*" || asked == part;
+        self.0.len() <= path.len() && self.0.iter().zip(path).all(matches)
+    }
+}
+
+/// What differs at a place.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Change {
+    /// The place, as in [`Ignore`].
+    pub path: String,
+    /// What was recorded there, if anything was.
+    pub recorded: Option<Value>,
+    /// What is there now, if anything is.
+    pub now: Option<Value>,
+}
+
+/// The live side's ids, by the recorded ones.
+#[derive(Debug, Default)]
+pub(super) struct Ids(HashMap<String, String>);
+
+impl Ids {
+    /// Whether a recorded id and a live one may be of the same thing.
+    pub(super) fn may_be(&self, recorded: &str, live: &str) -> bool {
+        self.0.get(recorded).is_none_or(|known| known == live)
+    }
+
+    /// Puts the live ids in place of the recorded ones; whether any differs.
+    pub(super) fn replace(&self, value: &mut Value) -> bool {
+        let mut changed = false;
+        match value {
+            Value::Array(items) => {
+                for item in items {
+                    changed |= self.replace(item);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let live = match member.as_str() {
+                        Some(id) if IDS.contains(&name.as_str()) => self.0.get(id),
+                        _ => None,
+                    };
+                    match live {
+                        Some(live) if member != live => {
+                            *member = live.as_str().into();
+                            changed = true;
+                        }
+                        _ => changed |= self.replace(member),
+                    }
+                }
+            }
+            _ => {}
+        }
+        changed
+    }
+}
+
+/// What differs, but for ids, of which those of the live side are remembered, for what was redacted, and for what is
+/// to be ignored.
+pub(super) fn compare(
+    recorded: &Value,
+    live: &Value,
+    ids: &mut Ids,
+    ignore: &[Ignore],
+) -> Vec<Change> {
+    let mut comparison = Comparison {
+        ids,
+        ignore,
+        path: Vec::new(),
+        changes: Vec::new(),
+    };
+    comparison.members(recorded, live, &["id"]);
+    comparison.changes
+}
+
+struct Comparison<'a> {
+    ids: &'a mut Ids,
+    ignore: &'a [Ignore],
+    path: Vec<String>,
+    changes: Vec<Change>,
+}
+
+impl Comparison<'_> {
+    fn members(&mut self, recorded: &Value, live: &Value, but: &[&str]) {
+        let (Some(was), Some(is)) = (recorded.as_object(), live.as_object()) else {
+            return;
+        };
+        let added = is.keys().filter(|name| !was.contains_key(*name));
+        for name in was
+            .keys()
+            .chain(added)
+            .filter(|name| !but.contains(&name.as_str()))
+        {
+            self.at(name.clone(), was.get(name), is.get(name));
+        }
+    }
+
+    fn at(&mut self, part: String, recorded: Option<&Value>, live: Option<&Value>) {
+        self.path.push(part);
+        if !self.ignore.iter().any(|ignore| ignore.covers(&self.path)) {
+            self.values(recorded, live);
+        }
+        self.path.pop();
+    }
+
+    fn values(&mut self, recorded: Option<&Value>, live: Option<&Value>) {
+        let same = match (recorded, live) {
+            (Some(was @ Value::Object(_)), Some(is @ Value::Object(_))) => {
+                self.members(was, is, &[]);
+                return;
+            }
+            (Some(Value::Array(was)), Some(Value::Array(is))) => {
+                for n in 0..was.len().max(is.len()) {
+                    self.at(n.to_string(), was.get(n), is.get(n));
+                }
+                return;
+            }
+            (Some(Value::String(was)), Some(Value::String(is))) if self.is_id() => {
+                // The first that is seen of it says which it is.
+                self.ids.0.entry(was.clone()).or_insert_with(|| is.clone()) == is
+            }
+            // What it was is not known.
+            (Some(Value::String(was)), Some(_)) if was.contains(REDACTED) => true,
+            (Some(Value::Number(was)), Some(Value::Number(is))) => {
+                was == is || was.as_f64() == is.as_f64()
+            }
+            (was, is) => was == is,
+        };
+        if !same {
+            self.changes.push(Change {
+                path: self.path.join("."),
+                recorded: recorded.cloned(),
+                now: live.cloned(),
+            });
+        }
+    }
+
+    fn is_id(&self) -> bool {
+        self.path
+            .last()
+            .is_some_and(|name| IDS.contains(&name.as_str()))
+    }
+}

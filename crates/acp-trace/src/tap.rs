@@ -1,0 +1,110 @@
+//! A pipe beside the way on: what passes from one pipe to another is in it as well, and is not copied for that.
+//!
+//! Linux alone has this, and only for pipes, which is what programs are connected by nearly always. Everywhere else
+//! what passes is read and written.
+
+use std::fs::File;
+use std::io;
+
+use super::pipes::{Input, Output};
+
+/// The end into which what passes goes.
+#[derive(Debug)]
+pub(super) struct Tap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsFd;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::{Errno, retry_on_intr};
+    use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size};
+    use rustix::pipe::{pipe_with, splice, tee};
+
+    use crate::pipes::{Input, Output};
+    use crate::tap::Tap;
+
+    pub(super) fn open(input: &Input, output: &Output, room: usize) -> Option<(Tap, File)> {
+        for end in [input.as_fd(), output.as_fd()] {
+            fcntl_getpipe_size(end).ok()?;
+        }
+        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
+        // A small one would soon be full. A user who has many pipes gets no larger ones.
+        fcntl_setpipe_size(&writer, room).ok()?;
+        Some((Tap(writer.into()), reader.into()))
+    }
+
+    fn wait(end: impl AsFd, flags: PollFlags) -> io::Result<()> {
+        retry_on_intr(|| poll(&mut [PollFd::new(&end, flags)], None))?;
+        Ok(())
+    }
+
+    pub(super) fn copy(tap: &File, input: &Input, most: usize) -> io::Result<usize> {
+        loop {
+            match tee(input.as_fd(), tap, most, SpliceFlags::empty()) {
+                Err(Errno::INTR) => {}
+                // Whoever has started us may have made it non-blocking.
+                Err(Errno::AGAIN) => {
+                    wait(input.as_fd(), PollFlags::IN)?;
+                    wait(tap, PollFlags::OUT)?;
+                }
+                copied => return Ok(copied?),
+            }
+        }
+    }
+
+    pub(super) fn pass(input: &Input, output: &Output, mut length: usize) -> io::Result<()> {
+        while length > 0 {
+            let (from, to) = (input.as_fd(), output.as_fd());
+            match splice(from, None, to, None, length, SpliceFlags::empty()) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(passed) => length = length.saturating_sub(passed),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => wait(to, PollFlags::OUT)?,
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::fs::File;
+    use std::io;
+
+    use crate::pipes::{Input, Output};
+    use crate::tap::Tap;
+
+    pub(super) fn open(_: &Input, _: &Output, _: usize) -> Option<(Tap, File)> {
+        None
+    }
+
+    pub(super) fn copy(_: &File, _: &Input, _: usize) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn pass(_: &Input, _: &Output, _: usize) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Tap {
+    /// One with room for so many bytes, and the end from which they are read. None where there is no such thing.
+    pub(super) fn open(input: &Input, output: &Output, room: usize) -> Option<(Self, File)> {
+        system::open(input, output, room)
+    }
+
+    /// Waits for bytes to pass, and for room; gives how many go into the tap, at most so many. They are still to be
+    /// passed on. 0 at the end.
+    pub(super) fn copy(&self, input: &Input, most: usize) -> io::Result<usize> {
+        system::copy(&self.0, input, most)
+    }
+
+    /// Passes on what was copied.
+    pub(super) fn pass(&self, input: &Input, output: &Output, length: usize) -> io::Result<()> {
+        system::pass(input, output, length)
+    }
+}

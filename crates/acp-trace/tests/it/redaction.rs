@@ -1,0 +1,262 @@
+//! No secret that is planted in a message survives in what is recorded of it, and all else stays as it was.
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use acp_trace::Redactor;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+/// What must not survive. It has no needle in it that would tell of it.
+const SECRET: &str = "hush7Qz0hush";
+
+/// One for all messages, as there is one for all of a trace.
+fn redactor() -> MutexGuard<'static, Redactor> {
+    static REDACTOR: LazyLock<Mutex<Redactor>> = LazyLock::new(|| Mutex::new(Redactor::new()));
+    REDACTOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Texts of which none is a secret, with what makes JSON hard to read in it.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z ]{0,12}",
+        "\\PC{0,8}",
+        Just("\"quoted\\\" and\n\tmore \u{1}".to_owned()),
+        Just("a key of the environment, a token".to_owned()),
+        Just("https://example.com/a?b=c".to_owned()),
+        Just("{\"a\":[1]}".to_owned()),
+        Just("docker run -p 80:80 -u me:staff login".to_owned()),
+        Just("curl -u me https://host:80/ -o \"a:b\" | zip -r a:b".to_owned()),
+        Just("make -j4 A=b PATH=$PATH:/x".to_owned()),
+    ]
+}
+
+/// Names of which none tells of a secret.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-m]{1,6}",
+        Just("sessionId".to_owned()),
+        Just("a\"b\\".to_owned())
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        text().prop_map(Value::String),
+        any::<i64>().prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        Just(Value::Null),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((name(), inner), 0..4)
+                .prop_map(|members| members.into_iter().collect::<Map<_, _>>().into()),
+        ]
+    })
+}
+
+/// Something with the secret in it, as members that are put into an object.
+fn planted() -> impl Strategy<Value = (String, Value)> {
+    let named = prop::sample::select(vec![
+        "apiKey",
+        "API_KEY",
+        "x-api-key",
+        "password",
+        "dbPasswd",
+        "clientSecret",
+        "token",
+        "GITHUB_TOKEN",
+        "Authorization",
+        "cookie",
+        "Set-Cookie",
+        "credentials",
+        "private_key",
+        "awsAccessKey",
+    ]);
+    let under_a_name = (named, 0..3).prop_map(|(name, shape)| {
+        let secret = match shape {
+            0 => json!(SECRET),
+            1 => json!([SECRET, {"x": SECRET}]),
+            _ => json!({"some": {"thing": [[SECRET]]}}),
+        };
+        (name.to_owned(), secret)
+    });
+    let variables = prop::sample::select(vec![
+        ("env", json!([{"name": "WHO", "value": SECRET}])),
+        ("env", json!({"WHO": SECRET})),
+        ("env", json!([format!("WHO={SECRET}")])),
+        ("headers", json!([{"value": SECRET, "name": "X-Who"}])),
+        ("headers", json!({"X-Who": SECRET})),
+        ("pair", json!({"name": "SOME_TOKEN", "value": SECRET})),
+        ("args", json!(["run", "--api-key", SECRET, "now"])),
+        (
+            "run",
+            json!({"command": "curl", "args": ["-u", format!("me:{SECRET}"), "x"]}),
+        ),
+        (
+            "run",
+            json!({"command": "mysql", "args": ["-u", "me", format!("-p{SECRET}")]}),
+        ),
+        (
+            "run",
+            json!({"command": "docker", "args": ["login", "-p", SECRET]}),
+        ),
+        (
+            "run",
+            json!({"command": "make", "args": [format!("token={SECRET}")]}),
+        ),
+        (
+            "run",
+            json!({"command": ["bash", "-lc", format!("curl -u me:{SECRET} x")]}),
+        ),
+        (
+            "run",
+            json!({"command": ["curl", "-H", format!("X-Api-Key: {SECRET}")]}),
+        ),
+        ("run", json!({"command": format!("token={SECRET} make")})),
+        ("run", json!({"command": format!("tool --token={SECRET}")})),
+        ("title", json!(format!("Run `password={SECRET} make`"))),
+        ("text", json!(format!("$ mysql -p{SECRET} db"))),
+    ])
+    .prop_map(|(name, value)| (name.to_owned(), value));
+    let forms = prop::sample::select(vec![
+        format!("sk-{SECRET}"),
+        format!("ghp_{SECRET}"),
+        format!("github_pat_{SECRET}"),
+        format!("Bearer {SECRET}"),
+        format!("https://me:{SECRET}@host/path"),
+        format!("https://host/path?access_token={SECRET}&x=1"),
+        format!("curl -H 'Authorization: Basic {SECRET}' x"),
+        format!("Cookie: a={SECRET}"),
+        format!("OPENAI_API_KEY={SECRET}"),
+        format!("TOKEN={SECRET} make"),
+        format!("export DB_PASS={SECRET}"),
+        format!("curl -u me:{SECRET} https://host"),
+        format!("Run `curl -sSu me:{SECRET} host`"),
+        format!("sh -c 'curl --user \"me:{SECRET}\" host'"),
+        format!("curl -H 'X-Api-Key: {SECRET}' host"),
+        format!("sshpass -p {SECRET} ssh host"),
+        format!("{{\"token\": \"{SECRET}\"}}"),
+        format!("-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"),
+    ]);
+    let in_text = (name(), text(), forms, text()).prop_map(|(name, before, form, after)| {
+        (name, Value::String(format!("{before} {form} {after}")))
+    });
+    prop_oneof![under_a_name, variables, in_text]
+}
+
+/// How many objects there are in a value.
+fn objects(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(objects).sum(),
+        Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// Puts a member into the object that comes after `n` others.
+fn plant(value: &mut Value, member: &(String, Value), n: &mut usize) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| plant(item, member, n)),
+        Value::Object(members) => {
+            members.values_mut().for_each(|item| plant(item, member, n));
+            if *n == 0 {
+                members.insert(member.0.clone(), member.1.clone());
+            }
+            *n = n.wrapping_sub(1);
+        }
+        _ => {}
+    }
+}
+
+/// The message as someone writes it who escapes all that can be escaped.
+fn escaped(json: &str) -> String {
+    let mut written = String::new();
+    let mut in_string = false;
+    let mut chars = json.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => {
+                in_string = !in_string;
+                written.push(c);
+            }
+            '\\' => {
+                let escape = chars.next();
+                written.push(c);
+                written.extend(escape);
+                let digits = if escape == Some('u') { 4 } else { 0 };
+                written.extend(chars.by_ref().take(digits));
+            }
+            c if in_string && c.is_ascii_alphanumeric() => {
+                written.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            c => written.push(c),
+        }
+    }
+    written
+}
+
+proptest! {
+    #[test]
+    fn a_message_without_secrets_is_not_touched(value in value()) {
+        let redactor = redactor();
+        prop_assert_eq!(redactor.message(&value.to_string()), None);
+        prop_assert_eq!(redactor.message(&format!("{value:#}")), None);
+    }
+
+    #[test]
+    fn no_secret_survives_wherever_it_is_planted(
+        value in value(), member in planted(), at in any::<prop::sample::Index>(), by_escapes in any::<bool>()
+    ) {
+        let mut message = json!({"jsonrpc": "2.0", "params": value});
+        let mut n = at.index(objects(&message));
+        plant(&mut message, &member, &mut n);
+        let mut sent = message.to_string();
+        prop_assert!(sent.contains(SECRET));
+        if by_escapes {
+            sent = escaped(&sent);
+            prop_assert_eq!(&serde_json::from_str::<Value>(&sent).unwrap(), &message);
+        }
+        let redactor = redactor();
+        prop_assert!(redactor.suspects(sent.as_bytes()), "{}", sent);
+        let (redacted, count) = redactor.message(&sent).unwrap_or_else(|| panic!("{sent}"));
+        prop_assert!(count > 0);
+        let read: Value = serde_json::from_str(&redacted).unwrap_or_else(|e| panic!("{redacted}: {e}"));
+        prop_assert!(!read.to_string().contains(SECRET), "{}", redacted);
+        // Wherever nothing was replaced, it is what was sent.
+        prop_assert_eq!(objects(&read), objects(&message));
+    }
+
+    #[test]
+    fn nor_does_it_in_lines_that_are_no_messages(before in "[a-z ]{0,12}", member in planted(), cut in 0_usize..40) {
+        let (name, secret) = &member;
+        let mut line = format!("{before}{{\"x\":1,{}:{secret}}}", json!(name));
+        for _ in 0..cut {
+            // What is cut off is not complete, and no JSON.
+            line.pop();
+        }
+        let redactor = redactor();
+        if line.contains(SECRET) {
+            prop_assert!(redactor.suspects(line.as_bytes()), "{}", line);
+            let redacted = redactor.text(&line).unwrap_or_else(|| panic!("{line}"));
+            prop_assert!(!redacted.contains(SECRET), "{}", redacted);
+        }
+    }
+}
+
+#[test]
+fn a_private_key_on_standard_error_is_replaced_line_by_line() {
+    let mut redactor = Redactor::new();
+    let key = [
+        "-----BEGIN PRIVATE KEY-----",
+        SECRET,
+        "-----END PRIVATE KEY-----",
+    ];
+    for line in key {
+        let shown = redactor.stderr(line);
+        assert!(!shown.unwrap_or_default().contains(SECRET));
+    }
+    assert_eq!(redactor.stderr("reading 3 files"), None);
+    let said = redactor.stderr("token: hush, and so on");
+    assert_eq!(said.as_deref(), Some("token: [redacted], and so on"));
+}
