@@ -1,6 +1,7 @@
 //! The library on an executor that is not tokio's. A program of its own: there is no tokio runtime in its process.
 
 #![cfg(unix)]
+#![allow(clippy::unwrap_used)]
 
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};

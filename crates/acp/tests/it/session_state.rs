@@ -145,11 +145,11 @@ async fn said(session: &acp::client::Session) -> String {
     session.prompt("Go on").await.unwrap();
     session.thread().read(|thread| {
         let items = thread.items().iter().skip(before);
-        let said = items.filter_map(|item| match &item.kind {
+        let mut said = items.filter_map(|item| match &item.kind {
             acp::thread::ItemKind::Agent(message) => Some(message.text()),
             _ => None,
         });
-        said.last().unwrap()
+        said.next_back().unwrap()
     })
 }
 
