@@ -79,9 +79,12 @@ impl Options {
         self
     }
 
-    /// Has the work on the peer's requests, and writing, done as tasks of an executor, beside the
-    /// [`Driver`](crate::Driver) and beside each other: for an agent whose turns compute or block, and on several
-    /// threads. Without this all of it is done by whoever polls the driver.
+    /// Runs turns, other requests and the writer as tasks of your executor instead of inside the
+    /// [`Driver`](crate::Driver). Use it if turns compute for long, or to use several threads. Without it whoever polls the
+    /// driver does all of it.
+    ///
+    /// Of a request that is no prompt, the part up to its first wait is still done by the driver, so that requests take
+    /// effect in the order in which they came.
     ///
     /// ```
     /// let options = acp::Options::new().spawn_work(|task| {

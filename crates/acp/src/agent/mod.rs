@@ -1,8 +1,8 @@
 //! The agent's side: what answers prompts.
 //!
-//! Implement [`Agent`] and hand it to [`serve_stdio`]. All of it is about a [`Turn`]: what is said,
-//! thought, planned and done in it is reported through its methods, whichever version of the
-//! protocol the client speaks.
+//! Implement [`Agent`] and hand it to [`serve_stdio`] or [`serve`]. It opens sessions and runs turns. What is said,
+//! thought, planned and done in a [`Turn`] is reported through its methods, whichever version of the protocol the client
+//! speaks.
 
 mod config;
 mod display_terminal;
@@ -57,14 +57,13 @@ use crate::pending_request::NotOffered;
 /// disagree: clients are told of `session/load` exactly when [`load_session`](Self::load_session)
 /// gives something.
 pub trait Agent: Send + Sync + 'static {
-    /// What it has of a session that is open: made when the session is opened, handed to every call about it, dropped
-    /// when it is closed or the connection ends. `()` if it has nothing.
+    /// The agent's own data for one open session. It is made when the session is opened, handed to every call about the
+    /// session, and dropped when the session is closed or the connection ends. `()` if there is none.
     type State: Send + Sync + 'static;
 
     /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths of `setup` have
-    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. Updates sent from
-    /// here reach the client before it knows the session's id; [`session_opened`](Self::session_opened) is
-    /// the better place.
+    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. The client does not know the
+    /// session's id yet, so send updates from [`session_opened`](Self::session_opened) instead.
     ///
     /// # Errors
     /// There will be no session; the error is the answer. With
@@ -191,7 +190,7 @@ pub trait Agent: Send + Sync + 'static {
         None::<&NotOffered>
     }
 
-    /// Keeps what its sessions tell their clients, before they are told.
+    /// Stores each update before it is sent.
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         None::<&NotOffered>
     }

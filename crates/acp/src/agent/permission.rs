@@ -33,8 +33,8 @@ impl Permission {
 }
 
 impl Turn {
-    /// Asks whether this tool call may be done, this once. Tool calls, "Requesting Permission". What the person is shown
-    /// is what was reported of the call: report all that it would do first.
+    /// Asks the person to allow this tool call once: Tool calls, "Requesting Permission". They see only what has been
+    /// reported of it, so report everything it will do before you ask.
     ///
     /// [`request_permission`](Self::request_permission) offers other answers, such as "always".
     ///

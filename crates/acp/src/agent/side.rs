@@ -39,8 +39,8 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// As [`serve`], with limits of your own ([`limits`] has those of [`serve`]), or for clients that
-/// may speak the draft of version 2 ([`Options::draft_version_2`]).
+/// As [`serve`], with options of your own. Begin with the limits that [`serve`] uses, [`limits`], or
+/// [`Limits::linger`] is zero. Clients may speak the draft of version 2 with [`Options::draft_version_2`].
 ///
 /// # Errors
 /// As [`serve`].

@@ -11,8 +11,8 @@ use crate::error::Result;
 /// The status of version 2 that version 1 has no word for.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A tool call that begins. A text is one by itself, its title: `turn.tool_call("Read notes.txt")`; so is a
-/// [`ToolCall`], which has an id of the agent's own.
+/// A tool call that begins. A string is enough; it becomes the title: `turn.tool_call("Read notes.txt")`. A
+/// [`ToolCall`] has an id of the agent's own.
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
     /// Whether the library is to give it an id.

@@ -25,8 +25,8 @@ use crate::options::Options;
 use crate::session_setup::SessionSetup;
 use crate::transport::Transport;
 
-/// A connection to an agent: the handshake that negotiates (the specification's page Initialization), and the driver that
-/// moves it.
+/// Connects to an agent: gives a handshake to await, which negotiates (the specification's page Initialization), and a
+/// driver to poll meanwhile.
 ///
 /// ```
 /// # use acp::testing::Nobody;
@@ -85,7 +85,7 @@ pub fn connect_with<C: Client>(
 }
 
 /// The beginning of a connection to an agent: it sends `initialize` and gives the connection when both sides have agreed.
-/// Dropped before that, it closes the connection.
+/// The driver must be polled meanwhile. Dropped before that, it closes the connection.
 ///
 /// # Errors
 /// The agent answers with an error, speaks another version, or the connection ends.

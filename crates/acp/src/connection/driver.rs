@@ -1,8 +1,8 @@
 //! What moves a connection: a future that reads, writes and works on what the peer asks.
 //!
 //! Nothing of a connection runs anywhere else, so the library needs no runtime of a kind: whoever polls the driver
-//! decides on which thread and executor it all happens. [`Options::spawn_work`](crate::Options::spawn_work) takes the
-//! work on requests, and writing, out of the driver onto an executor.
+//! decides on which thread and executor it all happens. [`Options::spawn_work`](crate::Options::spawn_work) takes turns,
+//! requests that wait for something, and writing out of the driver onto an executor.
 //!
 //! Each part is polled only when it was woken: they are in a `FuturesUnordered`.
 
@@ -26,15 +26,23 @@ pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Starts a task on an executor.
 pub(crate) type Spawn = Arc<dyn Fn(Task) + Send + Sync>;
 
+/// How often the driver looks for new tasks before it lets others of its executor run.
+const ROUNDS: usize = 64;
+
 /// What moves a connection: reading, writing, and the work on what the peer asks. Nothing happens unless it is polled.
 /// It ends when the connection has, and gives the reason.
 ///
 /// Spawn it, or [`run`](Self::run) something beside it. Dropping it ends the connection at once: requests that wait
-/// fail, work is dropped, and what was not written yet is lost.
+/// fail, and what was not written yet is lost. Work is dropped with it; work that was
+/// [spawned elsewhere](crate::Options::spawn_work) ends when it is polled next.
+///
+/// Within a tokio runtime its timers must be enabled (`enable_time`): the end of a connection is bounded by them.
 #[must_use = "nothing happens on a connection unless its driver is polled"]
 pub struct Driver {
     conn: Connection,
     parts: FuturesUnordered<Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>>,
+    /// Why the connection has ended, once it has.
+    ended: Option<CloseReason>,
 }
 
 impl std::fmt::Debug for Driver {
@@ -52,7 +60,11 @@ impl Driver {
         let parts = FuturesUnordered::new();
         let life: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(life.map(Some));
         parts.push(life);
-        Self { conn, parts }
+        Self {
+            conn,
+            parts,
+            ended: None,
+        }
     }
 
     /// Drives the connection while `work` runs, then closes it, and drives it to its end: what was sent is still
@@ -84,16 +96,20 @@ impl Driver {
         }
     }
 
-    /// Takes in what was begun since. Whoever begins something from here on wakes `waker`.
-    fn take_new(&self, waker: &Waker) {
-        let mut queue = self.conn.0.tasks.lock();
-        for task in queue.new.drain(..) {
+    /// Moves new tasks into the driver.
+    fn take_new(&self) {
+        for task in self.conn.0.tasks.take_new() {
             self.parts.push(Box::pin(task.map(|()| None)));
         }
-        match &mut queue.waker {
-            Some(known) => known.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
+    }
+
+    /// Drops what is left, and tells whoever waits for the end.
+    fn end(&mut self, reason: CloseReason) {
+        // Close the queue first: dropping the parts may try to begin new tasks, and nobody would run them.
+        self.conn.0.tasks.end();
+        self.parts.clear();
+        self.ended = Some(reason.clone());
+        self.conn.0.closed.send_replace(Some(reason));
     }
 }
 
@@ -101,35 +117,44 @@ impl Future for Driver {
     type Output = CloseReason;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
-        loop {
-            self.take_new(cx.waker());
+        if let Some(reason) = &self.ended {
+            return Poll::Ready(reason.clone());
+        }
+        for _ in 0..ROUNDS {
+            self.take_new();
             match self.parts.poll_next_unpin(cx) {
                 Poll::Ready(Some(None)) => {}
                 Poll::Ready(Some(Some(reason))) => {
-                    self.parts.clear();
-                    self.conn.0.tasks.end();
+                    self.end(reason.clone());
                     return Poll::Ready(reason);
                 }
-                // Its life has ended before: it was polled again.
-                Poll::Ready(None) => return Poll::Ready(CloseReason::Local),
-                Poll::Pending if self.conn.0.tasks.lock().new.is_empty() => return Poll::Pending,
+                // Impossible: the life of the connection is among the parts, and ends with a reason.
+                Poll::Ready(None) => {
+                    self.end(CloseReason::Local);
+                    return Poll::Ready(CloseReason::Local);
+                }
+                Poll::Pending if self.conn.0.tasks.wake_with(cx.waker()) => return Poll::Pending,
+                // A task has been begun meanwhile.
                 Poll::Pending => {}
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // First, or what is dropped below would begin something that nobody does.
-        self.conn.0.tasks.end();
+        if self.ended.is_none() {
+            self.end(CloseReason::Local);
+        }
     }
 }
 
 /// What is done beside reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<Queue>,
-    /// How many there are that the end of the connection waits for.
+    /// How many running tasks the connection waits for before it ends.
     running: watch::Sender<usize>,
     spawn: Option<Spawn>,
 }
@@ -138,13 +163,13 @@ pub(crate) struct Tasks {
 struct Queue {
     /// For the driver to take.
     new: Vec<Task>,
-    /// Wakes the driver.
+    /// Wakes the driver, which is not being polled.
     waker: Option<Waker>,
     /// The driver is gone.
     ended: bool,
 }
 
-/// One of those that are waited for.
+/// Counts one of the tasks that are waited for, until it is dropped.
 struct Running(watch::Sender<usize>);
 
 impl Drop for Running {
@@ -176,21 +201,19 @@ impl Tasks {
         });
     }
 
-    /// Begins something that nobody waits for.
+    /// Begins something that the end of the connection does not wait for. If it panics, it ends alone.
     pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
+            if done.is_err() {
+                tracing::error!("a task of the connection panicked");
+            }
+        });
         if let Some(spawn) = &self.spawn {
             return spawn(Box::pin(task));
         }
-        let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
-            if done.is_err() {
-                tracing::error!(
-                    "the work on a request panicked; the connection goes on without it"
-                );
-            }
-        });
         let mut queue = self.lock();
         if queue.ended {
-            // Dropped when the lock is free: it may begin something itself.
+            // The lock is free when the task is dropped: that may begin another one.
             drop(queue);
             return;
         }
@@ -202,6 +225,27 @@ impl Tasks {
         }
     }
 
+    /// The tasks that were begun since. The driver is being polled: it need not be woken.
+    fn take_new(&self) -> Vec<Task> {
+        let (new, waker) = {
+            let mut queue = self.lock();
+            (std::mem::take(&mut queue.new), queue.waker.take())
+        };
+        drop(waker);
+        new
+    }
+
+    /// Has whoever begins the next task wake the driver; `false` if there is a new task already.
+    fn wake_with(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        let mut queue = self.lock();
+        if queue.new.is_empty() {
+            queue.waker = Some(waker);
+            return true;
+        }
+        false
+    }
+
     /// Waits until all that is waited for has ended.
     pub(super) async fn wait(&self) {
         let mut running = self.running.subscribe();
@@ -211,17 +255,14 @@ impl Tasks {
 
     /// There is no driver any more.
     fn end(&self) {
-        let left = {
-            let mut queue = self.lock();
-            queue.ended = true;
-            queue.waker = None;
-            std::mem::take(&mut queue.new)
-        };
-        drop(left);
+        self.lock().ended = true;
+        // When the lock is free: dropping them may begin others.
+        drop(self.take_new());
     }
 }
 
-/// Waits so long: by tokio's clock where there is one, else by a thread that keeps time for the whole process.
+/// Sleeps for `time`: with tokio's timer inside a tokio runtime, so that tests can pause it; otherwise with the thread of
+/// `futures-timer`.
 pub(super) async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;

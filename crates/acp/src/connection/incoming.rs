@@ -346,8 +346,10 @@ fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let first = catch_unwind(AssertUnwindSafe(|| {
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }));
-    if matches!(first, Ok(Poll::Pending)) {
-        tasks.spawn(work);
+    match first {
+        Ok(Poll::Pending) => tasks.spawn(work),
+        Ok(Poll::Ready(())) => {}
+        Err(_) => tracing::error!("the work on a request panicked; the connection goes on"),
     }
 }
 

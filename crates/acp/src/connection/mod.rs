@@ -432,6 +432,10 @@ impl<H: Handler> Life<H> {
                 }
                 CloseReason::Local
             }
+            // It ends last, unless it panicked or its executor dropped it.
+            () = writing.ended() => {
+                CloseReason::Transport(Arc::new(std::io::Error::other("the writer is gone")))
+            }
             reason = &mut reading => reason,
         };
         let reason = inner.failed.get().cloned().unwrap_or(reason);
@@ -463,9 +467,10 @@ impl<H: Handler> Life<H> {
             given_up: given_up.clone(),
         };
         let conn = self.conn.clone();
+        // Also if it is dropped before it is polled.
+        let ended = ended.drop_guard();
         self.conn.0.tasks.begin(async move {
-            // Also if it is dropped.
-            let _ended = ended.drop_guard();
+            let _ended = ended;
             tokio::select! {
                 biased;
                 written = conn.0.outbox.drain(writer) => if let Err(e) = written {
@@ -485,11 +490,12 @@ impl<H: Handler> Life<H> {
 
     /// Ends what is being worked on.
     fn end(&mut self, reason: CloseReason) {
+        // First: if something below panics, this is not done again.
+        self.reason = Some(reason.clone());
         let inner = &*self.conn.0;
         inner.aborted.cancel();
-        self.handler.closed(&reason);
         inner.outbox.close(reason.clone());
-        self.reason = Some(reason);
+        reader::guarded(|| self.handler.closed(&reason));
     }
 }
 
@@ -501,7 +507,6 @@ impl<H: Handler> Drop for Life<H> {
             self.fail_pending(&CloseReason::Local);
             self.end(CloseReason::Local);
         }
-        self.conn.0.closed.send_replace(self.reason.take());
     }
 }
 

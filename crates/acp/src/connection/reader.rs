@@ -21,6 +21,9 @@ use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
 use crate::transport::Reader;
 
+/// How many messages are looked at before others may run.
+const MESSAGES: usize = 256;
+
 /// Reads until the input ends.
 pub(super) async fn read<H: Handler>(
     conn: &Connection,
@@ -30,7 +33,13 @@ pub(super) async fn read<H: Handler>(
     let mut framer = Framer::new(conn.0.limits.message);
     let mut held = Held::default();
     let mut ended: Option<CloseReason> = None;
+    let mut looked_at = 0_usize;
     loop {
+        // A peer that always has something to say must not keep the rest of the connection waiting.
+        looked_at += 1;
+        if looked_at.is_multiple_of(MESSAGES) {
+            tokio::task::yield_now().await;
+        }
         // First what was read ahead, then what is in the buffer, then what is still to come.
         let event = if let Some(ahead) = held.take() {
             match ahead {
@@ -90,7 +99,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
 }
 
 /// Runs what may be the user's code; `None` if it panics.
-fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
         tracing::error!("a handler panicked; the connection goes on without it");
@@ -282,7 +291,7 @@ async fn look_at<H: Handler>(
             let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
             if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
                 let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
-                on_noise(&String::from_utf8_lossy(shown));
+                guarded(|| on_noise(&String::from_utf8_lossy(shown)));
             }
             if H::NOISE == NoisePolicy::Skip && !meant {
                 return None;

@@ -65,13 +65,14 @@
 //!
 //! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
 //! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
-//! slowly ([`ordering`](super::ordering)) and fails when the connection has ended, so `?` is what to do
-//! with their errors: there is nobody left to tell.
+//! slowly ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
+//! [recorded](crate::agent::Recorder); `?` ends the turn then. A request fails also with the client's error, such as a file that
+//! is not there: look at it before you give up the turn.
 //!
 //! Outside of a turn there is the [`Session`], which is cheap to clone and may be kept: a title, commands or
 //! usage can be told at any time.
 //!
-//! # What it has of a session
+//! # State of a session
 //!
 //! [`Agent::State`] is what an agent has of each session that is open: its conversation, its files, its servers.
 //! [`Agent::new_session`] makes it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library keeps it,
@@ -161,6 +162,10 @@
 //! | [`resume_session`](Agent::resume_session) | `session/resume`: an old session, not replayed |
 //! | [`fork_session`](Agent::fork_session) | `session/fork`: a copy of a session; unstable |
 //! | [`list_sessions`](Agent::list_sessions), [`close_session`](Agent::close_session), [`delete_session`](Agent::delete_session) | `session/list`, `session/close`, `session/delete` |
+//! | [`set_session_title`](Agent::set_session_title) | `session/set_title`; unstable |
+//! | [`cancel_work`](Agent::cancel_work) | `tool_call/cancel`, `terminal/cancel`, of version 2 |
+//! | [`recorder`](Agent::recorder) | – : each update is stored before it is sent ([`sessions`](super::sessions)) |
+//! | [`additional_directories`](Agent::additional_directories) | further roots of a session |
 //! | [`authentication`](Agent::authentication) | `authenticate`, `logout` |
 //! | [`prompt_capabilities`](Agent::prompt_capabilities) | images, audio and embedded context in prompts |
 //! | [`mcp_capabilities`](Agent::mcp_capabilities), [`mcp_stdio`](Agent::mcp_stdio) | MCP servers |

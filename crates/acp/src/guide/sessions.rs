@@ -131,6 +131,7 @@
 //!     // The option and the value have been checked against those above.
 //!     async fn set_config_option(
 //!         &self,
+//!         (): &(),
 //!         _: &Session,
 //!         _: &SessionConfigId,
 //!         value: SessionConfigOptionValue,

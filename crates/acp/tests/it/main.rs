@@ -20,6 +20,7 @@ mod client_gone;
 mod closing;
 mod common;
 mod config;
+mod driver;
 mod examples;
 mod extension;
 mod fuzz_corpus;

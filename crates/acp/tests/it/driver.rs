@@ -1,0 +1,118 @@
+//! What moves a connection: what happens when it is dropped, when a part of it is lost, and where work runs.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use acp::agent::Turn;
+use acp::client::connect_with;
+use acp::testing::{Nobody, OnPrompt, Peer, start_client};
+use acp::v1::StopReason;
+use acp::{CloseReason, Error, Options, Transport};
+use tokio::io::AsyncWrite;
+
+use crate::common::soon;
+
+#[tokio::test]
+async fn what_waits_fails_when_the_driver_is_dropped() {
+    let (transport, mut peer) = Peer::pair();
+    let (handshake, driver) = connect_with(transport, Nobody, Options::new());
+    let driver = tokio::spawn(driver);
+    let handshake = tokio::spawn(handshake);
+    peer.expect_request("initialize").await;
+    driver.abort();
+    let error = soon("the handshake fails", handshake).await.unwrap();
+    let closed = matches!(error, Err(Error::Closed(CloseReason::Local)));
+    assert!(closed, "{error:?}");
+}
+
+#[tokio::test]
+async fn a_driver_that_was_never_polled_ends_its_connection() {
+    let (transport, _peer) = Peer::pair();
+    let agent = OnPrompt(async |_: Turn, _| Ok(StopReason::EndTurn));
+    let (conn, driver) = acp::agent::start(transport, agent, Options::new());
+    drop(driver);
+    assert!(conn.is_closed());
+    let reason = soon("it has ended", conn.closed()).await;
+    assert!(matches!(reason, CloseReason::Local));
+}
+
+fn assert_the_writer_is_gone(error: &Error) {
+    let Error::Closed(CloseReason::Transport(error)) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(error.to_string(), "the writer is gone");
+}
+
+#[tokio::test]
+async fn a_connection_without_its_writer_ends() {
+    let (transport, _peer) = Peer::pair();
+    // An executor that takes tasks and drops them.
+    let options = Options::new().spawn_work(drop);
+    let (handshake, driver) = connect_with(transport, Nobody, options);
+    tokio::spawn(driver);
+    let error = soon("the handshake fails", handshake).await.unwrap_err();
+    assert_the_writer_is_gone(&error);
+}
+
+/// A stream that panics when it is written to.
+struct Panics;
+
+impl AsyncWrite for Panics {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        panic!("it was written to");
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn a_connection_whose_writer_panics_ends() {
+    let (ours, _theirs) = tokio::io::duplex(1024);
+    let (reader, _) = tokio::io::split(ours);
+    let transport = Transport::new(reader, Panics);
+    let handshake = start_client(transport, Nobody, Options::new());
+    let error = soon("the handshake fails", handshake).await.unwrap_err();
+    assert_the_writer_is_gone(&error);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_blocks_its_thread_is_cancelled_where_work_is_spawned() {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&begun);
+    let options = Options::new().spawn_work(move |task| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(task);
+    });
+    let agent = OnPrompt(async |turn: Turn, _| {
+        turn.message("I compute.").await?;
+        // The writer was woken from this thread, which would be the next to run it.
+        tokio::task::yield_now().await;
+        while !turn.is_cancelled() {
+            std::thread::yield_now();
+        }
+        Ok(StopReason::EndTurn)
+    });
+    let (ours, theirs) = acp::transport::memory();
+    let (_, driver) = acp::agent::start(theirs, agent, options);
+    tokio::spawn(driver);
+    let client = start_client(ours, Nobody, Options::new()).await.unwrap();
+    let session = client.new_session("/").await.unwrap();
+    let cancel = async {
+        acp::testing::until(session.thread(), |thread| thread.items().len() == 2).await;
+        session.cancel().await.unwrap();
+    };
+    let turn = async { tokio::join!(session.prompt("Compute"), cancel).0 };
+    let stopped = soon("the turn ends", turn).await.unwrap();
+    assert_eq!(stopped, StopReason::Cancelled);
+    // The writer and the turn.
+    assert!(begun.load(Ordering::Relaxed) >= 2);
+}
