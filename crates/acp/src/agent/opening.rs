@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::methods::{ForkSession, LoadSession, ResumeSession};
 use super::session::{Session, SessionOpened};
-use super::side::{AgentSide, Entry};
+use super::side::{AgentSide, SessionEntry};
 use super::{Agent, config};
 use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
@@ -42,7 +42,7 @@ pub(crate) struct Opening<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
     /// The session of this id that was open already.
-    before: Option<Entry<A>>,
+    before: Option<SessionEntry<A>>,
     succeeded: bool,
 }
 
@@ -53,7 +53,7 @@ impl<A: Agent> Opening<A> {
         let mut sessions = self.side.sessions();
         // It may have been closed meanwhile, or opened once more.
         if let Some(entry) = sessions.get_mut(self.session.id())
-            && entry.session.is(&self.session)
+            && entry.session.is_same(&self.session)
         {
             self.session.set_state::<A>(&state);
             entry.state = Some(state);
@@ -255,7 +255,7 @@ impl<A: Agent> AgentSide<A> {
                 let text = format!("more than {limit} sessions are open; close some of them");
                 return Err(Error::internal(text));
             }
-            let entry = Entry {
+            let entry = SessionEntry {
                 session: session.clone(),
                 state: None,
             };

@@ -41,19 +41,21 @@ impl Turn {
     /// # Errors
     /// The client's error, or the end of the connection.
     pub async fn ask(&self, call: &ToolCallHandle) -> Result<Permission> {
-        const ALLOW: &str = "allow";
-        const REJECT: &str = "reject";
-        let options = vec![
-            PermissionOption::new(ALLOW, "Allow", PermissionOptionKind::AllowOnce),
-            PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce),
-        ];
+        const ALLOW: PermissionOptionKind = PermissionOptionKind::AllowOnce;
+        const REJECT: PermissionOptionKind = PermissionOptionKind::RejectOnce;
+        // The id of each is its kind: there are clients that take any other id for a no.
+        let options = [("Allow", ALLOW), ("Reject", REJECT)]
+            .map(|(name, kind)| PermissionOption::new(kind.to_string(), name, kind))
+            .to_vec();
         let outcome = self.request_permission(call.change(), options).await?;
         Ok(match outcome {
-            RequestPermissionOutcome::Selected(option) => match option.option_id.as_str() {
-                ALLOW => Permission::Allowed,
-                // What was not offered allows nothing.
-                _ => Permission::Rejected,
-            },
+            RequestPermissionOutcome::Selected(option)
+                if option.option_id.as_str() == ALLOW.to_string() =>
+            {
+                Permission::Allowed
+            }
+            // What was not offered allows nothing.
+            RequestPermissionOutcome::Selected(_) => Permission::Rejected,
             _ => Permission::Cancelled,
         })
     }

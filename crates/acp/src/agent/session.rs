@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// Whether the other one is this, and not merely one with the same id.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 

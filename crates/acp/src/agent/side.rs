@@ -88,11 +88,11 @@ pub(crate) struct AgentSide<A: Agent> {
     pub(crate) agent: A,
     latest: ProtocolVersion,
     client: OnceLock<Arc<ClientInfo>>,
-    sessions: Mutex<HashMap<SessionId, Entry<A>>>,
+    sessions: Mutex<HashMap<SessionId, SessionEntry<A>>>,
 }
 
 /// A session that is open, or is being opened.
-pub(crate) struct Entry<A: Agent> {
+pub(crate) struct SessionEntry<A: Agent> {
     pub(crate) session: Session,
     /// What the agent has of it, once it is open. This is its owner: a [`Session`] that the agent keeps there must not
     /// keep it alive.
@@ -100,7 +100,7 @@ pub(crate) struct Entry<A: Agent> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Entry<A>>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry<A>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -20,7 +20,10 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A future without a result, on the heap.
+/// A part of a connection: it gives a reason if the connection has ended with it.
+type Part = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
+
+/// What a user's executor is given.
 pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Starts a task on an executor.
@@ -40,7 +43,7 @@ const ROUNDS: usize = 64;
 #[must_use = "nothing happens on a connection unless its driver is polled"]
 pub struct Driver {
     conn: Connection,
-    parts: FuturesUnordered<Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>>,
+    parts: FuturesUnordered<Part>,
     /// Why the connection has ended, once it has.
     ended: Option<CloseReason>,
 }
@@ -58,7 +61,7 @@ impl Driver {
         life: impl Future<Output = CloseReason> + Send + 'static,
     ) -> Self {
         let parts = FuturesUnordered::new();
-        let life: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(life.map(Some));
+        let life: Part = Box::pin(life.map(Some));
         parts.push(life);
         Self {
             conn,
@@ -97,10 +100,8 @@ impl Driver {
     }
 
     /// Moves new tasks into the driver.
-    fn take_new(&self) {
-        for task in self.conn.0.tasks.take_new() {
-            self.parts.push(Box::pin(task.map(|()| None)));
-        }
+    fn take_new(&mut self) {
+        self.parts.extend(self.conn.0.tasks.take_new());
     }
 
     /// Drops what is left, and tells whoever waits for the end.
@@ -162,7 +163,7 @@ pub(crate) struct Tasks {
 #[derive(Default)]
 struct Queue {
     /// For the driver to take.
-    new: Vec<Task>,
+    new: Vec<Part>,
     /// Wakes the driver, which is not being polled.
     waker: Option<Waker>,
     /// The driver is gone.
@@ -217,7 +218,7 @@ impl Tasks {
             drop(queue);
             return;
         }
-        queue.new.push(Box::pin(task));
+        queue.new.push(Box::pin(task.map(|()| None)));
         let waker = queue.waker.take();
         drop(queue);
         if let Some(waker) = waker {
@@ -226,7 +227,7 @@ impl Tasks {
     }
 
     /// The tasks that were begun since. The driver is being polled: it need not be woken.
-    fn take_new(&self) -> Vec<Task> {
+    fn take_new(&self) -> Vec<Part> {
         let (new, waker) = {
             let mut queue = self.lock();
             (std::mem::take(&mut queue.new), queue.waker.take())
@@ -263,7 +264,7 @@ impl Tasks {
 
 /// Sleeps for `time`: with tokio's timer inside a tokio runtime, so that tests can pause it; otherwise with the thread of
 /// `futures-timer`.
-pub(super) async fn sleep(time: Duration) {
+async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;
     } else {

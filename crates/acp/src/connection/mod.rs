@@ -205,7 +205,8 @@ impl Connection {
         self.shut(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did.
+    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did. Work that was
+    /// [spawned elsewhere](Options::spawn_work) may have one poll to go, if it did not end in two seconds.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.closed.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {

@@ -28,6 +28,7 @@ mod hostile;
 mod large_text;
 mod mcp_servers;
 mod ordering;
+mod permission;
 mod prompt_order;
 mod protocol;
 mod recorder;

@@ -1,0 +1,48 @@
+//! What an agent's `Turn::ask` sends, and what it makes of the answer.
+
+use acp::agent::{Permission, Turn};
+use acp::v1::StopReason;
+use serde_json::{Value, json};
+
+use crate::common::{OnPrompt, Peer};
+
+/// What the agent is told when the client answers its question with this.
+async fn told(outcome: Value) -> Permission {
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+    let agent = OnPrompt(move |turn: Turn, _| {
+        let sender = sender.clone();
+        async move {
+            let call = turn.tool_call("Delete notes.txt").await?;
+            sender.send(turn.ask(&call).await?).unwrap();
+            Ok(StopReason::EndTurn)
+        }
+    });
+    let (_conn, mut peer, session) = Peer::in_session(agent).await;
+    peer.prompt(1, &session, "go").await;
+    let call = peer.notification("session/update").await["update"].take();
+    assert_eq!(call["title"], "Delete notes.txt");
+    let (id, params) = peer.request("session/request_permission").await;
+    assert_eq!(params["toolCall"]["toolCallId"], call["toolCallId"]);
+    // There are clients that go by the id, and take any but the name of a kind for a no.
+    let options = json!([
+        {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
+        {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"},
+    ]);
+    assert_eq!(params["options"], options);
+    peer.answer(&id, json!({ "outcome": outcome })).await;
+    peer.result(1).await;
+    let mut receiver = receiver;
+    receiver.recv().await.unwrap()
+}
+
+#[tokio::test]
+async fn only_the_option_that_allows_it_does() {
+    let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
+    assert_eq!(told(selected("allow_once")).await, Permission::Allowed);
+    assert_eq!(told(selected("reject_once")).await, Permission::Rejected);
+    // Neither was offered.
+    assert_eq!(told(selected("allow")).await, Permission::Rejected);
+    assert_eq!(told(selected("allow_always")).await, Permission::Rejected);
+    let cancelled = json!({"outcome": "cancelled"});
+    assert_eq!(told(cancelled).await, Permission::Cancelled);
+}
