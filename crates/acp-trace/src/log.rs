@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::format::Event;
 use acp_rules::Side;
@@ -13,6 +13,13 @@ const ROOM: usize = 4 * 1024 * 1024;
 
 /// How many pieces may wait.
 const PIECES: usize = 64 * 1024;
+
+/// How old what waits may get, in microseconds, before whoever has more waits too. A client may kill the recorder as
+/// soon as it has its last answer; what was not written by then is missing from the trace.
+const OLDEST: u64 = 10_000;
+
+/// How long one waits at most for what waits to be written, since a disk may hang.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Something that waits.
 #[derive(Debug)]
@@ -60,12 +67,24 @@ impl Batch {
 #[derive(Debug, Default)]
 struct State {
     waiting: Batch,
+    /// When the first piece was read that is not in the file yet, in microseconds since the start.
+    oldest: Option<u64>,
     /// The writer has nothing to do, and is to be woken.
     idle: bool,
-    /// Someone waits for room.
+    /// Someone waits for what is there to be written.
     full: bool,
     /// Nothing is recorded any more: all is, or it cannot be.
     closed: bool,
+}
+
+impl State {
+    /// This is the oldest piece that is not in the file; wakes whoever waits for that.
+    fn written(&mut self, oldest: Option<u64>, emptied: &Condvar) {
+        self.oldest = oldest;
+        if std::mem::take(&mut self.full) {
+            emptied.notify_all();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -103,9 +122,23 @@ impl Log {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has something recorded; waits for room.
+    /// Microseconds since the start.
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// Has something recorded; waits for room, and for a writer that has fallen behind.
     pub(super) fn push(&self, what: PieceOf, bytes: &[u8]) {
-        let mut state = self.lock();
+        let is_behind = |state: &mut State| {
+            let oldest = state.oldest.filter(|_| !state.closed);
+            let is_behind = oldest.is_some_and(|at| self.now().saturating_sub(at) > OLDEST);
+            state.full |= is_behind;
+            is_behind
+        };
+        let (mut state, _) = self
+            .emptied
+            .wait_timeout_while(self.lock(), PATIENCE, is_behind)
+            .unwrap_or_else(PoisonError::into_inner);
         while !state.closed && !state.waiting.has_room(bytes.len()) {
             state.full = true;
             state = self
@@ -117,7 +150,8 @@ impl Log {
             return;
         }
         // Under the lock, so that times never go back.
-        let at = u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let at = self.now();
+        state.oldest.get_or_insert(at);
         let length = bytes.len();
         state.waiting.bytes.extend_from_slice(bytes);
         state.waiting.pieces.push(Piece { at, what, length });
@@ -128,10 +162,18 @@ impl Log {
         }
     }
 
-    /// Waits for something, and puts it into `batch`, whose room is used again. `false` at the end.
+    /// All that was read before this is in the file, in microseconds since the start.
+    pub(super) fn set_written(&self, before: u64) {
+        self.lock().written(Some(before), &self.emptied);
+    }
+
+    /// Waits for something, and puts it into `batch`, whose room is used again; what was in it is in the file. `false`
+    /// at the end.
     pub(super) fn take(&self, batch: &mut Batch) -> bool {
         batch.clear();
         let mut state = self.lock();
+        let oldest = state.waiting.pieces.first().map(|piece| piece.at);
+        state.written(oldest, &self.emptied);
         while state.waiting.pieces.is_empty() {
             if state.closed {
                 return false;
@@ -144,11 +186,9 @@ impl Log {
         }
         state.idle = false;
         std::mem::swap(&mut state.waiting, batch);
-        let wake = std::mem::take(&mut state.full);
-        drop(state);
-        if wake {
-            self.emptied.notify_all();
-        }
+        // There is room again.
+        let oldest = state.oldest;
+        state.written(oldest, &self.emptied);
         true
     }
 
@@ -163,5 +203,33 @@ impl Log {
         self.lock().closed = true;
         self.filled.notify_all();
         self.emptied.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_more_waits_for_a_writer_that_has_fallen_behind() {
+        let log = Log {
+            start: Instant::now()
+                .checked_sub(Duration::from_secs(1))
+                .expect("the machine has run for a second"),
+            ..Log::new()
+        };
+        log.lock().oldest = Some(0);
+        std::thread::scope(|scope| {
+            let pusher = scope.spawn(|| log.push(PieceOf::Stderr, b"more"));
+            while !log.lock().full {
+                assert!(!pusher.is_finished(), "it did not wait");
+                std::thread::yield_now();
+            }
+            log.set_written(log.now());
+        });
+        // Nothing was lost by waiting.
+        let mut batch = Batch::default();
+        assert!(log.take(&mut batch));
+        assert_eq!(batch.bytes, b"more");
     }
 }

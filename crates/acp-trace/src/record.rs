@@ -13,7 +13,7 @@ use super::pipes::Output;
 use super::recording::Recording;
 use super::redact::Redactor;
 use super::relay::Relay;
-use super::system::{give_way, private};
+use super::system::private;
 use super::writing::Writing;
 use acp_rules::Side;
 
@@ -76,7 +76,8 @@ pub struct WriteError {
 /// Records what passes between a client and an agent.
 ///
 /// What was read is in the file as soon as the disk takes it: nothing waits for a buffer to fill up. At most 4 MiB
-/// wait for the disk; beyond that, both sides do.
+/// wait for the disk; beyond that, both sides do. They also wait, for 100 ms at most, once something is 10 ms old and
+/// not in the file: a client may kill the recorder at any time, and then that is lost.
 #[derive(Debug)]
 pub struct Recorder {
     log: Arc<Log>,
@@ -146,7 +147,6 @@ impl Recorder {
         let writer = std::thread::Builder::new().name("trace".to_owned());
         let writer = writer
             .spawn(move || {
-                give_way();
                 let mut writing = Writing::new(waiting.clone(), redactor);
                 let written = writing.write_all(&mut file);
                 let mut recorded = writing.recorded();

@@ -4,10 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// How much less urgent recording is than passing on, as `nice` counts it.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const GIVES_WAY: i32 = 10;
-
 /// Makes a file that its user alone can read.
 pub(super) fn private(path: &Path, overwrite: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -30,12 +26,4 @@ pub(super) fn private(path: &Path, overwrite: bool) -> io::Result<File> {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     }
     Ok(file)
-}
-
-/// Has this thread give way to the client, the agent and what passes on between them. Not by so much that it would
-/// never get to work on a busy machine: both sides wait for it when too much is left to be written.
-pub(super) fn give_way() {
-    // Elsewhere it would be the whole process, which passes on, too. Where it may not, it stays as it is.
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = rustix::process::nice(GIVES_WAY);
 }

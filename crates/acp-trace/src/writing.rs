@@ -104,6 +104,7 @@ impl Writing {
                 }
                 if self.records.out.len() >= WRITE {
                     self.flush(file)?;
+                    self.log.set_written(piece.at);
                 }
             }
             // Others may be waited for now, and what was said so far is to be seen.
