@@ -36,6 +36,12 @@ pub(crate) mod v1 {
             /// Session list: gives a session another title.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, needs "sessionCapabilities.title",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.title`";
+            /// Session list: hides a session from lists, and keeps it.
+            ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, needs "sessionCapabilities.archive",
+                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
+            /// Session list: shows an archived session in lists again.
+            UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
+                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
                 unstable "agents in use have it; told by `sessionCapabilities.fork`";
@@ -117,6 +123,12 @@ pub(crate) mod v2 {
             /// Session list: gives a session another title.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",
                 unstable "part of the unstable schema of November 2026; told by `session.title`";
+            /// Session list: hides a session from lists, and keeps it.
+            ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, shared, needs "session.archive",
+                unstable "part of the unstable schema of November 2026; told by `session.archive`";
+            /// Session list: shows an archived session in lists again.
+            UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
+                unstable "part of the unstable schema of November 2026; told by `session.archive`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
                 unstable "agents in use have it; told by `session.fork`";

@@ -19,7 +19,15 @@ pub(crate) mod v1 {
             optional fork: SessionForkCapabilities,
             /// `session/set_title`. Unstable.
             optional title: SessionTitleCapabilities,
+            /// `session/archive` and `session/unarchive`. Unstable.
+            optional archive: SessionArchiveCapabilities,
         }
+    }
+
+    record! {
+        /// Present when the agent has `session/archive`, `session/unarchive`, the filter of `session/list`, and says of each
+        /// listed session whether it is archived.
+        pub struct SessionArchiveCapabilities {}
     }
 
     record! {
@@ -61,8 +69,8 @@ pub(crate) mod v1 {
 /// Version 2.
 pub(crate) mod v2 {
     pub use super::v1::{
-        SessionAdditionalDirectoriesCapabilities, SessionDeleteCapabilities,
-        SessionForkCapabilities, SessionTitleCapabilities,
+        SessionAdditionalDirectoriesCapabilities, SessionArchiveCapabilities,
+        SessionDeleteCapabilities, SessionForkCapabilities, SessionTitleCapabilities,
     };
     #[allow(clippy::wildcard_imports)]
     use crate::v2::*;
@@ -82,6 +90,8 @@ pub(crate) mod v2 {
             optional fork: SessionForkCapabilities,
             /// `session/set_title`. Unstable.
             optional title: SessionTitleCapabilities,
+            /// `session/archive` and `session/unarchive`. Unstable.
+            optional archive: SessionArchiveCapabilities,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Session setup: the specification's page of that name, and what came after it (`session/list`,
 //! `session/resume`, `session/close`, `session/delete`, `session_info_update`, `usage_update`).
 
-use super::{McpServer, SessionConfigOption, SessionModeState, SessionModelState};
+use super::{
+    McpServer, SessionArchiveFilter, SessionConfigOption, SessionModeState, SessionModelState,
+};
 
 string_id! {
     /// Names a session.
@@ -131,6 +133,8 @@ record! {
         optional cwd: String,
         /// Where the page before ended.
         optional cursor: String,
+        /// Whether archived sessions are among them. Unstable: for agents that have `sessionCapabilities.archive`.
+        optional archived: SessionArchiveFilter,
     }
 }
 
@@ -157,6 +161,8 @@ record! {
         optional title: String,
         /// When it last changed (ISO 8601).
         optional updated_at: String,
+        /// Whether it is archived. Unstable: agents that have `sessionCapabilities.archive` say so of each.
+        optional archived: bool,
     }
 }
 

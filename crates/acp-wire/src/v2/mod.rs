@@ -35,12 +35,12 @@ pub use crate::v1::{
     NoticeSeverity, NumberPropertySchema, PermissionOption, PermissionOptionId,
     PermissionOptionKind, PlanEntryPriority, PlanFile, PlanId, PlanMarkdown, PlanRemoved,
     ProtocolVersion, RequestPermissionOutcome, RequestPermissionResponse, ResourceLink, Role,
-    SelectedPermissionOutcome, SessionCancelCapabilities, SessionConfigGroupId, SessionConfigId,
-    SessionConfigOptionCategory, SessionConfigSelectOption, SessionConfigValueId, SessionId,
-    SessionInfo, SessionMessage, SessionMessageChunk, StringFormat, StringMultiSelectItems,
-    StringPropertySchema, SubagentSessionCapabilities, SubagentUpdate, Terminal, TerminalId,
-    TextContent, TextResourceContents, TitledMultiSelectItems, ToolCallId, ToolCallLocation,
-    ToolKind,
+    SelectedPermissionOutcome, SessionArchiveFilter, SessionCancelCapabilities,
+    SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory, SessionConfigSelectOption,
+    SessionConfigValueId, SessionId, SessionInfo, SessionMessage, SessionMessageChunk,
+    StringFormat, StringMultiSelectItems, StringPropertySchema, SubagentSessionCapabilities,
+    SubagentUpdate, Terminal, TerminalId, TextContent, TextResourceContents,
+    TitledMultiSelectItems, ToolCallId, ToolCallLocation, ToolKind,
 };
 pub use authentication::*;
 pub use background::*;

@@ -25,6 +25,8 @@ const METHODS: &[Status] = &[
     ("session/fork", YES, YES),
     ("session/list", YES, YES),
     ("session/set_title", YES, YES),
+    ("session/archive", YES, YES),
+    ("session/unarchive", YES, YES),
     ("session/delete", YES, YES),
     ("session/close", YES, YES),
     ("session/set_mode", YES, YES),

@@ -26,8 +26,8 @@ pub use crate::session_setup::SessionSetup;
 pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
 pub use methods::{
-    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, ResumeSession, SetSessionTitle,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
+    ForkSession, ListSessions, LoadSession, ResumeSession, SetSessionTitle,
 };
 pub use permission::Permission;
 pub use recording::Recorder;
@@ -187,6 +187,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/set_title`, unstable.
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
+        None::<&NotOffered>
+    }
+
+    /// `session/archive` and `session/unarchive`, unstable.
+    fn archive_session(&self) -> Option<&impl ArchiveSession> {
         None::<&NotOffered>
     }
 

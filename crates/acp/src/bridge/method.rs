@@ -11,6 +11,7 @@ pub(super) const RESUME: &str = v1::ResumeSessionRequest::METHOD;
 pub(super) const LIST: &str = v1::ListSessionsRequest::METHOD;
 pub(super) const CLOSE: &str = v1::CloseSessionRequest::METHOD;
 pub(super) const DELETE: &str = v1::DeleteSessionRequest::METHOD;
+pub(super) const ARCHIVE: &str = v1::ArchiveSessionRequest::METHOD;
 pub(super) const SET_OPTION: &str = v1::SetSessionConfigOptionRequest::METHOD;
 pub(super) const SET_MODE: &str = v1::SetSessionModeRequest::METHOD;
 pub(super) const SET_MODEL: &str = v1::SetSessionModelRequest::METHOD;

@@ -316,6 +316,9 @@ impl AgentConnection {
         request: &ListSessionsRequest,
     ) -> Result<ListSessionsResponse> {
         self.require(v1::ListSessionsRequest::METHOD)?;
+        if request.archived.is_some() {
+            self.require(v1::ArchiveSessionRequest::METHOD)?;
+        }
         self.connection().request(request).await
     }
 
@@ -330,6 +333,28 @@ impl AgentConnection {
             .await?;
         self.0.sessions.remove(id);
         Ok(())
+    }
+
+    /// Hides a session from lists and keeps it (`session/archive`, unstable). If it is open, the agent closes it.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
+        self.require(v1::ArchiveSessionRequest::METHOD)?;
+        let request = v1::ArchiveSessionRequest::new(id);
+        self.connection().request(&request).await?;
+        self.0.sessions.remove(id);
+        Ok(())
+    }
+
+    /// Shows an archived session in lists again (`session/unarchive`, unstable). It is not opened.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
+        self.require(v1::UnarchiveSessionRequest::METHOD)?;
+        let request = v1::UnarchiveSessionRequest::new(id);
+        self.connection().request(&request).await.map(drop)
     }
 
     /// Gives a session another title (`session/set_title`, unstable); it need not be open. Gives the title that the agent

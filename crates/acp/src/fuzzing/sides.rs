@@ -22,9 +22,9 @@ use serde_json::value::RawValue;
 
 use super::connection::Setup;
 use crate::agent::{
-    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
-    SetSessionTitle, TerminalCommand, Turn,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
+    ForkSession, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
+    SessionSetup, SetSessionTitle, TerminalCommand, Turn,
 };
 use crate::client::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
@@ -146,6 +146,9 @@ impl Agent for Everything {
         Some(self)
     }
     fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
+        Some(self)
+    }
+    fn archive_session(&self) -> Option<&impl ArchiveSession> {
         Some(self)
     }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
@@ -280,6 +283,14 @@ impl SetSessionTitle for Everything {
         Ok(title.to_owned())
     }
 }
+impl ArchiveSession for Everything {
+    async fn archive(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+    async fn unarchive(&self, id: &SessionId) -> Result<()> {
+        Err(Error::invalid_params(format!("there is no session {id}")))
+    }
+}
 impl DeleteSession for Everything {
     async fn delete(&self, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
@@ -339,6 +350,8 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
             within(agent.fork_session("s1", "/")).await;
             within(agent.authenticate("a")).await;
             within(agent.logout()).await;
+            within(agent.archive_session(&"old".into())).await;
+            within(agent.unarchive_session(&"old".into())).await;
             within(agent.set_session_title(&"old".into(), "t")).await;
             within(agent.delete_session(&"old".into())).await;
         };

@@ -9,6 +9,7 @@
 )]
 
 mod ahead;
+mod archived_sessions;
 mod back_pressure;
 mod bridge_any;
 mod bridge_down;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use acp::agent::{
-    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
-    SetSessionTitle, Turn,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
+    ForkSession, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
+    SessionSetup, SetSessionTitle, Turn,
 };
 use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::*;
@@ -79,6 +79,9 @@ impl Agent for Everything {
     fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
         Some(self)
     }
+    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+        Some(self)
+    }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         Some(self)
     }
@@ -118,6 +121,14 @@ impl CloseSession for Everything {
 impl SetSessionTitle for Everything {
     async fn set_title(&self, _: Option<&()>, _: &SessionId, title: &str) -> Result<String> {
         Ok(title.to_owned())
+    }
+}
+impl ArchiveSession for Everything {
+    async fn archive(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+    async fn unarchive(&self, _: &SessionId) -> Result<()> {
+        Ok(())
     }
 }
 impl DeleteSession for Everything {

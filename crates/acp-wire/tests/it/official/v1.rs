@@ -67,6 +67,8 @@ messages! {
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     ForkSessionRequest ForkSessionResponse
     SetSessionTitleRequest SetSessionTitleResponse
+    ArchiveSessionRequest ArchiveSessionResponse
+    UnarchiveSessionRequest UnarchiveSessionResponse
     PromptRequest PromptResponse
     RequestPermissionRequest RequestPermissionResponse
     WriteTextFileRequest WriteTextFileResponse
@@ -114,6 +116,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
         "SessionConfigOptionCategory",
         SessionConfigOptionCategory::KNOWN,
     );
+    known.add("SessionArchiveFilter", SessionArchiveFilter::KNOWN);
     known.add("SessionUpdate", SessionUpdate::TAGS);
     known.add("SetSessionConfigOptionRequest", &["boolean"]);
     known.add("StateUpdate", acp_wire::v2::StateUpdate::TAGS);

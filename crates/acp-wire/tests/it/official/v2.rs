@@ -48,6 +48,8 @@ messages! {
     CloseSessionRequest CloseSessionResponse
     ForkSessionRequest ForkSessionResponse
     SetSessionTitleRequest SetSessionTitleResponse
+    ArchiveSessionRequest ArchiveSessionResponse
+    UnarchiveSessionRequest UnarchiveSessionResponse
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     PromptRequest PromptResponse
     CancelToolCallRequest CancelToolCallResponse
@@ -95,6 +97,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
     known.add("RequestPermissionSubject", RequestPermissionSubject::TAGS);
     known.add("Role", Role::KNOWN);
     known.add("SessionConfigOption", &["boolean", "select"]);
+    known.add("SessionArchiveFilter", SessionArchiveFilter::KNOWN);
     known.add(
         "SessionConfigOptionCategory",
         SessionConfigOptionCategory::KNOWN,

@@ -1,17 +1,18 @@
 //! `session/list`: the sessions there are, by page.
 
-use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
+use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
 use acp_wire::{Handle, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/list`: the sessions there are.
 pub trait ListSessions: Send + Sync {
     /// A page of them: those of `request.cwd` if it is given, from where `request.cursor` points. The
-    /// agent decides how many make a page, and names the cursor of the next.
+    /// agent decides how many make a page, and names the cursor of the next. One that offers
+    /// [`ArchiveSession`](super::ArchiveSession) gives those that `request.archived` asks for.
     ///
     /// # Errors
     /// The cursor is none that this agent gave, or the sessions cannot be read.
@@ -31,6 +32,11 @@ impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> 
     fn handle(self, request: ListSessionsRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
+            if let Some(SessionArchiveFilter::Unknown(filter)) = &request.archived {
+                return Err(Error::invalid_params(format!(
+                    "unknown filter {filter:?} of archived sessions"
+                )));
+            }
             match side.agent.list_sessions() {
                 // Every agent of version 2 lists: what is open at least.
                 None if side.client_info().speaks_v2() => Ok(side.open_sessions(&request)),
@@ -49,9 +55,16 @@ impl<A: Agent> AgentSide<A> {
         let here = sessions
             .values()
             .map(|entry| &entry.session)
-            .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()));
+            .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()))
+            // What is archived has been closed.
+            .filter(|_| request.archived != Some(SessionArchiveFilter::Only));
+        let archived = self.agent.archive_session().map(|_| false);
         let mut infos: Vec<SessionInfo> = here
-            .map(|session| SessionInfo::new(session.id(), session.cwd()))
+            .map(|session| {
+                let mut info = SessionInfo::new(session.id(), session.cwd());
+                info.archived = archived;
+                info
+            })
             .collect();
         infos.sort_by(|a, b| a.session_id.cmp(&b.session_id));
         ListSessionsResponse::new(infos)

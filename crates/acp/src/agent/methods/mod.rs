@@ -3,6 +3,7 @@
 //! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
 //! which hands it to the [`Handle`] for its type. A method that this library does not answer does not compile.
 
+mod archive_session;
 mod authentication;
 mod cancel_work;
 mod close_session;
@@ -24,6 +25,7 @@ use super::side::AgentSide;
 use crate::error::Error;
 use crate::pending_request::PendingRequest;
 
+pub use archive_session::ArchiveSession;
 pub use authentication::{AuthContext, Authentication};
 pub use cancel_work::CancelWork;
 pub use close_session::CloseSession;
@@ -44,6 +46,9 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
         v1::ResumeSessionRequest::METHOD => agent.resume_session().is_some(),
         v1::CloseSessionRequest::METHOD => agent.close_session().is_some(),
         v1::ForkSessionRequest::METHOD => agent.fork_session().is_some(),
+        v1::ArchiveSessionRequest::METHOD | v1::UnarchiveSessionRequest::METHOD => {
+            agent.archive_session().is_some()
+        }
         v1::SetSessionTitleRequest::METHOD => agent.set_session_title().is_some(),
         _ => false,
     }

@@ -52,7 +52,7 @@ impl Down {
                 line.with_method(&mut out.agent, method::RESUME, &params);
                 Asked::Resume { session, replayed }
             }
-            method::CLOSE | method::DELETE => {
+            method::CLOSE | method::DELETE | method::ARCHIVE => {
                 let session = session_asked(&params)?;
                 line.pass(&mut out.agent);
                 Asked::Close { session }

@@ -37,7 +37,8 @@ impl Up {
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
-            method::DELETE => {
+            // Either ends the session, and what is known of it is forgotten when it has.
+            method::DELETE | method::ARCHIVE => {
                 let session = session_asked(&params)?;
                 line.pass(&mut out.agent);
                 self.asked.add(id, Asked::Delete { session });

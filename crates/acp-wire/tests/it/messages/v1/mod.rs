@@ -23,12 +23,12 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 15);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 17);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 9);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
     assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 28);
+    assert_eq!(METHODS.len(), 30);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
@@ -36,7 +36,13 @@ fn the_table_is_whole() {
         .collect();
     assert_eq!(
         unstable,
-        ["session/set_title", "session/fork", "session/set_model"]
+        [
+            "session/set_title",
+            "session/archive",
+            "session/unarchive",
+            "session/fork",
+            "session/set_model"
+        ]
     );
 }
 

@@ -21,12 +21,12 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 14);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 16);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 2);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
     assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 20);
+    assert_eq!(METHODS.len(), 22);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
@@ -36,6 +36,8 @@ fn the_table_is_whole() {
         unstable,
         [
             "session/set_title",
+            "session/archive",
+            "session/unarchive",
             "session/fork",
             "tool_call/cancel",
             "terminal/cancel"

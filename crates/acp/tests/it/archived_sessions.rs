@@ -1,0 +1,168 @@
+//! `session/archive` and `session/unarchive`: kept and hidden, in both versions.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{
+    Agent, ArchiveSession, CloseSession, ListSessions, Prompt, Session, SessionOpened,
+    SessionSetup, Turn,
+};
+use acp::testing::{Nobody, connect, connect_with};
+use acp::v1::{
+    ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionId, SessionInfo,
+    StopReason,
+};
+use acp::{Error, Options, Result, jsonrpc};
+use serde_json::json;
+
+use crate::common::{Peer, idle};
+
+/// Its sessions, and whether each is archived.
+#[derive(Default, Clone)]
+struct Shelf(Arc<Mutex<BTreeMap<SessionId, bool>>>);
+
+impl Shelf {
+    fn set(&self, session: &SessionId, archived: bool) -> Result<()> {
+        match self.0.lock().unwrap().get_mut(session) {
+            Some(is_archived) => *is_archived = archived,
+            None => {
+                let missing = format!("session {session}");
+                return Err(jsonrpc::Error::resource_not_found(missing).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Agent for Shelf {
+    type State = Shelf;
+
+    async fn new_session(
+        &self,
+        session: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened<Shelf>> {
+        self.0.lock().unwrap().insert(session.id().clone(), false);
+        Ok(SessionOpened::with_state(self.clone()))
+    }
+
+    async fn prompt(&self, _: &Shelf, turn: Turn, _: Prompt) -> Result<StopReason> {
+        turn.message("I think").await?;
+        turn.cancelled().await;
+        Ok(StopReason::Cancelled)
+    }
+
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        Some(self)
+    }
+    fn close_session(&self) -> Option<&impl CloseSession<Shelf>> {
+        Some(self)
+    }
+    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+        Some(self)
+    }
+}
+
+impl ListSessions for Shelf {
+    async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        let sessions = self.0.lock().unwrap();
+        let asked_for = sessions
+            .iter()
+            .filter(|(_, archived)| match request.archived {
+                Some(SessionArchiveFilter::Include) => true,
+                Some(SessionArchiveFilter::Only) => **archived,
+                _ => !**archived,
+            });
+        let infos =
+            asked_for.map(|(id, archived)| SessionInfo::new(id, "/garden").archived(*archived));
+        Ok(ListSessionsResponse::new(infos.collect::<Vec<_>>()))
+    }
+}
+
+impl CloseSession<Shelf> for Shelf {
+    async fn close(&self, shelf: &Shelf, session: &SessionId) -> Result<()> {
+        // It is closed before it is archived.
+        assert!(!shelf.0.lock().unwrap()[session]);
+        Ok(())
+    }
+}
+
+impl ArchiveSession for Shelf {
+    async fn archive(&self, session: &SessionId) -> Result<()> {
+        self.set(session, true)
+    }
+    async fn unarchive(&self, session: &SessionId) -> Result<()> {
+        self.set(session, false)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let (agent, _serving) = connect_with(Shelf::default(), Nobody, options).await;
+        let offered = &agent.capabilities().session_capabilities;
+        assert!(offered.archive.is_some(), "{offered:?}");
+        let session = agent.new_session("/garden").await.unwrap();
+        let id = session.id().clone();
+        let listed = async |archived: Option<SessionArchiveFilter>| {
+            let mut request = ListSessionsRequest::new();
+            request.archived = archived;
+            let page = agent.list_sessions(&request).await.unwrap();
+            let sessions = page.sessions.into_iter();
+            let sessions = sessions.map(|info| (info.session_id, info.archived));
+            sessions.collect::<Vec<_>>()
+        };
+        let only = || Some(SessionArchiveFilter::Only);
+        assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
+        assert_eq!(listed(only()).await, []);
+
+        // It works when it is archived.
+        let turn = session.prompt("think");
+        let archiving = agent.archive_session(&id);
+        let (ended, archived) = tokio::join!(turn, archiving);
+        archived.unwrap();
+        assert!(
+            matches!(&ended, Ok(StopReason::Cancelled) | Err(_)),
+            "{ended:?}"
+        );
+        assert_eq!(listed(None).await, []);
+        assert_eq!(listed(only()).await, [(id.clone(), Some(true))]);
+        // Once more changes nothing.
+        agent.archive_session(&id).await.unwrap();
+        assert!(session.prompt("again").await.is_err(), "it is closed");
+
+        agent.unarchive_session(&id).await.unwrap();
+        agent.unarchive_session(&id).await.unwrap();
+        assert_eq!(listed(None).await, [(id, Some(false))]);
+        let missing = agent.archive_session(&"none".into()).await.unwrap_err();
+        let Error::Rpc(error) = &missing else {
+            panic!("{missing:?}");
+        };
+        assert_eq!(error.code, jsonrpc::Error::RESOURCE_NOT_FOUND);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_offered_is_not_asked_for() {
+    let (agent, _serving) = connect(idle(), Nobody).await;
+    for error in [
+        agent.archive_session(&"s".into()).await.unwrap_err(),
+        agent.unarchive_session(&"s".into()).await.unwrap_err(),
+    ] {
+        assert!(
+            error.to_string().contains("sessionCapabilities.archive"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_refuses_a_filter_that_it_does_not_know() {
+    let (_conn, mut peer) = Peer::of_agent(Shelf::default());
+    peer.initialize(json!({})).await;
+    let params = json!({"archived": "_yesterday's"});
+    peer.ask(1, "session/list", params).await;
+    let (code, message) = peer.error(1).await;
+    assert_eq!(code, -32602);
+    assert!(message.contains("_yesterday's"), "{message}");
+}
