@@ -14,6 +14,7 @@
 /// - `tolerant x: T`: part of `new` and always written; absent, `null` or malformed reads as the
 ///   default, because peers are known to leave it out.
 /// - `optional x: T`: `Option<T>`; absent, `null` or malformed reads as `None`; `None` is not written.
+/// - `strict x: T`: `Option<T>`; absent or `null` reads as `None`, malformed is an error; `None` is not written.
 /// - `defaulted x: T`: absent, `null` or malformed reads as the default; always written.
 /// - `list x: T`: `Vec<T>`; malformed items are skipped; not written when empty.
 /// - `written_list x: T`: as `list`, but written when empty, too, because peers expect it.
@@ -67,6 +68,18 @@ macro_rules! record {
         record! { @munch $a $n
             {$($f)* $(#[$fa])*
              #[serde(default, deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+             pub $x: Option<$t>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<$t>) -> Self { self.$x = Some($x.into()); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* strict $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, skip_serializing_if = "Option::is_none")]
              pub $x: Option<$t>,}
             {$($c)*} {$($d)* $x,}
             {$($s)*

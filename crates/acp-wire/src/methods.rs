@@ -17,6 +17,18 @@ pub(crate) mod v1 {
             Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
             /// Ends the authentication.
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
+            /// Whether one must authenticate.
+            AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
+                unstable "part of the unstable schema of November 2026; told by `auth.status`";
+            /// Where models are called.
+            ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
+            /// Sets where models of a provider are called.
+            SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
+            /// Calls no models of a provider any more.
+            DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Session setup: a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse;
             /// Session setup: an old session, replayed.
@@ -42,6 +54,9 @@ pub(crate) mod v1 {
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
+            /// Session list: whether the agent has a session in memory.
+            SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "sessionCapabilities.status",
+                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.status`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
                 unstable "agents in use have it; told by `sessionCapabilities.fork`";
@@ -85,6 +100,9 @@ pub(crate) mod v1 {
             SessionUpdate = "session/update", SessionNotification;
             /// Elicitation: a URL elicitation has been completed.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
+            /// Whether one must authenticate has changed.
+            AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification,
+                unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {
@@ -110,6 +128,18 @@ pub(crate) mod v2 {
             Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
             /// Ends the authentication.
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
+            /// Whether one must authenticate.
+            AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
+                unstable "part of the unstable schema of November 2026; told by `auth.status`";
+            /// Where models are called.
+            ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
+            /// Sets where models of a provider are called.
+            SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, shared, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
+            /// Calls no models of a provider any more.
+            DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
+                unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Session setup: a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
             /// Session setup: an old session, replayed or not.
@@ -129,6 +159,9 @@ pub(crate) mod v2 {
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
                 unstable "part of the unstable schema of November 2026; told by `session.archive`";
+            /// Session list: whether the agent has a session in memory.
+            SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "session.status",
+                unstable "part of the unstable schema of November 2026; told by `session.status`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
                 unstable "agents in use have it; told by `session.fork`";
@@ -163,6 +196,9 @@ pub(crate) mod v2 {
             SessionUpdate = "session/update", UpdateSessionNotification;
             /// Elicitation: a URL elicitation has been completed.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
+            /// Whether one must authenticate has changed.
+            AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification, shared,
+                unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {

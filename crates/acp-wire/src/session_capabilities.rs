@@ -2,6 +2,8 @@
 
 /// Version 1.
 pub(crate) mod v1 {
+    use crate::v1::SessionSystemPromptCapabilities;
+
     record! {
         /// Which further `session/*` methods an agent has.
         pub struct SessionCapabilities {
@@ -21,6 +23,10 @@ pub(crate) mod v1 {
             optional title: SessionTitleCapabilities,
             /// `session/archive` and `session/unarchive`. Unstable.
             optional archive: SessionArchiveCapabilities,
+            /// `session/status`. Unstable.
+            optional status: SessionStatusCapabilities,
+            /// `systemPrompt` in session setup. Unstable.
+            optional system_prompt: SessionSystemPromptCapabilities,
         }
     }
 
@@ -28,6 +34,11 @@ pub(crate) mod v1 {
         /// Present when the agent has `session/archive`, `session/unarchive`, the filter of `session/list`, and says of each
         /// listed session whether it is archived.
         pub struct SessionArchiveCapabilities {}
+    }
+
+    record! {
+        /// Present when the agent has `session/status`.
+        pub struct SessionStatusCapabilities {}
     }
 
     record! {
@@ -70,7 +81,12 @@ pub(crate) mod v1 {
 pub(crate) mod v2 {
     pub use super::v1::{
         SessionAdditionalDirectoriesCapabilities, SessionArchiveCapabilities,
-        SessionDeleteCapabilities, SessionForkCapabilities, SessionTitleCapabilities,
+        SessionDeleteCapabilities, SessionForkCapabilities, SessionStatusCapabilities,
+        SessionTitleCapabilities,
+    };
+    pub use crate::v1::{
+        SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
+        SessionSystemPromptOverrideCapabilities,
     };
     #[allow(clippy::wildcard_imports)]
     use crate::v2::*;
@@ -92,6 +108,10 @@ pub(crate) mod v2 {
             optional title: SessionTitleCapabilities,
             /// `session/archive` and `session/unarchive`. Unstable.
             optional archive: SessionArchiveCapabilities,
+            /// `session/status`. Unstable.
+            optional status: SessionStatusCapabilities,
+            /// `systemPrompt` in session setup. Unstable.
+            optional system_prompt: SessionSystemPromptCapabilities,
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use acp_wire::Meta;
-use acp_wire::v1::McpServer;
+use acp_wire::v1::{
+    ContentBlock, McpServer, SessionSystemPromptCapabilities, SystemPrompt, SystemPromptMode,
+};
 
 /// The longest id of a session, in bytes. Of ids there are as many as of sessions, and in every update.
 pub(crate) const LONGEST_ID: usize = 4096;
@@ -21,6 +23,8 @@ pub struct SessionSetup {
     pub additional_directories: Vec<String>,
     /// MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
+    /// The client's own instructions for the model. Unstable.
+    pub system_prompt: Option<SystemPrompt>,
     /// Custom data.
     pub meta: Option<Meta>,
 }
@@ -33,6 +37,7 @@ impl SessionSetup {
             cwd: cwd.as_ref().to_string_lossy().into_owned(),
             additional_directories: Vec::new(),
             mcp_servers: Vec::new(),
+            system_prompt: None,
             meta: None,
         }
     }
@@ -48,6 +53,14 @@ impl SessionSetup {
     #[must_use]
     pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
         self.additional_directories = directories;
+        self
+    }
+
+    /// Sets instructions of your own for the model. The agent must offer `systemPrompt`. An agent need not keep them: say
+    /// the same when the session is opened again.
+    #[must_use]
+    pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
+        self.system_prompt = Some(prompt);
         self
     }
 
@@ -76,6 +89,56 @@ impl SessionSetup {
             Some(path) => Err(format!("{path:?} is not an absolute path")),
             None => Ok(()),
         }
+    }
+}
+
+/// Why a system prompt cannot be applied.
+pub(crate) enum SystemPromptError {
+    /// The agent does not offer this, by its name in version 1.
+    NotOffered(&'static str),
+    /// It is wrong by itself.
+    Invalid(String),
+}
+
+impl SessionSetup {
+    /// That its system prompt can be applied by an agent that offers this.
+    pub(crate) fn check_system_prompt(
+        &self,
+        offered: Option<&SessionSystemPromptCapabilities>,
+    ) -> Result<(), SystemPromptError> {
+        let Some(prompt) = &self.system_prompt else {
+            return Ok(());
+        };
+        let Some(offered) = offered else {
+            let name = "sessionCapabilities.systemPrompt";
+            return Err(SystemPromptError::NotOffered(name));
+        };
+        let overriding = offered
+            .mode
+            .as_ref()
+            .and_then(|mode| mode.overriding.as_ref());
+        match &prompt.mode {
+            SystemPromptMode::Append => {}
+            SystemPromptMode::Override if overriding.is_some() => {}
+            SystemPromptMode::Override => {
+                let name = "sessionCapabilities.systemPrompt.mode.override";
+                return Err(SystemPromptError::NotOffered(name));
+            }
+            other => {
+                let text = format!("unknown mode {:?} of the system prompt", other.as_str());
+                return Err(SystemPromptError::Invalid(text));
+            }
+        }
+        let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(_));
+        if prompt.content.is_empty() {
+            let text = "the system prompt is empty".to_owned();
+            return Err(SystemPromptError::Invalid(text));
+        }
+        if !prompt.content.iter().all(is_text) {
+            let text = "the system prompt has content that is not text".to_owned();
+            return Err(SystemPromptError::Invalid(text));
+        }
+        Ok(())
     }
 }
 

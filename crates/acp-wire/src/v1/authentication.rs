@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::AuthStatusCapabilities;
+
 string_id! {
     /// Names an authentication method.
     pub struct AuthMethodId;
@@ -107,6 +109,8 @@ record! {
     pub struct AgentAuthCapabilities {
         /// `logout`.
         optional logout: LogoutCapabilities,
+        /// `auth/status`. Unstable.
+        optional status: AuthStatusCapabilities,
     }
 }
 

@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     AgentAuthCapabilities, AuthCapabilities, AuthMethod, CompactionCapabilities,
-    ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, SessionCapabilities,
-    SubagentCapabilities,
+    ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, ProvidersCapabilities,
+    SessionCapabilities, SubagentCapabilities,
 };
 use crate::Meta;
 use crate::lenient::Lenient;
@@ -151,6 +151,8 @@ record! {
         defaulted session_capabilities: SessionCapabilities,
         /// What it can do for authentication.
         defaulted auth: AgentAuthCapabilities,
+        /// `providers/list`, `providers/set` and `providers/disable`. Unstable.
+        optional providers: ProvidersCapabilities,
     }
 }
 
@@ -171,6 +173,8 @@ struct ReadAgentCapabilities {
     session_capabilities: SessionCapabilities,
     #[serde(default, deserialize_with = "crate::lenient::defaulted")]
     auth: AgentAuthCapabilities,
+    #[serde(default, deserialize_with = "crate::lenient::option")]
+    providers: Option<ProvidersCapabilities>,
     #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
     meta: Option<Meta>,
 }
@@ -183,6 +187,7 @@ impl From<ReadAgentCapabilities> for AgentCapabilities {
             mcp_capabilities: read.mcp_capabilities.or(read.mcp).unwrap_or_default(),
             session_capabilities: read.session_capabilities,
             auth: read.auth,
+            providers: read.providers,
             meta: read.meta,
         }
     }

@@ -1,6 +1,7 @@
 //! Protocol version 1, as today's stable schema has it. One file a topic, named as the
 //! specification names it.
 
+mod auth_status;
 mod authentication;
 mod command;
 mod compaction;
@@ -17,15 +18,20 @@ mod notice;
 mod permission;
 mod plan;
 mod prompt;
+mod provider;
 mod session;
 mod session_archive;
+mod session_status;
 mod session_update;
+mod steering;
 mod subagent;
+mod system_prompt;
 mod terminal;
 mod tool_call;
 
 pub use crate::methods::v1::*;
 pub use crate::session_capabilities::v1::*;
+pub use auth_status::*;
 pub use authentication::*;
 pub use command::*;
 pub use compaction::*;
@@ -42,9 +48,13 @@ pub use notice::*;
 pub use permission::*;
 pub use plan::*;
 pub use prompt::*;
+pub use provider::*;
 pub use session::*;
 pub use session_archive::*;
+pub use session_status::*;
 pub use session_update::*;
+pub use steering::*;
 pub use subagent::*;
+pub use system_prompt::*;
 pub use terminal::*;
 pub use tool_call::*;

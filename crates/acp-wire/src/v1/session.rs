@@ -3,6 +3,7 @@
 
 use super::{
     McpServer, SessionArchiveFilter, SessionConfigOption, SessionModeState, SessionModelState,
+    SystemPrompt,
 };
 
 string_id! {
@@ -28,6 +29,8 @@ record! {
         required_list mcp_servers: McpServer,
         /// Further roots, absolute paths.
         list additional_directories: String,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -56,6 +59,8 @@ record! {
         required_list mcp_servers: McpServer,
         /// Further roots, absolute paths.
         list additional_directories: String,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -82,6 +87,8 @@ record! {
         list additional_directories: String,
         /// MCP servers to connect to.
         list mcp_servers: McpServer,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -109,6 +116,8 @@ record! {
         list additional_directories: String,
         /// MCP servers to connect to.
         list mcp_servers: McpServer,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -134,7 +143,7 @@ record! {
         /// Where the page before ended.
         optional cursor: String,
         /// Whether archived sessions are among them. Unstable: for agents that have `sessionCapabilities.archive`.
-        optional archived: SessionArchiveFilter,
+        strict archived: SessionArchiveFilter,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Authentication: `auth/login`, `auth/logout`, and how an agent says what it takes.
 
-use super::{AuthMethodId, EnvVariable};
+use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 
 tagged! {
     /// A way to authenticate.
@@ -67,7 +67,10 @@ record! {
 record! {
     /// Extensions of an agent's authentication; `auth/login` and `auth/logout` are told by
     /// `authMethods` alone.
-    pub struct AgentAuthCapabilities {}
+    pub struct AgentAuthCapabilities {
+        /// `auth/status`. Unstable.
+        optional status: AuthStatusCapabilities,
+    }
 }
 
 record! {

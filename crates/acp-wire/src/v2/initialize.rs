@@ -2,7 +2,7 @@
 
 use super::{
     AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities, ElicitationCapabilities,
-    Implementation, ProtocolVersion, SessionCapabilities,
+    Implementation, ProtocolVersion, ProvidersCapabilities, SessionCapabilities,
 };
 
 record! {
@@ -48,6 +48,8 @@ record! {
         optional session: SessionCapabilities,
         /// Extensions of authentication.
         optional auth: AgentAuthCapabilities,
+        /// `providers/list`, `providers/set` and `providers/disable`. Unstable.
+        optional providers: ProvidersCapabilities,
     }
 }
 

@@ -16,6 +16,7 @@ mod permission;
 mod plan;
 mod prompt;
 mod session;
+mod session_status;
 mod session_update;
 mod state;
 mod terminal;
@@ -24,22 +25,25 @@ mod tool_call;
 pub use crate::methods::v2::*;
 pub use crate::session_capabilities::v2::*;
 pub use crate::v1::{
-    Annotations, AudioContent, AuthMethodId, BlobResourceContents, BooleanPropertySchema,
-    CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, Content,
-    ContentBlock, Cost, ElicitationAcceptAction, ElicitationAction, ElicitationCapabilities,
-    ElicitationContentValue, ElicitationFormCapabilities, ElicitationId, ElicitationMode,
-    ElicitationNoContent, ElicitationPropertySchema, ElicitationSchema, ElicitationSchemaType,
-    ElicitationScope, ElicitationUrlCapabilities, EmbeddedResource, EmbeddedResourceResource,
-    EnumOption, EnvVariable, Extension, HttpHeader, Icon, IconTheme, ImageContent, Implementation,
-    IntegerPropertySchema, MessageId, MultiSelectItems, MultiSelectPropertySchema, Notice,
-    NoticeSeverity, NumberPropertySchema, PermissionOption, PermissionOptionId,
+    Annotations, AudioContent, AuthAccount, AuthMethodId, AuthState, AuthStatusCapabilities,
+    BlobResourceContents, BooleanPropertySchema, CompactionId, CompactionStatus,
+    CompactionSummaryChunk, CompactionUpdate, Content, ContentBlock, Cost, ElicitationAcceptAction,
+    ElicitationAction, ElicitationCapabilities, ElicitationContentValue,
+    ElicitationFormCapabilities, ElicitationId, ElicitationMode, ElicitationNoContent,
+    ElicitationPropertySchema, ElicitationSchema, ElicitationSchemaType, ElicitationScope,
+    ElicitationUrlCapabilities, EmbeddedResource, EmbeddedResourceResource, EnumOption,
+    EnvVariable, Extension, HttpHeader, Icon, IconTheme, ImageContent, Implementation,
+    IntegerPropertySchema, LlmProtocol, MessageId, MultiSelectItems, MultiSelectPropertySchema,
+    Notice, NoticeSeverity, NumberPropertySchema, PermissionOption, PermissionOptionId,
     PermissionOptionKind, PlanEntryPriority, PlanFile, PlanId, PlanMarkdown, PlanRemoved,
-    ProtocolVersion, RequestPermissionOutcome, RequestPermissionResponse, ResourceLink, Role,
+    ProtocolVersion, ProviderCurrentConfig, ProviderId, ProviderInfo, ProvidersCapabilities,
+    RequestPermissionOutcome, RequestPermissionResponse, ResourceLink, Role,
     SelectedPermissionOutcome, SessionArchiveFilter, SessionCancelCapabilities,
     SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory, SessionConfigSelectOption,
     SessionConfigValueId, SessionId, SessionInfo, SessionMessage, SessionMessageChunk,
-    StringFormat, StringMultiSelectItems, StringPropertySchema, SubagentSessionCapabilities,
-    SubagentUpdate, Terminal, TerminalId, TextContent, TextResourceContents,
+    SessionStatus, SteerRequest, SteerResponse, SteeringOutcome, StringFormat,
+    StringMultiSelectItems, StringPropertySchema, SubagentSessionCapabilities, SubagentUpdate,
+    SystemPrompt, SystemPromptMode, Terminal, TerminalId, TextContent, TextResourceContents,
     TitledMultiSelectItems, ToolCallId, ToolCallLocation, ToolKind,
 };
 pub use authentication::*;
@@ -54,6 +58,7 @@ pub use permission::*;
 pub use plan::*;
 pub use prompt::*;
 pub use session::*;
+pub use session_status::*;
 pub use session_update::*;
 pub use state::*;
 pub use terminal::*;

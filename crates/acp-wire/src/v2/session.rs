@@ -1,6 +1,6 @@
 //! Session setup: the specification's page of that name.
 
-use super::{AvailableCommand, Cost, McpServer, SessionConfigOption, SessionId};
+use super::{AvailableCommand, Cost, McpServer, SessionConfigOption, SessionId, SystemPrompt};
 
 record! {
     /// `session/new`.
@@ -11,6 +11,8 @@ record! {
         list additional_directories: String,
         /// MCP servers to connect to.
         list mcp_servers: McpServer,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -39,6 +41,8 @@ record! {
         list mcp_servers: McpServer,
         /// From where on the conversation is replayed before the answer; absent for not at all.
         optional replay_from: ReplayFrom,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 
@@ -84,6 +88,8 @@ record! {
         list additional_directories: String,
         /// MCP servers to connect to.
         list mcp_servers: McpServer,
+        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        strict system_prompt: SystemPrompt,
     }
 }
 

@@ -6,8 +6,9 @@ use acp_wire::v1::{
     AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion,
 };
-use acp_wire::{ReadError, Request, Sender, read_params, v2};
+use acp_wire::{Meta, ReadError, Request, Sender, read_params, v2};
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Agent;
@@ -113,10 +114,11 @@ pub(crate) fn initialize<A: Agent>(
             .into_iter()
             .filter_map(dialect::auth_method_to_v2)
             .collect();
-        let answer =
+        let mut answer =
             v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
                 .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
                 .auth_methods(methods);
+        answer.meta = meta(agent);
         return Ok((Arc::new(client), InitializeAnswer::V2(answer)));
     }
     let client = ClientInfo {
@@ -128,7 +130,16 @@ pub(crate) fn initialize<A: Agent>(
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
+    answer.meta = meta(agent);
     Ok((Arc::new(client), InitializeAnswer::V1(answer)))
+}
+
+/// What it offers of extensions that the library knows.
+fn meta<A: Agent>(agent: &A) -> Option<Meta> {
+    agent.steer_turn()?;
+    let mut meta = Meta::new();
+    meta.insert("steering".to_owned(), json!({ "supported": true }));
+    Some(meta)
 }
 
 /// What the agent can do is what it gives: a method that is offered allows its capability.
@@ -138,6 +149,7 @@ fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     if agent.additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
+    capabilities.session_capabilities.system_prompt = agent.system_prompt_capabilities();
     capabilities
         .prompt_capabilities(agent.prompt_capabilities())
         .mcp_capabilities(agent.mcp_capabilities())

@@ -26,8 +26,9 @@ pub use crate::session_setup::SessionSetup;
 pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
 pub use methods::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
-    ForkSession, ListSessions, LoadSession, ResumeSession, SetSessionTitle,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Providers, ResumeSession,
+    SetSessionTitle, SteerTurn,
 };
 pub use permission::Permission;
 pub use recording::Recorder;
@@ -43,7 +44,7 @@ pub use turn::{Prompt, Turn};
 use acp_wire::jsonrpc;
 use acp_wire::v1::{
     Implementation, McpCapabilities, PromptCapabilities, SessionConfigId, SessionConfigOption,
-    SessionConfigOptionValue, SessionId, StopReason,
+    SessionConfigOptionValue, SessionId, SessionSystemPromptCapabilities, StopReason,
 };
 use serde_json::value::RawValue;
 
@@ -112,6 +113,13 @@ pub trait Agent: Send + Sync + 'static {
     /// Whether it takes further roots for a session (`additionalDirectories`).
     fn additional_directories(&self) -> bool {
         false
+    }
+
+    /// Whether it takes a client's own instructions for a session (`systemPrompt`, unstable), and whether they may replace
+    /// its own. Those that it cannot apply are refused before they reach it; the others are in
+    /// [`SessionSetup::system_prompt`].
+    fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
+        None
     }
 
     /// The id for a new session: Session setup, "Session ID". A random one by default, which nobody can
@@ -192,6 +200,26 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/archive` and `session/unarchive`, unstable.
     fn archive_session(&self) -> Option<&impl ArchiveSession> {
+        None::<&NotOffered>
+    }
+
+    /// `session/status`, unstable.
+    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+        None::<&NotOffered>
+    }
+
+    /// `auth/status`, unstable.
+    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+        None::<&NotOffered>
+    }
+
+    /// `providers/list`, `providers/set` and `providers/disable`, unstable.
+    fn providers(&self) -> Option<&impl Providers> {
+        None::<&NotOffered>
+    }
+
+    /// `_session/steering`, an extension.
+    fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
         None::<&NotOffered>
     }
 

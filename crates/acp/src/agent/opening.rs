@@ -18,7 +18,7 @@ use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
 use crate::dialect;
 use crate::error::{Error, Result};
-use crate::session_setup::{LONGEST_ID, SessionSetup};
+use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 
 /// How an old session is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,6 +273,15 @@ impl<A: Agent> AgentSide<A> {
     /// Whether a session can be opened with this.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup.check_paths().map_err(Error::invalid_params)?;
+        let offered = self.agent.system_prompt_capabilities();
+        setup
+            .check_system_prompt(offered.as_ref())
+            .map_err(|error| match error {
+                SystemPromptError::NotOffered(name) => Error::invalid_params(format!(
+                    "the system prompt needs {name}, which is not offered"
+                )),
+                SystemPromptError::Invalid(text) => Error::invalid_params(text),
+            })?;
         self.check_servers(&setup.mcp_servers)
     }
 

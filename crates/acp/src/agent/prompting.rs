@@ -217,6 +217,8 @@ impl<A: Agent> AgentSide<A> {
         turn.session().speaks_no_more();
         let state = turn.session().require_state::<A>()?;
         let watch = turn.clone();
+        // Until then messages for the turn can be taken.
+        let _prompting = turn.session().begin_prompting();
         tokio::select! {
             biased;
             result = self.agent.prompt(&state, turn, prompt) => match result {
@@ -232,7 +234,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    fn check(&self, prompt: &[ContentBlock]) -> Result<()> {
+    /// Whether the agent takes this content.
+    pub(super) fn check(&self, prompt: &[ContentBlock]) -> Result<()> {
         match missing_for_prompt(&self.agent.prompt_capabilities(), prompt) {
             Some(missing) => Err(Error::invalid_params(format!(
                 "the prompt has content that needs the prompt capability {missing}, which is not offered"

@@ -121,8 +121,19 @@ pub(super) struct State {
     work: u64,
     /// A turn is being worked on, as far as clients of version 2 have been told.
     working: bool,
+    /// The agent works on a prompt.
+    prompting: bool,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
+}
+
+/// An agent that works on a prompt.
+pub(super) struct Prompting(Session);
+
+impl Drop for Prompting {
+    fn drop(&mut self) {
+        self.0.state().prompting = false;
+    }
 }
 
 impl std::fmt::Debug for Session {
@@ -475,6 +486,17 @@ impl Session {
         state.working = working;
         state.work += 1;
         state.asking = 0;
+    }
+
+    /// The agent works on a prompt until what this gives is dropped.
+    pub(super) fn begin_prompting(&self) -> Prompting {
+        self.state().prompting = true;
+        Prompting(self.clone())
+    }
+
+    /// Whether [`Agent::prompt`] works in it.
+    pub(super) fn is_working(&self) -> bool {
+        self.state().prompting
     }
 
     /// What the agent does in it.

@@ -22,7 +22,7 @@ use crate::capabilities::{missing_for_server, not_offered_by_agent};
 use crate::connection::{Ask, Connection, Driver};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
-use crate::session_setup::SessionSetup;
+use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
 /// Connects to an agent: gives a handshake to await, which negotiates (the specification's page Initialization), and a
@@ -223,6 +223,46 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
+    /// Whether one must authenticate, and the accounts that the agent has (`auth/status`, unstable).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
+        self.require(v1::AuthStatusRequest::METHOD)?;
+        let request = v1::AuthStatusRequest::new();
+        self.connection().request(&request).await
+    }
+
+    /// Where the agent calls models (`providers/list`, unstable).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
+        self.require(v1::ListProvidersRequest::METHOD)?;
+        let request = v1::ListProvidersRequest::new();
+        Ok(self.connection().request(&request).await?.providers)
+    }
+
+    /// Has the agent call the models of a provider elsewhere (`providers/set`, unstable). It replaces all that is set for
+    /// the provider. What its headers say, keys among it, is sent to the agent.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
+        self.require(v1::SetProviderRequest::METHOD)?;
+        self.connection().request(request).await.map(drop)
+    }
+
+    /// Has the agent call no models of a provider any more (`providers/disable`, unstable).
+    ///
+    /// # Errors
+    /// The agent does not offer it, the provider is required, or the end of the connection.
+    pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
+        self.require(v1::DisableProviderRequest::METHOD)?;
+        let request = v1::DisableProviderRequest::new(provider);
+        self.connection().request(&request).await.map(drop)
+    }
+
     /// Opens a new session (`session/new`): Session setup, "Creating a Session".
     ///
     /// # Errors
@@ -357,6 +397,30 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
+    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`, unstable). That it
+    /// does does not mean that the session is open on this connection.
+    ///
+    /// # Errors
+    /// The agent does not offer it, there is no such session, or the end of the connection.
+    pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
+        self.require(v1::SessionStatusRequest::METHOD)?;
+        if self.speaks_v2() {
+            let request = v2::SessionStatusRequest::new(id);
+            return self.connection().request(&request).await;
+        }
+        let request = v1::SessionStatusRequest::new(id);
+        let answer = self.connection().request(&request).await?;
+        let mut status = v2::SessionStatusResponse::new(answer.status);
+        status.meta = answer.meta;
+        Ok(status)
+    }
+
+    /// Whether the agent takes messages for a turn that runs: [`Session::steer`].
+    #[must_use]
+    pub fn takes_steering(&self) -> bool {
+        self.0.agreed.steering
+    }
+
     /// Gives a session another title (`session/set_title`, unstable); it need not be open. Gives the title that the agent
     /// keeps, which may be trimmed or shortened.
     ///
@@ -421,6 +485,12 @@ impl AgentConnection {
                 "sessionCapabilities.additionalDirectories",
             ));
         }
+        setup
+            .check_system_prompt(sessions.system_prompt.as_ref())
+            .map_err(|error| match error {
+                SystemPromptError::NotOffered(name) => not_offered_by_agent(name),
+                SystemPromptError::Invalid(text) => Error::Invalid(text),
+            })?;
         let takes = |server: &McpServer| self.missing_for(server).is_none();
         Ok(self.0.own_servers.join(setup, takes))
     }

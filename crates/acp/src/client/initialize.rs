@@ -6,7 +6,7 @@ use acp_wire::v1::{
     AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion,
 };
-use acp_wire::{RawObject, Request, jsonrpc, v2};
+use acp_wire::{Meta, RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +28,8 @@ pub(crate) struct Agreed {
     pub(crate) sessions: bool,
     /// Whether it connects to MCP servers on stdio.
     pub(crate) mcp_stdio: bool,
+    /// Whether it takes messages for a turn that runs (`_session/steering`).
+    pub(crate) steering: bool,
 }
 
 /// The version that has been agreed on, for whoever reads what comes in.
@@ -123,6 +125,11 @@ fn refused(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     }
 }
 
+fn offers_steering(meta: Option<&Meta>) -> bool {
+    let steering = meta.and_then(|meta| meta.get("steering"));
+    steering.is_some_and(|steering| steering.get("supported") == Some(&Value::Bool(true)))
+}
+
 fn agreed_on_v1(said: InitializeResponse) -> Agreed {
     Agreed {
         version: ProtocolVersion::V1,
@@ -132,6 +139,7 @@ fn agreed_on_v1(said: InitializeResponse) -> Agreed {
         auth_methods: said.auth_methods,
         sessions: true,
         mcp_stdio: true,
+        steering: offers_steering(said.meta.as_ref()),
     }
 }
 
@@ -143,6 +151,7 @@ fn agreed_on_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Agree
         version: ProtocolVersion::V2,
         sessions: session.is_some(),
         mcp_stdio: mcp.is_some_and(|mcp| mcp.stdio.is_some()),
+        steering: offers_steering(said.meta.as_ref()),
         offered: serde_json::to_value(&capabilities).unwrap_or_default(),
         capabilities: capabilities.read().unwrap_or_default(),
         info: Some(said.info).filter(|info| !info.name.is_empty()),

@@ -23,7 +23,8 @@ pub use side::UpdateContext;
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{
-    ElicitationId, Implementation, McpServer, RequestPermissionOutcome, SessionId, StopReason,
+    AuthStatusUpdateNotification, ElicitationId, Implementation, McpServer,
+    RequestPermissionOutcome, SessionId, StopReason,
 };
 use serde_json::value::RawValue;
 
@@ -121,6 +122,15 @@ pub trait Client: Send + Sync + 'static {
     /// What was asked on a web page has been done there (`elicitation/complete`).
     fn elicitation_completed(&self, id: &ElicitationId) -> impl Future<Output = ()> + Send {
         let _ = id;
+        async {}
+    }
+
+    /// Whether one must authenticate has changed (`auth/status_update`, unstable).
+    fn auth_status_changed(
+        &self,
+        status: AuthStatusUpdateNotification,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = status;
         async {}
     }
 

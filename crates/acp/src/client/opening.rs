@@ -19,6 +19,7 @@ macro_rules! request {
         let mut request = $request;
         request.mcp_servers = $servers($setup.mcp_servers);
         request.additional_directories = $setup.additional_directories;
+        request.system_prompt = $setup.system_prompt;
         request.meta = $setup.meta;
         request
     }};

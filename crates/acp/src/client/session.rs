@@ -7,9 +7,11 @@ use acp_wire::v1::{
     ProtocolVersion, SessionConfigId, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
-    SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
+    SetSessionModelRequest, SetSessionModelResponse, SteerRequest, SteerResponse, StopReason,
+    TerminalId, ToolCallId,
 };
 use acp_wire::{Meta, Request as _, jsonrpc, v2};
+use serde_json::json;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -96,6 +98,28 @@ impl Session {
         };
         turn.answered = true;
         end
+    }
+
+    /// Puts a message into the turn that runs (`_session/steering`, an extension that several agents have; see
+    /// [`AgentConnection::takes_steering`]). Unless the answer is
+    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired) the agent has the message: do not
+    /// send it again. In version 1 the thread does not show it unless the agent tells of it.
+    ///
+    /// # Errors
+    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`]); its error; the end of the connection.
+    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<SteerResponse> {
+        let prompt = prompt.into();
+        if !self.agent.takes_steering() {
+            return Err(not_offered_by_agent("_meta.steering"));
+        }
+        self.check(&prompt.content)?;
+        let mut request = SteerRequest::new(&self.id, prompt.content);
+        let mut meta = prompt.meta.unwrap_or_default();
+        // Otherwise it may begin a turn whose end nobody is told.
+        let idle = json!({ "idleBehavior": "promptRequired" });
+        meta.entry("steering").or_insert(idle);
+        request.meta = Some(meta);
+        self.agent.connection().request(&request).await
     }
 
     /// The answer ends the turn.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use acp_wire::v1::{
-    self, AgentNotification, AuthCapabilities, BooleanConfigOptionCapabilities, ClientCapabilities,
-    ClientSessionCapabilities, CompactionCapabilities, ElicitationId, Extension,
-    NoticeCapabilities, PlanCapabilities, ProtocolVersion, SessionConfigOptionsCapabilities,
-    SessionId, SessionNotification, SubagentCapabilities,
+    self, AgentNotification, AuthCapabilities, AuthStatusUpdateNotification,
+    BooleanConfigOptionCapabilities, ClientCapabilities, ClientSessionCapabilities,
+    CompactionCapabilities, ElicitationId, Extension, NoticeCapabilities, PlanCapabilities,
+    ProtocolVersion, SessionConfigOptionsCapabilities, SessionId, SessionNotification,
+    SubagentCapabilities,
 };
 use acp_wire::{Notification, ReadError, Sender, v2};
 use serde_json::value::RawValue;
@@ -48,6 +49,7 @@ pub(crate) enum Event {
     /// An update, and the turn that is over with it.
     Update(UpdateContext, Update, Option<Over>),
     ElicitationCompleted(ElicitationId),
+    AuthStatusChanged(AuthStatusUpdateNotification),
     Extension(Extension),
 }
 
@@ -159,6 +161,9 @@ impl<C: Client> Handler for ClientSide<C> {
                 Ok(v2::AgentNotification::CompleteElicitation(complete)) => {
                     Some(Event::ElicitationCompleted(complete.elicitation_id))
                 }
+                Ok(v2::AgentNotification::AuthStatusUpdate(status)) => {
+                    Some(Event::AuthStatusChanged(status))
+                }
                 Ok(v2::AgentNotification::Extension(extension)) => {
                     Some(Event::Extension(extension))
                 }
@@ -173,6 +178,9 @@ impl<C: Client> Handler for ClientSide<C> {
             Ok(AgentNotification::SessionUpdate(update)) => self.updated_v1(conn, update),
             Ok(AgentNotification::CompleteElicitation(complete)) => {
                 Some(Event::ElicitationCompleted(complete.elicitation_id))
+            }
+            Ok(AgentNotification::AuthStatusUpdate(status)) => {
+                Some(Event::AuthStatusChanged(status))
             }
             Ok(AgentNotification::Extension(extension)) => Some(Event::Extension(extension)),
             Ok(_) => None,
@@ -207,6 +215,7 @@ impl<C: Client> Handler for ClientSide<C> {
                 drop(over);
             }
             Event::ElicitationCompleted(id) => self.client.elicitation_completed(&id).await,
+            Event::AuthStatusChanged(status) => self.client.auth_status_changed(status).await,
             Event::Extension(Extension { method, params }) => {
                 self.client.extension_notification(&method, params).await;
             }

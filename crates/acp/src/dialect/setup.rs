@@ -21,6 +21,7 @@ macro_rules! opens_session {
                     cwd: self.cwd,
                     additional_directories: self.additional_directories,
                     mcp_servers: $servers(self.mcp_servers),
+                    system_prompt: self.system_prompt,
                     meta: self.meta,
                 }
             }

@@ -4,27 +4,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use acp_wire::v1::{
-    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand,
-    CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
+    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodId, AuthState, AuthStatusResponse,
+    AvailableCommand, CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
     CreateTerminalResponse, ElicitationAction, ElicitationCapabilities,
     ElicitationFormCapabilities, ElicitationMode, ElicitationNoContent, ElicitationUrlCapabilities,
     KillTerminalRequest, KillTerminalResponse, ListSessionsRequest, ListSessionsResponse,
     PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    PromptCapabilities, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
-    ReleaseTerminalResponse, RequestPermissionOutcome, SessionConfigId, SessionConfigOption,
-    SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelect,
-    SessionConfigSelectOption, SessionId, StopReason, TerminalExitStatus, TerminalId,
-    TerminalOutputRequest, TerminalOutputResponse, ToolCall, ToolCallId, ToolCallUpdate,
-    WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
+    PromptCapabilities, ProviderId, ProviderInfo, ReadTextFileRequest, ReadTextFileResponse,
+    ReleaseTerminalRequest, ReleaseTerminalResponse, RequestPermissionOutcome, SessionConfigId,
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
+    SessionConfigSelect, SessionConfigSelectOption, SessionId, SessionStatus,
+    SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities, SetProviderRequest, StopReason, TerminalExitStatus,
+    TerminalId, TerminalOutputRequest, TerminalOutputResponse, ToolCall, ToolCallId,
+    ToolCallUpdate, WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
     WriteTextFileResponse,
 };
 use serde_json::value::RawValue;
 
 use super::connection::Setup;
 use crate::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
-    ForkSession, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
-    SessionSetup, SetSessionTitle, TerminalCommand, Turn,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Providers,
+    ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn,
+    TerminalCommand, Turn,
 };
 use crate::client::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
@@ -150,6 +153,23 @@ impl Agent for Everything {
     }
     fn archive_session(&self) -> Option<&impl ArchiveSession> {
         Some(self)
+    }
+    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+        Some(self)
+    }
+    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+        Some(self)
+    }
+    fn providers(&self) -> Option<&impl Providers> {
+        Some(self)
+    }
+    fn steer_turn(&self) -> Option<&impl SteerTurn> {
+        Some(self)
+    }
+    fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
+        let modes = SessionSystemPromptModeCapabilities::new()
+            .overriding(SessionSystemPromptOverrideCapabilities::new());
+        Some(SessionSystemPromptCapabilities::new().mode(modes))
     }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         Some(self)
@@ -291,6 +311,32 @@ impl ArchiveSession for Everything {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }
+impl CheckSessionStatus for Everything {
+    async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
+        Ok(Some(SessionStatus::Saved))
+    }
+}
+impl CheckAuthStatus for Everything {
+    async fn auth_state(&self) -> Result<AuthStatusResponse> {
+        Ok(AuthStatusResponse::new(AuthState::NotRequired))
+    }
+}
+impl Providers for Everything {
+    async fn list(&self) -> Result<Vec<ProviderInfo>> {
+        Ok(Vec::new())
+    }
+    async fn set(&self, _: SetProviderRequest) -> Result<()> {
+        Ok(())
+    }
+    async fn disable(&self, _: &ProviderId) -> Result<()> {
+        Ok(())
+    }
+}
+impl SteerTurn for Everything {
+    async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
+        Ok(true)
+    }
+}
 impl DeleteSession for Everything {
     async fn delete(&self, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
@@ -334,6 +380,7 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
             let others = async {
                 within(session.set_mode("b")).await;
                 tokio::time::sleep(Duration::from_secs(1)).await;
+                within(session.steer("and the shed")).await;
                 within(session.cancel()).await;
                 within(session.set_config_option("mode", "a")).await;
                 within(session.cancel_tool_call("call")).await;
@@ -350,6 +397,10 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
             within(agent.fork_session("s1", "/")).await;
             within(agent.authenticate("a")).await;
             within(agent.logout()).await;
+            within(agent.session_status(&"old".into())).await;
+            within(agent.auth_status()).await;
+            within(agent.list_providers()).await;
+            within(agent.disable_provider("p")).await;
             within(agent.archive_session(&"old".into())).await;
             within(agent.unarchive_session(&"old".into())).await;
             within(agent.set_session_title(&"old".into(), "t")).await;

@@ -10,6 +10,7 @@
 
 mod ahead;
 mod archived_sessions;
+mod auth_status;
 mod back_pressure;
 mod bridge_any;
 mod bridge_down;
@@ -32,10 +33,14 @@ mod ordering;
 mod permission;
 mod prompt_order;
 mod protocol;
+mod providers;
 mod recorder;
 mod reopening;
 mod session_state;
+mod session_status;
+mod steering;
 mod subagents;
+mod system_prompt;
 mod testing;
 mod thread;
 mod turn;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use acp::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CloseSession, DeleteSession,
-    ForkSession, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
-    SessionSetup, SetSessionTitle, Turn,
+    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Providers,
+    ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::*;
@@ -82,6 +82,23 @@ impl Agent for Everything {
     fn archive_session(&self) -> Option<&impl ArchiveSession> {
         Some(self)
     }
+    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+        Some(self)
+    }
+    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+        Some(self)
+    }
+    fn providers(&self) -> Option<&impl Providers> {
+        Some(self)
+    }
+    fn steer_turn(&self) -> Option<&impl SteerTurn> {
+        Some(self)
+    }
+    fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
+        let modes = SessionSystemPromptModeCapabilities::new()
+            .overriding(SessionSystemPromptOverrideCapabilities::new());
+        Some(SessionSystemPromptCapabilities::new().mode(modes))
+    }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         Some(self)
     }
@@ -129,6 +146,32 @@ impl ArchiveSession for Everything {
     }
     async fn unarchive(&self, _: &SessionId) -> Result<()> {
         Ok(())
+    }
+}
+impl CheckSessionStatus for Everything {
+    async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
+        Ok(Some(SessionStatus::Saved))
+    }
+}
+impl CheckAuthStatus for Everything {
+    async fn auth_state(&self) -> Result<AuthStatusResponse> {
+        Ok(AuthStatusResponse::new(AuthState::NotRequired))
+    }
+}
+impl Providers for Everything {
+    async fn list(&self) -> Result<Vec<ProviderInfo>> {
+        Ok(Vec::new())
+    }
+    async fn set(&self, _: SetProviderRequest) -> Result<()> {
+        Ok(())
+    }
+    async fn disable(&self, _: &ProviderId) -> Result<()> {
+        Ok(())
+    }
+}
+impl SteerTurn for Everything {
+    async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
+        Ok(true)
     }
 }
 impl DeleteSession for Everything {

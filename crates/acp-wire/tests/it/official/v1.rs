@@ -69,6 +69,12 @@ messages! {
     SetSessionTitleRequest SetSessionTitleResponse
     ArchiveSessionRequest ArchiveSessionResponse
     UnarchiveSessionRequest UnarchiveSessionResponse
+    SessionStatusRequest SessionStatusResponse
+    AuthStatusRequest AuthStatusResponse
+    AuthStatusUpdateNotification
+    ListProvidersRequest ListProvidersResponse
+    SetProviderRequest SetProviderResponse
+    DisableProviderRequest DisableProviderResponse
     PromptRequest PromptResponse
     RequestPermissionRequest RequestPermissionResponse
     WriteTextFileRequest WriteTextFileResponse
@@ -116,7 +122,11 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
         "SessionConfigOptionCategory",
         SessionConfigOptionCategory::KNOWN,
     );
+    known.add("AuthState", AuthState::KNOWN);
+    known.add("LlmProtocol", LlmProtocol::KNOWN);
     known.add("SessionArchiveFilter", SessionArchiveFilter::KNOWN);
+    known.add("SessionStatus", SessionStatus::KNOWN);
+    known.add("SystemPromptMode", SystemPromptMode::KNOWN);
     known.add("SessionUpdate", SessionUpdate::TAGS);
     known.add("SetSessionConfigOptionRequest", &["boolean"]);
     known.add("StateUpdate", acp_wire::v2::StateUpdate::TAGS);

@@ -25,7 +25,8 @@ fn in_common(mut json: Value) -> Value {
     {
         Some("state_update") => json.pointer_mut("/update"),
         Some("subagent_update") => json.pointer_mut("/update/state"),
-        _ => None,
+        // The answer to `session/status`.
+        _ => json.pointer_mut("/state"),
     };
     if let Some(Value::Object(state)) = state {
         state.retain(|key, value| key != "error" || !value.is_null());
@@ -50,6 +51,12 @@ messages! {
     SetSessionTitleRequest SetSessionTitleResponse
     ArchiveSessionRequest ArchiveSessionResponse
     UnarchiveSessionRequest UnarchiveSessionResponse
+    SessionStatusRequest SessionStatusResponse
+    AuthStatusRequest AuthStatusResponse
+    AuthStatusUpdateNotification
+    ListProvidersRequest ListProvidersResponse
+    SetProviderRequest SetProviderResponse
+    DisableProviderRequest DisableProviderResponse
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     PromptRequest PromptResponse
     CancelToolCallRequest CancelToolCallResponse
@@ -97,7 +104,11 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
     known.add("RequestPermissionSubject", RequestPermissionSubject::TAGS);
     known.add("Role", Role::KNOWN);
     known.add("SessionConfigOption", &["boolean", "select"]);
+    known.add("AuthState", AuthState::KNOWN);
+    known.add("LlmProtocol", LlmProtocol::KNOWN);
     known.add("SessionArchiveFilter", SessionArchiveFilter::KNOWN);
+    known.add("SessionStatus", SessionStatus::KNOWN);
+    known.add("SystemPromptMode", SystemPromptMode::KNOWN);
     known.add(
         "SessionConfigOptionCategory",
         SessionConfigOptionCategory::KNOWN,

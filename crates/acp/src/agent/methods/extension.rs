@@ -1,7 +1,7 @@
 //! Methods of extensions, whose names begin with `_`.
 
-use acp_wire::Handle;
-use acp_wire::v1::Extension;
+use acp_wire::v1::{Extension, SteerRequest};
+use acp_wire::{Handle, Request, read_params};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
@@ -9,6 +9,12 @@ use crate::pending_request::PendingRequest;
 
 impl<A: Agent> Handle<Extension, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, Extension { method, params }: Extension) {
+        if method == SteerRequest::METHOD && self.side.agent.steer_turn().is_some() {
+            return match read_params::<SteerRequest>(&method, params.as_deref()) {
+                Ok(request) => self.handle(request),
+                Err(error) => self.refuse(error.into()),
+            };
+        }
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
         responder.spawn(async move { side.agent.extension_request(&conn, &method, params).await });

@@ -4,6 +4,7 @@
 //! which hands it to the [`Handle`] for its type. A method that this library does not answer does not compile.
 
 mod archive_session;
+mod auth_status;
 mod authentication;
 mod cancel_work;
 mod close_session;
@@ -14,9 +15,12 @@ mod list_sessions;
 mod load_session;
 mod new_session;
 mod prompt;
+mod providers;
 mod resume_session;
+mod session_status;
 mod set_config_option;
 mod set_session_title;
+mod steer_turn;
 
 use acp_wire::{Handle, Request, jsonrpc, v1, v2};
 
@@ -26,6 +30,7 @@ use crate::error::Error;
 use crate::pending_request::PendingRequest;
 
 pub use archive_session::ArchiveSession;
+pub use auth_status::CheckAuthStatus;
 pub use authentication::{AuthContext, Authentication};
 pub use cancel_work::CancelWork;
 pub use close_session::CloseSession;
@@ -33,8 +38,11 @@ pub use delete_session::DeleteSession;
 pub use fork_session::ForkSession;
 pub use list_sessions::ListSessions;
 pub use load_session::LoadSession;
+pub use providers::Providers;
 pub use resume_session::ResumeSession;
+pub use session_status::CheckSessionStatus;
 pub use set_session_title::SetSessionTitle;
+pub use steer_turn::SteerTurn;
 
 /// Whether the agent offers a method of version 1 that not every agent has.
 pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
@@ -49,6 +57,11 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
         v1::ArchiveSessionRequest::METHOD | v1::UnarchiveSessionRequest::METHOD => {
             agent.archive_session().is_some()
         }
+        v1::SessionStatusRequest::METHOD => agent.session_status().is_some(),
+        v1::AuthStatusRequest::METHOD => agent.auth_status().is_some(),
+        v1::ListProvidersRequest::METHOD
+        | v1::SetProviderRequest::METHOD
+        | v1::DisableProviderRequest::METHOD => agent.providers().is_some(),
         v1::SetSessionTitleRequest::METHOD => agent.set_session_title().is_some(),
         _ => false,
     }

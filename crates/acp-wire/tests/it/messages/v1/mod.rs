@@ -23,12 +23,12 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 17);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 22);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 9);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
-    assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
+    assert_eq!(count(Sender::Agent, MethodKind::Notification), 3);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 30);
+    assert_eq!(METHODS.len(), 36);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
@@ -37,11 +37,17 @@ fn the_table_is_whole() {
     assert_eq!(
         unstable,
         [
+            "auth/status",
+            "providers/list",
+            "providers/set",
+            "providers/disable",
             "session/set_title",
             "session/archive",
             "session/unarchive",
+            "session/status",
             "session/fork",
-            "session/set_model"
+            "session/set_model",
+            "auth/status_update"
         ]
     );
 }
@@ -49,6 +55,10 @@ fn the_table_is_whole() {
 #[test]
 fn every_kind_and_every_value_is_in_the_data() {
     let told = Told::by("v1");
+    told.has("state", AuthState::KNOWN);
+    told.has("status", SessionStatus::KNOWN);
+    told.has("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);
+    told.has("mode", SystemPromptMode::KNOWN);
     told.has("sessionUpdate", SessionUpdate::TAGS);
     told.has("type", ContentBlock::TAGS);
     told.has("type", ToolCallContent::TAGS);

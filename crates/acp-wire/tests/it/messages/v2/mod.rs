@@ -21,12 +21,12 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 16);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 21);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 2);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
-    assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
+    assert_eq!(count(Sender::Agent, MethodKind::Notification), 3);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 22);
+    assert_eq!(METHODS.len(), 28);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
@@ -35,12 +35,18 @@ fn the_table_is_whole() {
     assert_eq!(
         unstable,
         [
+            "auth/status",
+            "providers/list",
+            "providers/set",
+            "providers/disable",
             "session/set_title",
             "session/archive",
             "session/unarchive",
+            "session/status",
             "session/fork",
             "tool_call/cancel",
-            "terminal/cancel"
+            "terminal/cancel",
+            "auth/status_update"
         ]
     );
 }
@@ -48,6 +54,10 @@ fn the_table_is_whole() {
 #[test]
 fn every_kind_and_every_value_is_in_the_data() {
     let told = Told::by("v2");
+    told.has("state", AuthState::KNOWN);
+    told.has("status", SessionStatus::KNOWN);
+    told.has("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);
+    told.has("mode", SystemPromptMode::KNOWN);
     told.has("sessionUpdate", SessionUpdate::TAGS);
     told.has("state", StateUpdate::TAGS);
     told.has("stopReason", StopReason::KNOWN);

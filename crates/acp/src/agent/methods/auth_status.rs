@@ -1,0 +1,45 @@
+//! `auth/status`: whether one must authenticate.
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{AuthState, AuthStatusRequest, AuthStatusResponse};
+use acp_wire::{Handle, Request};
+
+use crate::agent::Agent;
+use crate::agent::side::AgentSide;
+use crate::error::{Error, Result};
+use crate::pending_request::{NotOffered, PendingRequest, offered};
+
+/// `auth/status`: whether one must authenticate. Unstable.
+///
+/// When it changes the agent may tell the client, at any time, by
+/// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) and
+/// [`Connection::notify`](crate::Connection::notify).
+pub trait CheckAuthStatus: Send + Sync {
+    /// The status as it is now. It must change nothing.
+    ///
+    /// # Errors
+    /// It cannot be found out. That one must authenticate is no error: the library says
+    /// [`AuthState::Unauthenticated`] for it.
+    fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
+}
+
+impl CheckAuthStatus for NotOffered {
+    async fn auth_state(&self) -> Result<AuthStatusResponse> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<AuthStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, _: AuthStatusRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let check = offered(side.agent.auth_status(), AuthStatusRequest::METHOD)?;
+            match check.auth_state().await {
+                Err(Error::Rpc(error)) if error.code == jsonrpc::Error::AUTH_REQUIRED => {
+                    Ok(AuthStatusResponse::new(AuthState::Unauthenticated))
+                }
+                answer => answer,
+            }
+        });
+    }
+}

@@ -1,0 +1,79 @@
+//! `providers/list`, `providers/set` and `providers/disable`: where models are called.
+
+use acp_wire::v1::{
+    DisableProviderRequest, DisableProviderResponse, ListProvidersRequest, ListProvidersResponse,
+    ProviderId, ProviderInfo, SetProviderRequest, SetProviderResponse,
+};
+use acp_wire::{Handle, Request};
+
+use crate::agent::Agent;
+use crate::agent::side::AgentSide;
+use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
+
+/// `providers/list`, `providers/set` and `providers/disable`: where models are called, for clients that route the calls
+/// themselves. Unstable.
+pub trait Providers: Send + Sync {
+    /// The providers that can be set, and where each is called now. Keys are not part of it.
+    ///
+    /// # Errors
+    /// They cannot be told.
+    fn list(&self) -> impl Future<Output = Result<Vec<ProviderInfo>>> + Send;
+
+    /// Replaces all that is set for a provider. Turns that begin after it call it there.
+    ///
+    /// # Errors
+    /// There is no such provider, it cannot be called by this protocol, or the URL is none
+    /// ([`Error::invalid_params`](crate::Error::invalid_params)).
+    fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
+
+    /// Calls it no more. One that is disabled stays so.
+    ///
+    /// # Errors
+    /// It is required ([`Error::invalid_params`](crate::Error::invalid_params)).
+    fn disable(&self, provider: &ProviderId) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl Providers for NotOffered {
+    async fn list(&self) -> Result<Vec<ProviderInfo>> {
+        match *self {}
+    }
+    async fn set(&self, _: SetProviderRequest) -> Result<()> {
+        match *self {}
+    }
+    async fn disable(&self, _: &ProviderId) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<ListProvidersRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, _: ListProvidersRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let providers = offered(side.agent.providers(), ListProvidersRequest::METHOD)?;
+            Ok(ListProvidersResponse::new(providers.list().await?))
+        });
+    }
+}
+
+impl<A: Agent> Handle<SetProviderRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, request: SetProviderRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let providers = offered(side.agent.providers(), SetProviderRequest::METHOD)?;
+            providers.set(request).await?;
+            Ok(SetProviderResponse::new())
+        });
+    }
+}
+
+impl<A: Agent> Handle<DisableProviderRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, request: DisableProviderRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let providers = offered(side.agent.providers(), DisableProviderRequest::METHOD)?;
+            providers.disable(&request.provider_id).await?;
+            Ok(DisableProviderResponse::new())
+        });
+    }
+}

@@ -1,0 +1,65 @@
+//! `session/status`: whether a session is in memory.
+
+use acp_wire::v1::{SessionId, SessionStatus, SessionStatusRequest, SessionStatusResponse};
+use acp_wire::{Handle, Request, jsonrpc, v2};
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::agent::side::AgentSide;
+use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
+
+/// `session/status`: whether a session is in memory. Unstable.
+pub trait CheckSessionStatus: Send + Sync {
+    /// The status of a session that is not open on this connection; of those that are, the library knows. It must change
+    /// nothing, and above all not open the session. `None` if there is no such session: the client gets an error that
+    /// says so.
+    ///
+    /// # Errors
+    /// It cannot be found out.
+    fn status(
+        &self,
+        session: &SessionId,
+    ) -> impl Future<Output = Result<Option<SessionStatus>>> + Send;
+}
+
+impl CheckSessionStatus for NotOffered {
+    async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, SessionStatusRequest { session_id, .. }: SessionStatusRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let answer = side.session_status(&session_id).await?;
+            Ok(SessionStatusResponse::new(answer.status))
+        });
+    }
+}
+
+impl<A: Agent> Handle<v2::SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, v2::SessionStatusRequest { session_id, .. }: v2::SessionStatusRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move { side.session_status(&session_id).await });
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
+        let offer = self.agent.session_status();
+        let check = offered(offer, SessionStatusRequest::METHOD)?;
+        if let Ok(session) = self.session(id) {
+            let answer = v2::SessionStatusResponse::new(SessionStatus::Open);
+            return Ok(answer.state(session.doing()));
+        }
+        match check.status(id).await? {
+            Some(status) => Ok(v2::SessionStatusResponse::new(status)),
+            None => {
+                let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
+                Err(error.data(json!({ "sessionId": id })).into())
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `_session/steering`: a message for the turn that runs.
+
+use acp_wire::v1::{SteerRequest, SteerResponse, SteeringOutcome};
+use acp_wire::{Handle, Request, v2};
+
+use crate::agent::side::AgentSide;
+use crate::agent::{Agent, Prompt, Session};
+use crate::error::{Error, Result};
+use crate::pending_request::{NotOffered, PendingRequest, offered};
+
+/// `_session/steering`: a message for the turn that runs, an extension that several agents have. Clients find it by
+/// `_meta.steering.supported` of the answer to `initialize`.
+///
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait SteerTurn<S = ()>: Send + Sync {
+    /// Puts a message into the turn that runs, for the model to read as soon as it can. `false` if the turn takes no more:
+    /// the client then sends the message as a prompt.
+    ///
+    /// Called only while [`Agent::prompt`](super::super::Agent::prompt) works in this session. A message that was taken
+    /// belongs to the conversation: the [`Recorder`](super::super::Recorder) has it.
+    ///
+    /// # Errors
+    /// The message cannot be taken.
+    fn steer(
+        &self,
+        state: &S,
+        session: &Session,
+        message: &Prompt,
+    ) -> impl Future<Output = Result<bool>> + Send;
+}
+
+impl<S: Sync> SteerTurn<S> for NotOffered {
+    async fn steer(&self, _: &S, _: &Session, _: &Prompt) -> Result<bool> {
+        match *self {}
+    }
+}
+
+/// No turn takes the message.
+const NO_TURN: &str = "noRunningTurn";
+
+impl<A: Agent> Handle<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
+    fn handle(self, request: SteerRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let steer = offered(side.agent.steer_turn(), SteerRequest::METHOD)?;
+            let session = side.session(&request.session_id)?;
+            if request.prompt.is_empty() {
+                return Err(Error::invalid_params("the prompt is empty"));
+            }
+            side.check(&request.prompt)?;
+            let message = Prompt {
+                content: request.prompt,
+                meta: request.meta,
+            };
+            let state = session.state_of::<A>();
+            let taken = match state.filter(|_| session.is_working()) {
+                Some(state) => steer.steer(&state, &session, &message).await?,
+                None => false,
+            };
+            if !taken {
+                // A turn of its own has no request that its end could be told by.
+                return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_TURN));
+            }
+            let id = session.new_message_id();
+            let in_order = session.record_prompt(&id, &message.content).await?;
+            if session.client().speaks_v2() {
+                let told = v2::Message::new(&id).content(message.content);
+                session.tell_prompt(told).await?;
+            }
+            drop(in_order);
+            Ok(SteerResponse::new(SteeringOutcome::Injected))
+        });
+    }
+}

@@ -1,0 +1,110 @@
+//! `auth/status` and `auth/status_update`: whether one must authenticate, in both versions.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acp::agent::{
+    Agent, AuthContext, Authentication, CheckAuthStatus, Prompt, Session, SessionOpened,
+    SessionSetup, Turn,
+};
+use acp::client::Client;
+use acp::testing::connect_with;
+use acp::v1::{
+    AuthAccount, AuthMethod, AuthMethodAgent, AuthMethodId, AuthState, AuthStatusResponse,
+    AuthStatusUpdateNotification, StopReason,
+};
+use acp::{Error, Options, Result, jsonrpc};
+use tokio::sync::mpsc;
+
+use crate::common::soon;
+
+/// Wants to be authenticated.
+#[derive(Default)]
+struct Gate {
+    is_open: AtomicBool,
+}
+
+impl Agent for Gate {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Err(jsonrpc::Error::auth_required().into())
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+
+    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+        Some(self)
+    }
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+}
+
+impl CheckAuthStatus for Gate {
+    async fn auth_state(&self) -> Result<AuthStatusResponse> {
+        if !self.is_open.load(Ordering::SeqCst) {
+            // As its other methods say it.
+            return Err(jsonrpc::Error::auth_required().into());
+        }
+        let account = AuthAccount::new("Garden Plus").email("ada@garden.example");
+        Ok(AuthStatusResponse::new(AuthState::Authenticated).accounts([account]))
+    }
+}
+
+impl Authentication for Gate {
+    fn methods(&self) -> Vec<AuthMethod> {
+        vec![AuthMethod::Agent(AuthMethodAgent::new("key", "Key"))]
+    }
+
+    async fn authenticate(&self, cx: &AuthContext, _: &AuthMethodId) -> Result<()> {
+        self.is_open.store(true, Ordering::SeqCst);
+        let status = self.auth_state().await?;
+        let update = AuthStatusUpdateNotification::from(status);
+        cx.connection().notify(&update).await
+    }
+}
+
+/// Hears of it.
+struct Listener(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
+
+impl Client for Listener {
+    async fn auth_status_changed(&self, status: AuthStatusUpdateNotification) {
+        let _ = self.0.send(status);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whether_one_must_authenticate_is_told_and_told_again() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let (told, mut hears) = mpsc::unbounded_channel();
+        let (agent, _serving) = connect_with(Gate::default(), Listener(told), options).await;
+        assert!(agent.capabilities().auth.status.is_some());
+        let status = agent.auth_status().await.unwrap();
+        assert_eq!(status.state, AuthState::Unauthenticated);
+        assert!(status.accounts.is_empty());
+
+        agent.authenticate("key").await.unwrap();
+        let update = soon("it is told", hears.recv()).await.unwrap();
+        assert_eq!(update.state, AuthState::Authenticated);
+        assert_eq!(update.accounts.len(), 1);
+        assert_eq!(
+            update.accounts[0].email.as_deref(),
+            Some("ada@garden.example")
+        );
+        // Whose it is stays out of logs.
+        assert!(!format!("{update:?}").contains("ada"), "{update:?}");
+        let status = agent.auth_status().await.unwrap();
+        assert_eq!(status.state, AuthState::Authenticated);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_offered_is_not_asked_for() {
+    let (agent, _serving) =
+        acp::testing::connect(crate::common::idle(), acp::testing::Nobody).await;
+    let error = agent.auth_status().await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+    assert!(error.to_string().contains("auth.status"), "{error}");
+}

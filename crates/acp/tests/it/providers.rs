@@ -1,0 +1,90 @@
+//! `providers/list`, `providers/set` and `providers/disable`: where models are called, in both versions.
+
+use std::sync::Mutex;
+
+use acp::agent::{Agent, Prompt, Providers, Session, SessionOpened, SessionSetup, Turn};
+use acp::testing::{Nobody, connect_with};
+use acp::v1::{
+    LlmProtocol, ProviderCurrentConfig, ProviderId, ProviderInfo, SetProviderRequest, StopReason,
+};
+use acp::{Error, Options, Result};
+
+use crate::common::idle;
+
+/// Calls one provider.
+#[derive(Default)]
+struct Router(Mutex<Option<SetProviderRequest>>);
+
+impl Agent for Router {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+
+    fn providers(&self) -> Option<&impl Providers> {
+        Some(self)
+    }
+}
+
+impl Providers for Router {
+    async fn list(&self) -> Result<Vec<ProviderInfo>> {
+        let mut info = ProviderInfo::new("main", vec![LlmProtocol::Openai], false);
+        if let Some(set) = &*self.0.lock().unwrap() {
+            let current = ProviderCurrentConfig::new(set.api_type.clone(), &set.base_url);
+            info.current = Some(current);
+        }
+        Ok(vec![info])
+    }
+
+    async fn set(&self, request: SetProviderRequest) -> Result<()> {
+        if request.api_type != LlmProtocol::Openai {
+            return Err(Error::invalid_params(
+                "it cannot be called by this protocol",
+            ));
+        }
+        *self.0.lock().unwrap() = Some(request);
+        Ok(())
+    }
+
+    async fn disable(&self, _: &ProviderId) -> Result<()> {
+        *self.0.lock().unwrap() = None;
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_says_where_models_are_called() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let (agent, _serving) = connect_with(Router::default(), Nobody, options).await;
+        assert!(agent.capabilities().providers.is_some());
+        let current = async || agent.list_providers().await.unwrap()[0].current.clone();
+        assert_eq!(current().await, None);
+
+        let headers = [("Authorization".to_owned(), "Bearer s3cret".to_owned())];
+        let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1")
+            .headers(headers);
+        // A key stays out of logs.
+        assert!(!format!("{request:?}").contains("s3cret"), "{request:?}");
+        agent.set_provider(&request).await.unwrap();
+        let expected = ProviderCurrentConfig::new(LlmProtocol::Openai, "http://gateway/v1");
+        assert_eq!(current().await, Some(expected));
+
+        let other = SetProviderRequest::new("main", LlmProtocol::Vertex, "http://gateway/v1");
+        agent.set_provider(&other).await.unwrap_err();
+        agent.disable_provider("main").await.unwrap();
+        assert_eq!(current().await, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_not_sent_to_an_agent_that_does_not_offer_it() {
+    let (agent, _serving) = acp::testing::connect(idle(), Nobody).await;
+    let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1");
+    let error = agent.set_provider(&request).await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+}

@@ -1,0 +1,120 @@
+//! `_session/steering`: a message for the turn that runs, in both versions.
+
+use std::sync::Mutex;
+
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, SteerTurn, Turn};
+use acp::testing::{Nobody, connect, connect_with};
+use acp::v1::{SteeringOutcome, StopReason};
+use acp::{Error, Options, Result};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::common::{Peer, idle, soon, until};
+
+/// Repeats what it hears in a turn, until it hears `stop`.
+struct Listener {
+    mouth: mpsc::UnboundedSender<String>,
+    ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+}
+
+impl Listener {
+    fn new() -> Self {
+        let (mouth, ear) = mpsc::unbounded_channel();
+        let ear = Mutex::new(Some(ear));
+        Self { mouth, ear }
+    }
+}
+
+impl Agent for Listener {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
+        let ear = self.ear.lock().unwrap().take();
+        let mut ear = ear.ok_or_else(|| Error::internal("one turn alone"))?;
+        turn.message("I listen").await?;
+        while let Some(heard) = ear.recv().await {
+            turn.message(format!(" / {heard}")).await?;
+            if heard == "stop" {
+                break;
+            }
+        }
+        Ok(StopReason::EndTurn)
+    }
+
+    fn steer_turn(&self) -> Option<&impl SteerTurn> {
+        Some(self)
+    }
+}
+
+impl SteerTurn for Listener {
+    async fn steer(&self, (): &(), _: &Session, message: &Prompt) -> Result<bool> {
+        Ok(self.mouth.send(message.text()).is_ok())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_reaches_the_turn_that_runs_and_no_other() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let (agent, _serving) = connect_with(Listener::new(), Nobody, options).await;
+        assert!(agent.takes_steering());
+        let session = agent.new_session("/garden").await.unwrap();
+        let early = session.steer("too early").await.unwrap();
+        assert_eq!(early.outcome, SteeringOutcome::PromptRequired);
+        assert_eq!(early.reason.as_deref(), Some("noRunningTurn"));
+
+        let turn = tokio::spawn({
+            let session = session.clone();
+            async move { session.prompt("listen").await }
+        });
+        let says = |text: &'static str| {
+            let thread = session.thread().clone();
+            async move {
+                until(&thread, |thread| {
+                    format!("{:?}", thread.items()).contains(text)
+                })
+                .await
+            }
+        };
+        says("I listen").await;
+        for word in ["left", "stop"] {
+            let taken = session.steer(word).await.unwrap();
+            assert_eq!(taken.outcome, SteeringOutcome::Injected, "{word}");
+        }
+        let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+        assert_eq!(ended, StopReason::EndTurn);
+        says(" / stop").await;
+
+        let late = session.steer("too late").await.unwrap();
+        assert_eq!(late.outcome, SteeringOutcome::PromptRequired);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_offered_is_not_asked_for() {
+    let (agent, _serving) = connect(idle(), Nobody).await;
+    assert!(!agent.takes_steering());
+    let session = agent.new_session("/garden").await.unwrap();
+    let error = session.steer("left").await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+
+    // To an agent that does not offer it, it is an extension that it does not know.
+    let (_conn, mut peer, session) = Peer::in_session(idle()).await;
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "left"}]});
+    peer.ask(1, "_session/steering", params).await;
+    assert_eq!(peer.error(1).await.0, -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_without_content_is_refused() {
+    let (_conn, mut peer, session) = Peer::in_session(Listener::new()).await;
+    let params = json!({"sessionId": session, "prompt": []});
+    peer.ask(1, "_session/steering", params).await;
+    assert_eq!(peer.error(1).await.0, -32602);
+    peer.ask(2, "_session/steering", json!({"sessionId": session}))
+        .await;
+    assert_eq!(peer.error(2).await.0, -32602);
+}

@@ -1,0 +1,177 @@
+//! `systemPrompt` in session setup: a client's own instructions for the model, in both versions.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{
+    Agent, ForkSession, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
+    Turn,
+};
+use acp::testing::{Nobody, connect, connect_with};
+use acp::v1::{
+    ContentBlock, SessionId, SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
+    SessionSystemPromptOverrideCapabilities, StopReason, SystemPrompt, SystemPromptMode,
+};
+use acp::{Error, Options, Result};
+use serde_json::{Value, json};
+
+use crate::common::{Peer, idle};
+
+/// Notes the instructions that it gets.
+#[derive(Default, Clone)]
+struct Student {
+    instructions: Arc<Mutex<Vec<String>>>,
+    is_strict: bool,
+}
+
+impl Student {
+    fn opened(&self, setup: SessionSetup) -> Result<SessionOpened> {
+        let prompt = setup.system_prompt.map(|prompt| {
+            let text = prompt.content.iter().filter_map(ContentBlock::as_text);
+            format!("{}: {}", prompt.mode, text.collect::<String>())
+        });
+        self.instructions.lock().unwrap().extend(prompt);
+        Ok(SessionOpened::new())
+    }
+}
+
+impl Agent for Student {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+        self.opened(setup)
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+
+    fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
+        let mut capabilities = SessionSystemPromptCapabilities::new();
+        if !self.is_strict {
+            let overriding = SessionSystemPromptOverrideCapabilities::new();
+            let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);
+            capabilities = capabilities.mode(modes);
+        }
+        Some(capabilities)
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        Some(self)
+    }
+}
+
+impl LoadSession for Student {
+    async fn load(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+        self.opened(setup)
+    }
+}
+impl ResumeSession for Student {
+    async fn resume(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+        self.opened(setup)
+    }
+}
+impl ForkSession for Student {
+    async fn fork(&self, _: &SessionId, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+        self.opened(setup)
+    }
+}
+
+fn says(mode: SystemPromptMode, text: &str) -> SessionSetup {
+    let prompt = SystemPrompt::new(mode, vec![ContentBlock::from(text)]);
+    SessionSetup::new("/garden").system_prompt(prompt)
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_open_a_session_hands_the_instructions_on() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let student = Student::default();
+        let (agent, _serving) = connect_with(student.clone(), Nobody, options).await;
+        let append = |text| says(SystemPromptMode::Append, text);
+        let new = agent.new_session(append("new")).await.unwrap();
+        agent.load_session("a", append("load")).await.unwrap();
+        agent.resume_session("b", append("resume")).await.unwrap();
+        agent.fork_session(new.id(), append("fork")).await.unwrap();
+        let instead = says(SystemPromptMode::Override, "instead");
+        agent.new_session(instead).await.unwrap();
+        assert_eq!(
+            *student.instructions.lock().unwrap(),
+            [
+                "append: new",
+                "append: load",
+                "append: resume",
+                "append: fork",
+                "override: instead"
+            ]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_does_not_send_instructions_that_are_not_taken() {
+    let (agent, _serving) = connect(idle(), Nobody).await;
+    let error = agent
+        .new_session(says(SystemPromptMode::Append, "hi"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+
+    let student = Student {
+        is_strict: true,
+        ..Student::default()
+    };
+    let (agent, _serving) = connect(student, Nobody).await;
+    let error = agent
+        .new_session(says(SystemPromptMode::Override, "hi"))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("systemPrompt.mode.override"),
+        "{error}"
+    );
+    let empty = SystemPrompt::new(SystemPromptMode::Append, Vec::new());
+    let setup = SessionSetup::new("/garden").system_prompt(empty);
+    let error = agent.new_session(setup).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_opens_no_session_with_instructions_that_it_cannot_apply() {
+    let text = || json!([{"type": "text", "text": "hi"}]);
+    let image = json!([{"type": "image", "data": "aGk=", "mimeType": "image/png"}]);
+    let cases: [(Value, &str); 6] = [
+        (json!({"mode": "override", "content": text()}), "override"),
+        (json!({"mode": "_prepend", "content": text()}), "_prepend"),
+        (json!({"mode": "append", "content": []}), "empty"),
+        (json!({"mode": "append", "content": image}), "not text"),
+        (
+            json!({"mode": "append", "content": "hi"}),
+            "expected a sequence",
+        ),
+        (json!("hi"), ""),
+    ];
+    let student = Student {
+        is_strict: true,
+        ..Student::default()
+    };
+    let (_conn, mut peer) = Peer::of_agent(student.clone());
+    peer.initialize(json!({})).await;
+    for (n, (prompt, why)) in cases.into_iter().enumerate() {
+        let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": prompt});
+        let id = i64::try_from(n).unwrap();
+        peer.ask(id, "session/new", params).await;
+        let (code, message) = peer.error(id).await;
+        assert_eq!(code, -32602, "{prompt}: {message}");
+        assert!(message.contains(why), "{prompt}: {message}");
+    }
+    // `null` says nothing.
+    let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": null});
+    peer.ask("last", "session/new", params).await;
+    peer.result("last").await;
+    assert!(student.instructions.lock().unwrap().is_empty());
+}
