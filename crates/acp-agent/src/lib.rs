@@ -54,12 +54,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt,
-    Recorder, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, Turn,
+    ArchiveSession, Authentication, CheckAuthStatus, CheckSessionStatus, CloseSession,
+    DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
+    Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
-    SessionConfigOption, SessionConfigOptionValue, StopReason,
+    SessionConfigOption, SessionConfigOptionValue, SessionSystemPromptCapabilities,
+    SessionSystemPromptModeCapabilities, SessionSystemPromptOverrideCapabilities, StopReason,
 };
 
 use acp_host::{Sandbox, SandboxError, SandboxRules};
@@ -249,6 +251,30 @@ impl acp::Agent for CodingAgent {
 
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         self.sessions.kept()
+    }
+
+    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+        self.sessions.kept()
+    }
+
+    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+        self.sessions.kept()
+    }
+
+    fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
+        Some(&self.sessions)
+    }
+
+    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+        Some(&self.sessions)
+    }
+
+    /// They replace who the agent says it is and how it works, and no more: what it tells of the session and what the
+    /// project's and the person's files say is told all the same, and permissions stay.
+    fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
+        let overriding = SessionSystemPromptOverrideCapabilities::new();
+        let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);
+        Some(SessionSystemPromptCapabilities::new().mode(modes))
     }
 
     fn list_sessions(&self) -> Option<&impl ListSessions> {

@@ -2,8 +2,11 @@
 //!
 //! A key is typed in a terminal, into the agent's own program, and never passes through the client.
 
-use acp::agent::{AuthContext, Authentication};
-use acp::v1::{AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal};
+use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
+use acp::v1::{
+    AuthAccount, AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, AuthState,
+    AuthStatusResponse,
+};
 
 use crate::choice::Chosen;
 use crate::keys::Account;
@@ -69,22 +72,53 @@ impl Authentication for Sessions {
     }
 }
 
+impl CheckAuthStatus for Sessions {
+    async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
+        self.choice.look().await;
+        let keys = self.choice.keys().clone();
+        // It waits for the disk. What is wrong with the file is told where a key is needed.
+        let found = tokio::task::spawn_blocking(move || keys.found().ok()).await;
+        let found = found.map_err(|e| acp::Error::internal(e.to_string()))?;
+        let own = Provider::ALL.map(Account::from).into_iter();
+        let elsewhere = self.choice.elsewhere().map(|model| model.account());
+        let accounts: Vec<AuthAccount> = own
+            .chain(elsewhere)
+            .filter(|account| {
+                found
+                    .as_ref()
+                    .is_some_and(|found| found.of(account).is_some())
+            })
+            .map(|account| AuthAccount::new(key_for(&account)))
+            .collect();
+        let state = match self.choice.ready(&Chosen::default()) {
+            Err(_) => AuthState::Unauthenticated,
+            // A model that needs no key, or one that carries out typed commands.
+            Ok(()) if accounts.is_empty() => AuthState::NotRequired,
+            Ok(()) => AuthState::Authenticated,
+        };
+        Ok(AuthStatusResponse::new(state).accounts(accounts))
+    }
+}
+
+/// What the key of an account is called.
+fn key_for(account: &Account) -> String {
+    match account.address() {
+        None => format!("Key for {}", account.provider().title()),
+        Some(address) => format!("Key for {address}"),
+    }
+}
+
 fn terminal(account: &Account) -> AuthMethod {
     let provider = account.provider();
     let mut args = vec!["login".to_owned(), provider.to_string()];
-    let (id, name) = match account.address() {
-        None => (
-            provider.to_string(),
-            format!("Key for {}", provider.title()),
-        ),
+    let id = match account.address() {
+        None => provider.to_string(),
         Some(address) => {
             args.extend(["--at".to_owned(), address.to_owned()]);
-            (
-                format!("{provider} {address}"),
-                format!("Key for {address}"),
-            )
+            format!("{provider} {address}")
         }
     };
+    let name = key_for(account);
     let description = "You type it in a terminal. It is kept in a file that you alone can read.";
     AuthMethod::Terminal(
         AuthMethodTerminal::new(id, name)

@@ -21,7 +21,8 @@ use crate::model::error::failure;
 use crate::model::message::Message;
 use crate::permission::subject::Subject;
 use crate::store::error::StoreError;
-use crate::store::kept::{Always, Properties};
+use crate::store::kept::{Always, ClientPrompt, Properties};
+use crate::turn::steering::Steering;
 use crate::workspace::access::Access;
 
 /// A session that is open, as the `acp` crate keeps it for the agent.
@@ -55,6 +56,10 @@ pub(crate) struct SessionState {
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
     /// What can be typed with a slash.
     pub(crate) commands: tokio::sync::Mutex<Commands>,
+    /// Messages for the turn that runs.
+    pub(crate) steering: Steering,
+    /// The client's own instructions for the model.
+    pub(crate) client_prompt: Option<ClientPrompt>,
 }
 
 #[derive(Default)]
@@ -106,6 +111,8 @@ impl SessionState {
             servers: Servers::default(),
             conversation: tokio::sync::Mutex::new(Conversation::of(conversation)),
             commands: tokio::sync::Mutex::default(),
+            steering: Steering::default(),
+            client_prompt: properties.client_prompt.clone(),
         }
     }
 

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use acp::Update;
 use acp::agent::{
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Recorder, ResumeSession,
-    Session, SessionOpened, SessionSetup, SetSessionTitle,
+    ArchiveSession, CheckSessionStatus, CloseSession, DeleteSession, ForkSession, ListSessions,
+    LoadSession, Prompt, Recorder, ResumeSession, Session, SessionOpened, SessionSetup,
+    SetSessionTitle, SteerTurn,
 };
-use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
+use acp::v1::{
+    ListSessionsRequest, ListSessionsResponse, McpServer, SessionArchiveFilter, SessionId,
+    SessionInfo, SessionStatus,
+};
 use acp_host::SandboxRules;
 use jiff::Timestamp;
 
@@ -23,7 +27,7 @@ use crate::past::{Past, Told};
 use crate::replay::replay;
 use crate::session::{OpenSession, SessionState};
 use crate::store::error::StoreError;
-use crate::store::kept::{Kept, Properties};
+use crate::store::kept::{ClientPrompt, Filter, Kept, Properties};
 use crate::store::session_store::SessionStore;
 use crate::workspace::access::Access;
 
@@ -105,6 +109,7 @@ impl Sessions {
             cwd: session.cwd().to_owned(),
             additional_directories: session.roots().iter().skip(1).cloned().collect(),
             mode: self.mode.to_string(),
+            client_prompt: setup.system_prompt.as_ref().map(ClientPrompt::of),
             ..Properties::default()
         };
         let log = match &self.store {
@@ -135,7 +140,7 @@ impl Sessions {
         if replayed {
             replay(session, &past).await?;
         }
-        let properties = past.kept().properties.clone();
+        let mut properties = past.kept().properties.clone();
         let log = Log::new(Arc::clone(store), past.kept().clone(), missing);
         let roots = std::iter::once(&properties.cwd).chain(&properties.additional_directories);
         if !roots.eq(session.roots()) {
@@ -146,6 +151,13 @@ impl Sessions {
                 properties.additional_directories = roots.collect();
             })
             .await?;
+        }
+        // What is said anew replaces what was said before; otherwise that holds.
+        let said = setup.system_prompt.as_ref().map(ClientPrompt::of);
+        if said.is_some() && said != properties.client_prompt {
+            properties.client_prompt.clone_from(&said);
+            log.change(move |properties| properties.client_prompt = said)
+                .await?;
         }
         let state = self.state(session, own, log, &properties, messages);
         Ok(self.opened(session, setup, state))
@@ -278,10 +290,13 @@ impl ForkSession<OpenSession> for Sessions {
 
 impl ListSessions for Sessions {
     async fn list(&self, request: ListSessionsRequest) -> acp::Result<ListSessionsResponse> {
-        let listed = self
-            .store()?
-            .list(request.cwd, request.cursor, PAGE)
-            .await?;
+        let archived = match request.archived {
+            Some(SessionArchiveFilter::Include) => None,
+            Some(SessionArchiveFilter::Only) => Some(true),
+            _ => Some(false),
+        };
+        let filter = Filter::default().cwd(request.cwd).archived(archived);
+        let listed = self.store()?.list(filter, request.cursor, PAGE).await?;
         let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(info).collect();
         let mut page = ListSessionsResponse::new(sessions);
         page.next_cursor = listed.cursor;
@@ -295,6 +310,7 @@ fn info(kept: Kept) -> SessionInfo {
     // A clock beyond what a calendar has tells nothing.
     info.updated_at = Timestamp::try_from(kept.updated).ok().map(in_milliseconds);
     info.title = kept.properties.title;
+    info.archived = Some(kept.properties.archived);
     info
 }
 
@@ -332,6 +348,50 @@ impl SetSessionTitle<OpenSession> for Sessions {
             }
         }
         Ok(title)
+    }
+}
+
+impl Sessions {
+    async fn set_archived(&self, id: &SessionId, archived: bool) -> acp::Result<()> {
+        let store = self.store()?;
+        let Kept {
+            mut properties,
+            version,
+            ..
+        } = store.find(id.clone()).await?;
+        if properties.archived != archived {
+            properties.archived = archived;
+            store
+                .append(id.clone(), version, Vec::new(), Some(properties))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+impl ArchiveSession for Sessions {
+    async fn archive(&self, session: &SessionId) -> acp::Result<()> {
+        self.set_archived(session, true).await
+    }
+
+    async fn unarchive(&self, session: &SessionId) -> acp::Result<()> {
+        self.set_archived(session, false).await
+    }
+}
+
+impl CheckSessionStatus for Sessions {
+    async fn status(&self, session: &SessionId) -> acp::Result<Option<SessionStatus>> {
+        match self.store()?.find(session.clone()).await {
+            Ok(_) => Ok(Some(SessionStatus::Saved)),
+            Err(StoreError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl SteerTurn<OpenSession> for Sessions {
+    async fn steer(&self, open: &OpenSession, _: &Session, message: &Prompt) -> acp::Result<bool> {
+        open.state.steering.push(message.content.clone())
     }
 }
 

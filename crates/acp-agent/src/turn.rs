@@ -7,6 +7,7 @@ mod call;
 mod report;
 mod room;
 mod round;
+pub(crate) mod steering;
 mod writing;
 
 use acp::agent::Prompt;
@@ -14,6 +15,8 @@ use acp::v1::StopReason;
 
 use active::ActiveTurn;
 use begin::TurnStart;
+
+use crate::context::conversation::Conversation;
 
 impl ActiveTurn<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
@@ -25,6 +28,17 @@ impl ActiveTurn<'_> {
             Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
             Err(error) => return Err(error),
         }
+        let _open = self.takes_messages();
+        let ended = self.rounds(&mut conversation).await;
+        self.hear_the_rest(&mut conversation).await?;
+        match ended {
+            Err(acp::Error::Cancelled) => Ok(StopReason::Cancelled),
+            ended => ended,
+        }
+    }
+
+    /// Asks the model until it stops.
+    async fn rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
         for _ in 0..self.max_requests {
             // It may have been changed meanwhile.
             let asked = self.state.asked()?;
@@ -32,11 +46,10 @@ impl ActiveTurn<'_> {
                 asked: &asked,
                 ..*self
             };
-            match running.round_with_room(&mut conversation).await {
-                Ok(None) => {}
-                Ok(Some(reason)) => return Ok(reason),
-                Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
-                Err(error) => return Err(error),
+            match running.round_with_room(conversation).await? {
+                None => self.hear(conversation).await?,
+                Some(StopReason::EndTurn) if self.hears_more(conversation).await? => {}
+                Some(reason) => return Ok(reason),
             }
         }
         Ok(StopReason::MaxTurnRequests)

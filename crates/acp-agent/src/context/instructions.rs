@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::files::{self, Beginning};
 use crate::mode::Mode;
+use crate::store::kept::ClientPrompt;
 use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
@@ -56,8 +57,12 @@ impl Instructions {
         workspace: &Workspace,
         user: Option<&Path>,
         project: bool,
+        client: Option<&ClientPrompt>,
     ) -> Result<Self, Fault> {
-        let mut text = WHO.to_owned();
+        let mut text = match client {
+            Some(prompt) if prompt.replaces => format!("{}\n", prompt.text),
+            _ => WHO.to_owned(),
+        };
         session(&mut text, workspace.turn.roots());
         let cwd = PathBuf::from(workspace.turn.cwd());
         let (sees, user) = (workspace.own().is_ok(), user.map(Path::to_owned));
@@ -76,6 +81,11 @@ impl Instructions {
             found.extend(through_the_client(workspace).await?);
         }
         quote(&mut text, &found);
+        if let Some(prompt) = client.filter(|prompt| !prompt.replaces) {
+            text.push_str("\n# Instructions of the program that the person works with\n\n");
+            text.push_str(&prompt.text);
+            text.push('\n');
+        }
         Ok(Self(text))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use acp::v1::SessionId;
+use acp::v1::{ContentBlock, SessionId, SystemPrompt, SystemPromptMode};
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Entry, EntryKind};
@@ -42,6 +42,73 @@ pub struct Properties {
     /// The id of the thought level that was chosen in it. Absent if none was.
     #[serde(default)]
     pub thought_level: Option<String>,
+    /// Whether it is hidden from lists.
+    #[serde(default)]
+    pub archived: bool,
+    /// The client's own instructions for the model, as they were said last.
+    #[serde(default)]
+    pub client_prompt: Option<ClientPrompt>,
+}
+
+/// A client's own instructions for the model (`systemPrompt`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClientPrompt {
+    /// Whether they replace what the agent says by itself.
+    pub replaces: bool,
+    /// What they say.
+    pub text: String,
+}
+
+impl ClientPrompt {
+    /// These instructions, all blocks of text one after the other.
+    #[must_use]
+    pub fn of(prompt: &SystemPrompt) -> Self {
+        let texts: Vec<&str> = prompt
+            .content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect();
+        Self {
+            replaces: prompt.mode == SystemPromptMode::Override,
+            text: texts.join("\n\n"),
+        }
+    }
+}
+
+/// Which sessions are listed. Without more: those that are not archived, of every directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Filter {
+    /// Of this working directory alone.
+    pub cwd: Option<String>,
+    /// Those that are archived, or those that are not. `None` for both.
+    pub archived: Option<bool>,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            cwd: None,
+            archived: Some(false),
+        }
+    }
+}
+
+impl Filter {
+    /// Sets the working directory.
+    #[must_use]
+    pub fn cwd(mut self, cwd: Option<String>) -> Self {
+        self.cwd = cwd;
+        self
+    }
+
+    /// Sets whether archived sessions are meant.
+    #[must_use]
+    pub fn archived(mut self, archived: Option<bool>) -> Self {
+        self.archived = archived;
+        self
+    }
 }
 
 /// An answer with "always".

@@ -8,7 +8,7 @@ use acp::v1::SessionId;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
 use super::session_store::{SessionStore, Stored};
 
 /// How much is kept if nothing else is said, in bytes of entries.
@@ -219,13 +219,18 @@ impl SessionStore for MemoryStore {
         }))
     }
 
-    fn list(&self, cwd: Option<String>, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
+    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
         done(self.held(|held| {
             let after = cursor.as_deref().map(place).transpose()?;
             let sessions = held.sessions.values().map(|session| &session.kept);
             let mut sessions: Vec<&Kept> = sessions
                 .filter(|kept| kept.next > 0)
-                .filter(|kept| cwd.as_ref().is_none_or(|cwd| *cwd == kept.properties.cwd))
+                .filter(|kept| {
+                    let properties = &kept.properties;
+                    let archived = filter.archived.is_none_or(|it| it == properties.archived);
+                    let cwd = filter.cwd.as_ref();
+                    archived && cwd.is_none_or(|cwd| *cwd == properties.cwd)
+                })
                 .filter(|kept| after.as_ref().is_none_or(|after| order(kept) > *after))
                 .collect();
             sessions.sort_by_key(|kept| order(kept));

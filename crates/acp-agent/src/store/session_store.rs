@@ -6,7 +6,7 @@ use acp::v1::SessionId;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
 
 /// What a store does, when it is done.
 pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -65,12 +65,12 @@ pub trait SessionStore: Send + Sync + 'static {
         entries: Vec<Entry>,
     ) -> Stored<'_, Version>;
 
-    /// A page of the sessions in which anything was said, the one that changed last first: those of this
-    /// working directory if there is one, and those behind `cursor`, which the page before gave.
+    /// A page of the sessions in which anything was said, the one that changed last first: those that pass the filter, and
+    /// are behind `cursor`, which the page before gave.
     ///
     /// # Errors
     /// [`StoreError::Cursor`], or they cannot be read.
-    fn list(&self, cwd: Option<String>, cursor: Option<String>, most: usize) -> Stored<'_, Listed>;
+    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed>;
 
     /// Deletes a session.
     ///

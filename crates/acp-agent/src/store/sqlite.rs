@@ -14,7 +14,7 @@ use acp::v1::SessionId;
 use self::worker::{Starting, Worker};
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
 use super::session_store::{SessionStore, Stored};
 
 /// Keeps sessions in a directory that is its user's alone.
@@ -114,10 +114,10 @@ impl SessionStore for SqliteStore {
         )
     }
 
-    fn list(&self, cwd: Option<String>, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
+    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
         Box::pin(
             self.worker
-                .read(move |db| statements::list(db, cwd.as_deref(), cursor.as_deref(), most)),
+                .read(move |db| statements::list(db, &filter, cursor.as_deref(), most)),
         )
     }
 

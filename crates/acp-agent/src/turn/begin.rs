@@ -82,8 +82,13 @@ impl ActiveTurn<'_> {
             return Ok(TurnStart::Answered);
         }
         let project = !self.rules.forbid_reading();
-        let instructions =
-            Instructions::read(self.workspace, self.user_instructions, project).await;
+        let instructions = Instructions::read(
+            self.workspace,
+            self.user_instructions,
+            project,
+            state.client_prompt.as_ref(),
+        )
+        .await;
         conversation.instruct(instructions.map_err(stopped)?);
         Ok(TurnStart::Asks)
     }

@@ -3,6 +3,7 @@
 // Clippy takes only what is in a test function for a test.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
+mod archived_sessions;
 mod calls_written;
 #[cfg(unix)]
 mod cancel;
@@ -34,6 +35,8 @@ mod reported;
 mod rules;
 mod scripted;
 mod sessions;
+mod steering;
 mod store;
+mod system_prompt;
 mod titles;
 mod tools;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    Always, Entry, EntryKind, MemoryStore, Properties, SessionStore, SqliteStore, StoreError,
-    Subject, Version, Which,
+    Always, Entry, EntryKind, Filter, MemoryStore, Properties, SessionStore, SqliteStore,
+    StoreError, Subject, Version, Which,
 };
 
 /// Does the same with a store of each kind.
@@ -194,7 +194,9 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
         let list = async |cwd: Option<&str>, most| {
             let (mut ids, mut cursor, mut pages) = (Vec::new(), None, 0);
             loop {
-                let listed = store.list(cwd.map(str::to_owned), cursor, most).await;
+                let listed = store
+                    .list(Filter::default().cwd(cwd.map(str::to_owned)), cursor, most)
+                    .await;
                 let listed = listed.unwrap();
                 assert!(listed.sessions.is_sorted_by(|a, b| a.updated >= b.updated));
                 ids.extend(listed.sessions.iter().map(|kept| kept.id.to_string()));
@@ -212,7 +214,7 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
         }
         assert_eq!(list(Some("/elsewhere"), 9).await.0, ["s3"]);
         assert_eq!(list(Some("/nowhere"), 9).await.0, [] as [String; 0]);
-        let wrong = store.list(None, Some("x".to_owned()), 9).await;
+        let wrong = store.list(Filter::default(), Some("x".to_owned()), 9).await;
         assert_eq!(wrong, Err(StoreError::Cursor("x".to_owned())));
     })
     .await;

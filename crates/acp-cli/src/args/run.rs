@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
 use acp_config::SessionName;
 use acp_host::Policy;
 use clap::ValueEnum;
@@ -55,6 +56,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
+    /// Tell the model this, beside what the agent tells it. Takes an agent that offers it (systemPrompt).
+    #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// Tell the model this, instead of what the agent tells it by itself.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
+
     #[command(flatten)]
     pub(crate) work: WorkArgs,
 
@@ -66,6 +75,18 @@ pub(crate) struct RunArgs {
     /// one a line; `quiet` the text of the agent's message alone.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
+}
+
+impl RunArgs {
+    /// What the model is told of this person's.
+    pub(crate) fn system_prompt(&self) -> Option<SystemPrompt> {
+        let (mode, text) = match (&self.system_prompt, &self.append_system_prompt) {
+            (Some(text), _) => (SystemPromptMode::Override, text),
+            (None, Some(text)) => (SystemPromptMode::Append, text),
+            (None, None) => return None,
+        };
+        Some(SystemPrompt::new(mode, vec![ContentBlock::text(text)]))
+    }
 }
 
 const EXIT_CODES: &str = "\

@@ -10,7 +10,7 @@ use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|export ...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export ...",
     args_conflicts_with_subcommands = true,
     after_long_help = SESSIONS_EXIT_CODES,
     after_help = "See --help for the exit codes."
@@ -32,6 +32,10 @@ pub(crate) struct ListSessionsArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
+    /// List archived sessions, too; in JSON, `archived` says which they are. Takes an agent that archives sessions.
+    #[arg(long)]
+    pub(crate) archived: bool,
+
     /// What to print: `text` for people; `json` for programs, a session a line as the protocol writes it, with
     /// its name, if it has one, in `_meta` as `acp/name`.
     #[arg(long, value_enum, default_value = "text")]
@@ -42,6 +46,13 @@ pub(crate) struct ListSessionsArgs {
 pub(crate) enum SessionsCommand {
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
+    Rename(RenameSessionArgs),
+    /// Hide a session from `acp sessions`. It is kept, and can be gone on with.
+    #[command(override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
+    Archive(ManageSessionArgs),
+    /// List an archived session again.
+    #[command(override_usage = "acp sessions unarchive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
+    Unarchive(ManageSessionArgs),
     Export(ExportSessionArgs),
 }
 
@@ -79,6 +90,32 @@ pub(crate) struct ForgetSessionArgs {
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManageSessionArgs {
+    /// The session, by the name you gave it or by its id.
+    #[arg(value_name = "NAME|ID")]
+    pub(crate) session: String,
+
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+
+    /// Where the session works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+}
+
+/// Change the title that an agent keeps for a session, which `acp sessions` shows.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "acp sessions rename [OPTIONS] NAME|ID TITLE [-- AGENT COMMAND...]")]
+pub(crate) struct RenameSessionArgs {
+    #[command(flatten)]
+    pub(crate) which: ManageSessionArgs,
+
+    /// The title.
+    #[arg(value_name = "TITLE")]
+    pub(crate) title: String,
 }
 
 /// Write a session as Markdown: what was said, done and changed in it.

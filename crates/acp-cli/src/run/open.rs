@@ -47,7 +47,8 @@ impl RunSetup {
         if let Some(named) = &self.named {
             named.check(&self.agent, &agent, || self.why_not_kept())?;
         }
-        let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
+        let mut setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
+        setup.system_prompt = self.args.system_prompt();
         let resumes = agent.capabilities().session_capabilities.resume.is_some();
         let session = match &self.resume {
             None => agent.new_session(setup).await,

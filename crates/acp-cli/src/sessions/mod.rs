@@ -1,11 +1,12 @@
 //! `acp sessions`: the sessions that an agent keeps, and the names that they have here.
 
 mod export;
+mod manage;
 
 use std::path::Path;
 
 use acp::client::AgentConnection;
-use acp::v1::{ListSessionsRequest, SessionInfo};
+use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionInfo};
 use acp_config::{NamedSession, SessionNames};
 use acp_host::clean;
 use serde_json::Value;
@@ -28,6 +29,9 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
         None => list_all(args.list).await,
         Some(SessionsCommand::Name(args)) => name(&args),
         Some(SessionsCommand::Forget(args)) => forget(&args),
+        Some(SessionsCommand::Rename(args)) => manage::rename(args).await,
+        Some(SessionsCommand::Archive(args)) => manage::archive(args).await,
+        Some(SessionsCommand::Unarchive(args)) => manage::unarchive(args).await,
         Some(SessionsCommand::Export(args)) => export::export(args).await,
     };
     match done {
@@ -80,6 +84,9 @@ async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
     let mut request = ListSessionsRequest::new();
     if args.cwd.is_some() {
         request = request.cwd(cwd.to_string_lossy());
+    }
+    if args.archived {
+        request = request.archived(SessionArchiveFilter::Include);
     }
     let work = async |connection: &AgentConnection, screen: &Screen| {
         if let Some(note) = &agent.note {

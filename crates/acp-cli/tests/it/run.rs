@@ -473,3 +473,29 @@ fn there_are_no_colours_where_nobody_sees_them() {
         .code(0);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
 }
+
+#[test]
+
+fn the_model_is_told_what_the_person_says_of_it() {
+    let project = Project::new();
+    let script = r#"{"turns": [[{"expect": "Speak of plants."}, {"say": "As you wish."}]]}"#;
+    std::fs::write(project.file("script.json"), script).unwrap();
+    let agent = "acp agent --script script.json";
+    for flag in ["--append-system-prompt", "--system-prompt"] {
+        project
+            .shell(&format!(
+                "acp run {flag} 'Speak of plants.' hello -- {agent}"
+            ))
+            .code(0)
+            .shows(&["As you wish."]);
+    }
+    // Without it the model is not told.
+    project.shell(&format!("acp run hello -- {agent}")).code(1);
+    let other = project.agent("");
+    project
+        .shell(&format!(
+            "acp run --system-prompt 'Speak of plants.' hello -- {other}"
+        ))
+        .code(2)
+        .says("systemPrompt");
+}

@@ -195,6 +195,45 @@ fn names_are_given_and_taken_away() {
 
 #[test]
 
+fn a_session_is_renamed_and_archived_and_listed_again() {
+    let project = Project::new();
+    project.shell("acp run --session it /help").code(0);
+    project
+        .shell("acp sessions rename it 'A title of mine'")
+        .code(0)
+        .shows(&["renamed: A title of mine"]);
+    assert_eq!(only_session(&project)[4..].join(" "), "A title of mine");
+    let id = only_session(&project)[1].clone();
+
+    project.shell("acp sessions archive it").code(0);
+    let listed = project.shell("acp sessions").code(0);
+    assert_eq!(listed.stdout, "");
+    project
+        .shell("acp sessions --archived")
+        .code(0)
+        .shows(&["A title of mine"]);
+    // It is kept: one can go on with it.
+    project.shell("acp run --session it /help").code(0);
+    project
+        .shell(&format!("acp sessions unarchive {id}"))
+        .code(0);
+    assert_eq!(only_session(&project)[1], id);
+
+    for command in ["archive none", "unarchive none", "rename none title"] {
+        project
+            .shell(&format!("acp sessions {command}"))
+            .code(1)
+            .says("has no session none");
+    }
+    let agent = project.agent("");
+    project
+        .shell(&format!("acp sessions archive it -- {agent}"))
+        .code(2)
+        .says("sessionCapabilities.archive");
+}
+
+#[test]
+
 fn named_sessions_of_an_agent_that_lists_none_are_listed() {
     let project = Project::new();
     let agent = project.agent("--opens resume");

@@ -163,6 +163,12 @@
 //! | [`fork_session`](Agent::fork_session) | `session/fork`: a copy of a session; unstable |
 //! | [`list_sessions`](Agent::list_sessions), [`close_session`](Agent::close_session), [`delete_session`](Agent::delete_session) | `session/list`, `session/close`, `session/delete` |
 //! | [`set_session_title`](Agent::set_session_title) | `session/set_title`; unstable |
+//! | [`archive_session`](Agent::archive_session) | `session/archive` and `session/unarchive`; unstable |
+//! | [`session_status`](Agent::session_status) | `session/status`; unstable |
+//! | [`system_prompt_capabilities`](Agent::system_prompt_capabilities) | `systemPrompt` when sessions are opened; unstable |
+//! | [`auth_status`](Agent::auth_status) | `auth/status`; unstable |
+//! | [`providers`](Agent::providers) | `providers/list`, `providers/set` and `providers/disable`; unstable |
+//! | [`steer_turn`](Agent::steer_turn) | `_session/steering`, an extension that several agents have |
 //! | [`cancel_work`](Agent::cancel_work) | `tool_call/cancel`, `terminal/cancel`, of version 2 |
 //! | [`recorder`](Agent::recorder) | – : each update is stored before it is sent ([`sessions`](super::sessions)) |
 //! | [`additional_directories`](Agent::additional_directories) | further roots of a session |

@@ -6,7 +6,7 @@ use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
 use crate::store::error::StoreError;
-use crate::store::kept::{Kept, Properties, Version};
+use crate::store::kept::{ClientPrompt, Kept, Properties, Version};
 use crate::store::sqlite::failed::failed;
 
 /// Milliseconds since 1970.
@@ -38,6 +38,8 @@ pub(super) fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
         spent: more.spent,
         model: more.model,
         thought_level: more.thought_level,
+        archived: more.archived,
+        client_prompt: more.client_prompt,
     };
     Ok(Kept {
         id: row.get::<_, String>(0).map_err(failed)?.into(),
@@ -59,6 +61,10 @@ struct More {
     model: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_level: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    archived: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_prompt: Option<ClientPrompt>,
 }
 
 /// What of the properties is kept as JSON: the directories, the answers, and the rest.
@@ -70,6 +76,8 @@ pub(super) fn lists(properties: &Properties) -> Result<(String, String, String),
         spent: properties.spent,
         model: properties.model.clone(),
         thought_level: properties.thought_level.clone(),
+        archived: properties.archived,
+        client_prompt: properties.client_prompt.clone(),
     };
     let more = serde_json::to_string(&more).map_err(write)?;
     Ok((directories, always, more))

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use super::row::{COLUMNS, kept, lists, millis};
 use crate::store::entry::{Entry, EntryKind};
 use crate::store::error::StoreError;
-use crate::store::kept::{Kept, Listed, Page, Properties, Version, Which};
+use crate::store::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
 use crate::store::sqlite::failed::failed;
 
 /// A session of the version that is expected.
@@ -201,7 +201,7 @@ pub(super) fn fold(
 
 pub(super) fn list(
     db: &Connection,
-    cwd: Option<&str>,
+    filter: &Filter,
     cursor: Option<&str>,
     most: usize,
 ) -> Result<Listed, StoreError> {
@@ -216,13 +216,14 @@ pub(super) fn list(
     let sql = format!(
         "SELECT {COLUMNS} FROM session
          WHERE next > 0 AND (:cwd IS NULL OR cwd = :cwd)
+           AND (:archived IS NULL OR COALESCE(json_extract(more, '$.archived'), 0) = :archived)
            AND (:updated IS NULL OR updated < :updated OR (updated = :updated AND id > :after))
          ORDER BY updated DESC, id LIMIT :most"
     );
     let mut select = db.prepare_cached(&sql).map_err(failed)?;
     let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
     let mut rows = select
-        .query(named_params! {":cwd": cwd, ":updated": updated, ":after": after, ":most": limit})
+        .query(named_params! {":cwd": filter.cwd, ":archived": filter.archived, ":updated": updated, ":after": after, ":most": limit})
         .map_err(failed)?;
     let mut listed = Listed::default();
     while let Some(row) = rows.next().map_err(failed)? {

@@ -353,7 +353,7 @@ impl Fixture {
             .unwrap()
     }
 
-    fn last_words(&self) -> String {
+    pub fn last_words(&self) -> String {
         self.session.thread().read(|thread| {
             let last = thread
                 .items()

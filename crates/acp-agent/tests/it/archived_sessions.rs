@@ -1,0 +1,66 @@
+//! `session/archive`, `session/unarchive` and `session/status`: sessions that are kept, and hidden or not in memory.
+
+use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionId, SessionStatus};
+use acp::{Error, Options, jsonrpc};
+use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
+use acp_agent::{CodingAgent, ScriptedModel};
+
+use crate::common::{Fixture, NONE};
+
+const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}]]}"#;
+
+#[tokio::test]
+async fn an_archived_session_is_hidden_and_not_lost() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let sessions = tempfile::tempdir().unwrap();
+        each(SqliteStore::open(sessions.path()).unwrap(), options.clone()).await;
+        each(MemoryStore::new(), options).await;
+    }
+}
+
+async fn each(store: impl SessionStore, options: Options) {
+    let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
+    let f = Fixture::speaking(options, agent, NONE).await;
+    let id = f.session.id().clone();
+    let listed = async |archived: Option<SessionArchiveFilter>| {
+        let mut request = ListSessionsRequest::new().cwd(f.cwd());
+        request.archived = archived;
+        let page = f.agent.list_sessions(&request).await.unwrap();
+        let sessions = page.sessions.into_iter();
+        let sessions = sessions.map(|info| (info.session_id, info.archived));
+        sessions.collect::<Vec<(SessionId, Option<bool>)>>()
+    };
+    let status = async || f.agent.session_status(&id).await.unwrap().status;
+    f.says("first").await;
+    assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
+    assert_eq!(status().await, SessionStatus::Open);
+
+    f.agent.archive_session(&id).await.unwrap();
+    assert_eq!(status().await, SessionStatus::Saved);
+    assert_eq!(listed(None).await, []);
+    for filter in [SessionArchiveFilter::Only, SessionArchiveFilter::Include] {
+        assert_eq!(listed(Some(filter)).await, [(id.clone(), Some(true))]);
+    }
+    // It can be opened and gone on with, and stays archived.
+    let again = f.agent.load_session(id.clone(), f.cwd()).await.unwrap();
+    again.prompt("second").await.unwrap();
+    assert_eq!(listed(None).await, []);
+
+    f.agent.unarchive_session(&id).await.unwrap();
+    assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
+    assert_eq!(listed(Some(SessionArchiveFilter::Only)).await, []);
+
+    let none = SessionId::from("none");
+    for refused in [
+        f.agent.archive_session(&none).await,
+        f.agent.unarchive_session(&none).await,
+        f.agent.session_status(&none).await.map(drop),
+    ] {
+        match refused {
+            Err(Error::Rpc(error)) => {
+                assert_eq!(error.code, jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `systemPrompt`: what the client itself tells the model.
+
+use acp::Options;
+use acp::client::SessionSetup;
+use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
+use acp_agent::store::MemoryStore;
+
+use crate::common::hears::Heard;
+use crate::common::{Fixture, NONE};
+
+const SCRIPT: &str =
+    r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}], [{"say": "4"}]]}"#;
+
+fn in_words(mode: SystemPromptMode, words: &[&str]) -> SystemPrompt {
+    let content = words.iter().copied().map(ContentBlock::text);
+    SystemPrompt::new(mode, content.collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn it_is_added_to_what_the_agent_says_or_replaces_it() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let heard = Heard::default();
+        let agent = heard.agent(SCRIPT).keep_sessions(MemoryStore::new());
+        let f = Fixture::speaking(options, agent, NONE).await;
+        f.put("repo/.git/HEAD", "");
+        f.put("repo/AGENTS.md", "Use tabs.");
+        let cwd = f.path("repo");
+        let told = || heard.last().instructions;
+        let append = in_words(SystemPromptMode::Append, &["Speak of plants.", "Be kind."]);
+        let setup = SessionSetup::new(&cwd).system_prompt(append);
+        let session = f.agent.new_session(setup).await.unwrap();
+        session.prompt("hello").await.unwrap();
+        assert!(told().starts_with("You are a coding agent."), "{}", told());
+        assert!(told().contains("Use tabs."), "{}", told());
+        assert!(
+            told().contains("Speak of plants.\n\nBe kind.\n"),
+            "{}",
+            told()
+        );
+
+        // Opened again without one, it holds on.
+        let id = session.id().clone();
+        session.close().await.unwrap();
+        let session = f.agent.resume_session(id.clone(), &cwd).await.unwrap();
+        session.prompt("again").await.unwrap();
+        assert!(told().contains("Speak of plants."), "{}", told());
+
+        // And with another that one holds.
+        session.close().await.unwrap();
+        let replace = in_words(SystemPromptMode::Override, &["You are a gardener."]);
+        let setup = SessionSetup::new(&cwd).system_prompt(replace);
+        let session = f.agent.load_session(id.clone(), setup).await.unwrap();
+        session.prompt("and again").await.unwrap();
+        assert!(told().starts_with("You are a gardener.\n"), "{}", told());
+        assert!(!told().contains("coding agent"), "{}", told());
+        assert!(!told().contains("plants"), "{}", told());
+        // What is told of the project and the session is not the agent's own.
+        assert!(told().contains("Use tabs."), "{}", told());
+        assert!(told().contains(&cwd), "{}", told());
+        session.close().await.unwrap();
+        let session = f.agent.resume_session(id, &cwd).await.unwrap();
+        session.prompt("and once more").await.unwrap();
+        assert!(told().starts_with("You are a gardener.\n"), "{}", told());
+    }
+}
