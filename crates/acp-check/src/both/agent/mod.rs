@@ -1,0 +1,16 @@
+//! What both versions require of agents: a file for each part of the schema.
+
+mod session_archive;
+mod steps;
+
+use acp_rules::schema::Version;
+
+use crate::check::Check;
+
+/// The checks of a version, part by part.
+pub(crate) fn checks(version: Version) -> Vec<Check> {
+    match version {
+        Version::V1 => [session_archive::V1].concat(),
+        Version::V2 => [session_archive::V2].concat(),
+    }
+}
