@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use acp_rules::schema::Version;
+use acp_rules::schema::{Schema, Version};
 
 use crate::options::Task;
 use crate::turns::Turn;
-use crate::verdict::{Stop, skip};
+use crate::verdict::{Stop, fail, skip};
 use crate::with_agent::AgentPlay;
 
 /// Where an agent says whether it offers something, such as `auth/status`.
@@ -70,4 +70,13 @@ pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, 
 /// Whether a session is in a list.
 pub(super) fn has(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
+}
+
+/// That a value has the shape that the schema gives it.
+pub(super) fn has_shape(play: &AgentPlay, shape: &str, value: &Value) -> Result<(), Stop> {
+    let faults = Schema::of(play.version()).judge(shape, value, "");
+    match faults.first() {
+        Some(fault) => fail(format!("{fault}, in {value}")),
+        None => Ok(()),
+    }
 }

@@ -1,12 +1,16 @@
 //! Agents that are wrong in what is the same in both versions: a file for each part, as the checks have it.
 
 mod session_archive;
+mod session_status;
 
 use crate::mutants::layer::Mutant;
 
 /// The mutants of a version, `v1` or `v2`.
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
-    let parts = [session_archive::mutants(version)];
+    let parts = [
+        session_archive::mutants(version),
+        session_status::mutants(version),
+    ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
         // The tests end before many of them are made.
