@@ -1,5 +1,6 @@
 //! Agents that are wrong in what is the same in both versions: a file for each part, as the checks have it.
 
+mod auth_status;
 mod session_archive;
 mod session_status;
 
@@ -10,6 +11,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let parts = [
         session_archive::mutants(version),
         session_status::mutants(version),
+        auth_status::mutants(),
     ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
