@@ -1,6 +1,7 @@
 //! Agents that are wrong in what is the same in both versions: a file for each part, as the checks have it.
 
 mod auth_status;
+mod providers;
 mod session_archive;
 mod session_status;
 
@@ -12,6 +13,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         session_archive::mutants(version),
         session_status::mutants(version),
         auth_status::mutants(),
+        providers::mutants(),
     ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
