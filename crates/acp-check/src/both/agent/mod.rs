@@ -5,6 +5,7 @@ mod providers;
 mod session_archive;
 mod session_status;
 mod steps;
+mod system_prompt;
 
 use acp_rules::schema::Version;
 
@@ -18,6 +19,7 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             session_status::V1,
             auth_status::V1,
             providers::V1,
+            system_prompt::V1,
         ]
         .concat(),
         Version::V2 => [
@@ -26,6 +28,7 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             session_status::CHECKS,
             auth_status::V2,
             providers::V2,
+            system_prompt::V2,
         ]
         .concat(),
     }

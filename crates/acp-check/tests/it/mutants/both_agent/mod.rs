@@ -4,6 +4,7 @@ mod auth_status;
 mod providers;
 mod session_archive;
 mod session_status;
+mod system_prompt;
 
 use crate::mutants::layer::Mutant;
 
@@ -14,6 +15,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         session_status::mutants(version),
         auth_status::mutants(),
         providers::mutants(),
+        system_prompt::mutants(version),
     ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
