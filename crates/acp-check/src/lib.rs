@@ -67,13 +67,15 @@ pub fn agents(version: Version) -> Vec<Check> {
     checks
 }
 
-/// Every check for clients of a version, in the order of the specification's pages.
+/// Every check for clients of a version, in the order of the specification's pages; then those that are the same in both
+/// versions.
 #[must_use]
 pub fn clients(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::client::checks(),
         Version::V2 => v2::client::checks(),
     };
+    checks.extend(both::client::checks(version));
     checks.extend(schema_checks::checks(version, Side::Client));
     checks.push(rules_checks::check(version, Side::Client));
     checks

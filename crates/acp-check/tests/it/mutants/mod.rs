@@ -5,6 +5,7 @@ mod agent;
 mod agent_turns;
 mod agent_v2;
 mod both_agent;
+mod both_client;
 mod changes;
 mod client;
 mod client_v2;
