@@ -5,6 +5,7 @@ mod providers;
 mod session_archive;
 mod session_status;
 mod steps;
+mod subagents;
 mod system_prompt;
 
 use acp_rules::schema::Version;
@@ -20,6 +21,8 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             auth_status::V1,
             providers::V1,
             system_prompt::V1,
+            subagents::CHECKS,
+            subagents::V1,
         ]
         .concat(),
         Version::V2 => [
@@ -29,6 +32,7 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             auth_status::V2,
             providers::V2,
             system_prompt::V2,
+            subagents::V2,
         ]
         .concat(),
     }

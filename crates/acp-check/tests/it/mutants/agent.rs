@@ -18,7 +18,7 @@ use acp::v1::{
 use acp::{Options, Transport};
 use acp_check::Task;
 
-use crate::mutants::agent_turns::{answer, ask, edit, long, options, plan, read, run};
+use crate::mutants::agent_turns::{answer, ask, delegate, edit, long, options, plan, read, run};
 use crate::mutants::agent_v2;
 use crate::mutants::layer::behind;
 use crate::mutants::unstable::{self, SystemPrompts};
@@ -35,6 +35,7 @@ pub(crate) fn texts() -> HashMap<Task, String> {
         (Task::Remember, "remember 7351"),
         (Task::Recall, "recall"),
         (Task::Ask, "ask"),
+        (Task::Delegate, "delegate"),
     ]
     .map(|(task, text)| (task, text.to_owned()))
     .into()
@@ -187,6 +188,7 @@ impl Agent for Right {
             "plan" => plan(&turn).await,
             "recall" => self.recall(&turn).await,
             "ask" => ask(&turn).await,
+            "delegate" => delegate(&turn).await,
             _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
             _ => answer(&turn).await,
         };

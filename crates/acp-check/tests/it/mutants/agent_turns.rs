@@ -198,3 +198,14 @@ pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
     turn.message("Thank you.").await?;
     Ok(StopReason::EndTurn)
 }
+
+/// Has a subagent greet, if the client shows subagents.
+pub(crate) async fn delegate(turn: &Turn) -> acp::Result<StopReason> {
+    if turn.client().capabilities().subagents.is_some() {
+        let subagent = turn.subagent(call_id("greeter"), "Greet").await?;
+        subagent.message("Hello.").await?;
+        subagent.end(StopReason::EndTurn).await?;
+    }
+    turn.message("Done.").await?;
+    Ok(StopReason::EndTurn)
+}

@@ -4,6 +4,7 @@ mod auth_status;
 mod providers;
 mod session_archive;
 mod session_status;
+mod subagents;
 mod system_prompt;
 
 use crate::mutants::layer::Mutant;
@@ -16,6 +17,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         auth_status::mutants(),
         providers::mutants(),
         system_prompt::mutants(version),
+        subagents::mutants(version),
     ];
     let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
     for mutant in &mut mutants {
