@@ -93,10 +93,15 @@ impl fmt::Debug for Check {
     }
 }
 
-/// The checks of a page: number, level, requirement, and the function that plays it.
+/// The checks of a page: number, level, requirement, and the function that plays it. `CHECKS` has them; where a page is
+/// the same in both versions, `V1` and `V2` do.
 macro_rules! checks {
-    ($version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
-        pub(super) const CHECKS: &[$crate::check::Check] = &[$(
+    (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
+        pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);
+        pub(super) const V2: &[$crate::check::Check] = $crate::check::checks!(@list V2 $side $page; $( $checks )+);
+    };
+    (@list $version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
+        &[$(
             $crate::check::Check {
                 version: ::acp_rules::schema::Version::$version,
                 side: ::acp_rules::Side::$side,
@@ -106,7 +111,11 @@ macro_rules! checks {
                 requirement: $requirement,
                 play: $crate::check::Play::$side(|play| Box::pin($play(play))),
             },
-        )+];
+        )+]
+    };
+    ($version:ident $side:ident $page:literal; $( $checks:tt )+) => {
+        pub(super) const CHECKS: &[$crate::check::Check] =
+            $crate::check::checks!(@list $version $side $page; $( $checks )+);
     };
 }
 pub(super) use checks;

@@ -8,6 +8,7 @@
 //! Where things are and why: `docs/decisions/0013-who-is-wrong.md`.
 
 pub mod baseline;
+mod both;
 mod check;
 pub mod host;
 mod options;
@@ -52,25 +53,29 @@ pub use with_agent::AgentPlay;
 pub use with_agent_v2::Begun;
 pub use with_client::{ClientPlay, Prompted, SESSION};
 
-/// Every check for agents of a version, in the order of the specification's pages.
+/// Every check for agents of a version, in the order of the specification's pages; then those that are the same in both
+/// versions.
 #[must_use]
 pub fn agents(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::agent::checks(),
         Version::V2 => v2::agent::checks(),
     };
+    checks.extend(both::agent::checks(version));
     checks.extend(schema_checks::checks(version, Side::Agent));
     checks.push(rules_checks::check(version, Side::Agent));
     checks
 }
 
-/// Every check for clients of a version, in the order of the specification's pages.
+/// Every check for clients of a version, in the order of the specification's pages; then those that are the same in both
+/// versions.
 #[must_use]
 pub fn clients(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::client::checks(),
         Version::V2 => v2::client::checks(),
     };
+    checks.extend(both::client::checks(version));
     checks.extend(schema_checks::checks(version, Side::Client));
     checks.push(rules_checks::check(version, Side::Client));
     checks

@@ -24,6 +24,8 @@ pub enum Task {
     Recall,
     /// Asking the person something by an elicitation.
     Ask,
+    /// Having a subagent do something.
+    Delegate,
 }
 
 /// How checks are carried out.
@@ -71,6 +73,9 @@ impl Options {
             }
             Task::Remember => "Remember the number 7351. Answer with one word: noted.",
             Task::Ask => "Ask me which colour I like, by the tool for asking if you have one.",
+            Task::Delegate => {
+                "Have a subagent say hello, if you have subagents, and say when it has."
+            }
             Task::Recall => "Which number was I asking you to remember? Answer with the number.",
         };
         let own = self.texts.get(&task).cloned();

@@ -74,6 +74,12 @@ impl AgentPlay {
         &self.place
     }
 
+    /// The version that is played.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// The process, if the agent is one.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
@@ -295,6 +301,22 @@ impl AgentPlay {
             Answer::Result(result) => Ok(result),
             Answer::Error { code, message, .. } => fail(format!(
                 "`{method}` was answered with error {code}: {message}"
+            )),
+        }
+    }
+
+    /// Sends a request that must be refused with this code.
+    ///
+    /// # Errors
+    /// It is not.
+    pub async fn is_refused(&mut self, method: &str, params: Value, with: i64) -> Result<(), Stop> {
+        match self.request(method, params.clone()).await? {
+            Answer::Error { code, .. } if code == with => Ok(()),
+            Answer::Error { code, message, .. } => fail(format!(
+                "`{method}` with {params} was refused with {code} ({message}) instead of {with}"
+            )),
+            Answer::Result(_) => fail(format!(
+                "`{method}` with {params} was answered with a result"
             )),
         }
     }

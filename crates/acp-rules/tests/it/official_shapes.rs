@@ -93,6 +93,13 @@ const UNSTABLE: &[&str] = &[
     "/fork",
     "/sessionCapabilities/title",
     "/session/title",
+    "/sessionCapabilities/archive",
+    "/session/archive",
+    "/archived",
+    "/sessionCapabilities/status",
+    "/session/status",
+    "/auth/status",
+    "/systemPrompt",
     "/icons",
     "/requestedSchema/type",
 ];

@@ -217,33 +217,13 @@ async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    title_is_refused(play, json!({"sessionId": session, "title": ""}), -32602).await
+    let params = json!({"sessionId": session, "title": ""});
+    play.is_refused("session/set_title", params, -32602).await
 }
 
 async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
     play.initialize().await?;
     play.needs(TITLE)?;
-    title_is_refused(
-        play,
-        json!({"sessionId": NO_SESSION, "title": NEW_TITLE}),
-        -32002,
-    )
-    .await
-}
-
-/// Whether a title is refused, with this code.
-pub(crate) async fn title_is_refused(
-    play: &mut AgentPlay,
-    params: Value,
-    with: i64,
-) -> Result<(), Stop> {
-    match play.request("session/set_title", params.clone()).await? {
-        Answer::Error { code, .. } if code == with => Ok(()),
-        Answer::Error { code, message, .. } => fail(format!(
-            "`session/set_title` with {params} was refused with {code} ({message}) instead of {with}"
-        )),
-        Answer::Result(_) => fail(format!(
-            "`session/set_title` with {params} was answered with a result"
-        )),
-    }
+    let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
+    play.is_refused("session/set_title", params, -32002).await
 }

@@ -14,7 +14,7 @@ mod prompt_lifecycle;
 mod replay;
 mod session_config_options;
 mod session_list;
-mod session_setup;
+pub(crate) mod session_setup;
 mod tool_calls;
 mod values;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::values::repeated;
 use crate::check::checks;
 use crate::options::Task;
-use crate::v1::agent::session_list::{NEW_TITLE, title_is_refused};
+use crate::v1::agent::session_list::NEW_TITLE;
 use crate::verdict::{Stop, fail, require};
 use crate::with_agent::AgentPlay;
 use crate::with_agent::NO_SESSION;
@@ -111,16 +111,13 @@ async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    title_is_refused(play, json!({"sessionId": session, "title": ""}), -32602).await
+    let params = json!({"sessionId": session, "title": ""});
+    play.is_refused("session/set_title", params, -32602).await
 }
 
 async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
     play.initialize().await?;
     play.needs(TITLE)?;
-    title_is_refused(
-        play,
-        json!({"sessionId": NO_SESSION, "title": NEW_TITLE}),
-        -32002,
-    )
-    .await
+    let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
+    play.is_refused("session/set_title", params, -32002).await
 }

@@ -65,27 +65,31 @@ async fn closes(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn ends_work(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session_v2().await?;
-    play.begin_task_v2(&session, Task::Long).await?;
+    ends_by(play, &session, "session/close").await
+}
+
+/// That the agent is not at work in the session any more when it has answered `method`.
+pub(crate) async fn ends_by(play: &mut AgentPlay, session: &str, method: &str) -> Result<(), Stop> {
+    play.begin_task_v2(session, Task::Long).await?;
     play.until("some output of a long task", |_, message| {
         let kind = message.params()["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
             .then_some(())
     })
     .await?;
-    play.result("session/close", json!({"sessionId": session}))
-        .await?;
+    play.result(method, json!({"sessionId": session})).await?;
     let before = play.messages.len();
     play.quiet().await?;
     let after = play.updates_since(before);
     let mut spoken = after.filter(|params| {
         let update = &params["update"];
-        params["sessionId"].as_str() == Some(&session)
+        params["sessionId"] == *session
             && (update["sessionUpdate"] == "agent_message_chunk"
                 || update["status"] == "in_progress")
     });
     match spoken.next() {
         Some(params) => fail(format!(
-            "after `session/close` was answered, it went on with `{}`",
+            "after `{method}` was answered, it went on with `{}`",
             params["update"]["sessionUpdate"]
                 .as_str()
                 .unwrap_or_default()

@@ -1,26 +1,27 @@
 //! The agent that is right: it does what it is asked by one word each.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
-    Prompt, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, TerminalCommand,
+    Agent, AuthContext, Authentication, CloseSession, DeleteSession, ForkSession, ListSessions,
+    LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle,
     Turn,
 };
 use acp::v1::{
-    AuthMethod, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff, ElicitationMode,
-    Implementation, ListSessionsRequest, ListSessionsResponse, PermissionOption,
-    PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus, PromptCapabilities,
-    RequestPermissionOutcome, SessionConfigId, SessionConfigOption, SessionConfigOptionValue,
-    SessionId, SessionInfo, StopReason, ToolCall, ToolCallLocation, ToolKind,
+    AuthMethod, AuthMethodId, AvailableCommand, ContentBlock, Cost, Implementation,
+    ListSessionsRequest, ListSessionsResponse, PromptCapabilities, SessionConfigId,
+    SessionConfigOption, SessionConfigOptionValue, SessionId, SessionInfo, StopReason,
     UnstructuredCommandInput, UsageUpdate,
 };
 use acp::{Options, Transport};
 use acp_check::Task;
 
+use crate::mutants::agent_turns::{answer, ask, delegate, edit, long, options, plan, read, run};
 use crate::mutants::agent_v2;
+use crate::mutants::layer::behind;
+use crate::mutants::unstable::{self, SystemPrompts};
 
 /// What the suite asks it with.
 pub(crate) fn texts() -> HashMap<Task, String> {
@@ -34,6 +35,7 @@ pub(crate) fn texts() -> HashMap<Task, String> {
         (Task::Remember, "remember 7351"),
         (Task::Recall, "recall"),
         (Task::Ask, "ask"),
+        (Task::Delegate, "delegate"),
     ]
     .map(|(task, text)| (task, text.to_owned()))
     .into()
@@ -41,16 +43,21 @@ pub(crate) fn texts() -> HashMap<Task, String> {
 
 /// Serves a connection. What it keeps is gone with it.
 pub(crate) fn start(transport: Transport) {
-    acp::testing::start_agent(transport, Right::default(), Options::new());
+    serve(transport, Options::new());
 }
 
 /// As [`start`], for clients that may speak version 2.
 pub(crate) fn start_v2(transport: Transport) {
-    acp::testing::start_agent(
-        transport,
-        Right::default(),
-        Options::new().draft_version_2(),
-    );
+    serve(transport, Options::new().draft_version_2());
+}
+
+/// Serves a connection: what the library has not, is done in front of it.
+fn serve(transport: Transport, options: Options) {
+    let right = Right::default();
+    let change = unstable::change(Arc::clone(&right.system_prompts));
+    behind(change, transport, |inside| {
+        acp::testing::start_agent(inside, right, options);
+    });
 }
 
 /// The method of logging in. At first one is logged in.
@@ -67,6 +74,8 @@ struct Right {
     sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
     /// What sessions are called, where somebody has said so.
     titles: Arc<Mutex<HashMap<String, String>>>,
+    /// What sessions were opened with as their system prompts.
+    system_prompts: SystemPrompts,
     servers: crate::mutants::mcp::Servers,
     logged_out: Arc<AtomicBool>,
 }
@@ -155,6 +164,10 @@ impl Agent for Right {
         Some(self)
     }
 
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        Some(self)
+    }
+
     fn close_session(&self) -> Option<&impl CloseSession> {
         Some(self)
     }
@@ -175,6 +188,7 @@ impl Agent for Right {
             "plan" => plan(&turn).await,
             "recall" => self.recall(&turn).await,
             "ask" => ask(&turn).await,
+            "delegate" => delegate(&turn).await,
             _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
             _ => answer(&turn).await,
         };
@@ -186,195 +200,6 @@ impl Agent for Right {
             done => done,
         }
     }
-}
-
-fn options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
-    serde_json::from_value(serde_json::json!([
-        {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
-         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]},
-        {"id": "tone", "name": "Tone", "category": "_tone", "type": "select", "currentValue": "plain",
-         "options": [{"value": "plain", "name": "Plain"}, {"value": "warm", "name": "Warm"}]},
-        {"id": "loud", "name": "Loud", "type": "boolean", "currentValue": loud},
-    ]))
-    .unwrap()
-}
-
-fn notes(turn: &Turn) -> String {
-    format!("{}/notes.txt", turn.cwd())
-}
-
-async fn text(turn: &Turn) -> acp::Result<String> {
-    let path = notes(turn);
-    if turn.client().capabilities().fs.read_text_file {
-        return turn.read_text_file(&path, None, None).await;
-    }
-    std::fs::read_to_string(path).map_err(|e| acp::Error::internal(e.to_string()))
-}
-
-/// An id for a tool call that no other has.
-fn call_id(what: &str) -> String {
-    static CALLS: AtomicU64 = AtomicU64::new(1);
-    format!("{what}-{}", CALLS.fetch_add(1, Ordering::Relaxed))
-}
-
-async fn answer(turn: &Turn) -> acp::Result<StopReason> {
-    turn.thought("A greeting.").await?;
-    turn.message("Hello.").await?;
-    Ok(StopReason::EndTurn)
-}
-
-async fn read(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("read"), "Read notes.txt")
-        .kind(ToolKind::Read)
-        .locations([ToolCallLocation::new(notes(turn)).line(1_u32)]);
-    let call = turn.tool_call(call).await?;
-    call.start().await?;
-    let line = if turn.client().capabilities().fs.read_text_file {
-        turn.read_text_file(&notes(turn), Some(1), Some(1)).await
-    } else {
-        text(turn).await
-    };
-    match line {
-        Ok(text) => {
-            call.complete().await?;
-            let first = text.lines().next().unwrap_or_default();
-            turn.message(format!("It begins with {first}.")).await?;
-        }
-        Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
-        Err(e) => call.fail(e.to_string()).await?,
-    }
-    Ok(StopReason::EndTurn)
-}
-
-async fn edit(turn: &Turn) -> acp::Result<StopReason> {
-    let old = text(turn).await?;
-    let new = old.replace("beta", "delta");
-    let diff = Diff::new(notes(turn), new.clone()).old_text(old);
-    let call = ToolCall::new(call_id("edit"), "Edit notes.txt")
-        .kind(ToolKind::Edit)
-        .content([diff.into()]);
-    let call = turn.tool_call(call).await?;
-    let options = vec![
-        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
-        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
-    ];
-    match turn.request_permission(call.change(), options).await? {
-        RequestPermissionOutcome::Selected(chosen) if chosen.option_id.as_str() == "yes" => {}
-        RequestPermissionOutcome::Selected(_) => {
-            call.fail("not allowed").await?;
-            return Ok(StopReason::EndTurn);
-        }
-        _ => {
-            call.fail("cancelled").await?;
-            return Ok(StopReason::Cancelled);
-        }
-    }
-    call.start().await?;
-    if turn.client().capabilities().fs.write_text_file {
-        turn.write_text_file(&notes(turn), &new).await?;
-    } else {
-        std::fs::write(notes(turn), new).map_err(|e| acp::Error::internal(e.to_string()))?;
-    }
-    call.complete().await?;
-    turn.message("Done.").await?;
-    Ok(StopReason::EndTurn)
-}
-
-async fn run(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("run"), "Run echo checked").kind(ToolKind::Execute);
-    if !turn.client().capabilities().terminal {
-        let call = turn.tool_call(call).await?;
-        call.start().await?;
-        call.complete().await?;
-        turn.message("It printed checked.").await?;
-        return Ok(StopReason::EndTurn);
-    }
-    let cancelled = turn.take_cancellation();
-    let command = TerminalCommand::new("echo", ["checked"]).cwd(turn.cwd());
-    let terminal = match turn.create_terminal(command).await {
-        Ok(terminal) => terminal,
-        Err(e) => {
-            turn.tool_call(call).await?.fail(e.to_string()).await?;
-            return Ok(StopReason::EndTurn);
-        }
-    };
-    let call = turn
-        .tool_call(call.content([terminal.as_content()]))
-        .await?;
-    call.start().await?;
-    let ended = tokio::select! {
-        biased;
-        () = cancelled.cancelled() => {
-            terminal.kill().await?;
-            Err(acp::Error::Cancelled)
-        }
-        ended = terminal.wait_for_exit() => ended.map(drop),
-    };
-    let printed = terminal.output().await;
-    // A client that does not let go of it is no reason to fail.
-    let _ = terminal.release().await;
-    match ended.and(printed) {
-        Ok(printed) => {
-            call.complete().await?;
-            let printed = printed.output;
-            turn.message(format!("It printed {}.", printed.trim()))
-                .await?;
-        }
-        Err(e) => call.fail(e.to_string()).await?,
-    }
-    Ok(StopReason::EndTurn)
-}
-
-async fn long(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new(call_id("long"), "Count").kind(ToolKind::Think);
-    let call = turn.tool_call(call).await?;
-    call.start().await?;
-    turn.message("One, ").await?;
-    turn.cancelled().await;
-    call.fail("cancelled").await?;
-    Ok(StopReason::Cancelled)
-}
-
-async fn plan(turn: &Turn) -> acp::Result<StopReason> {
-    let what = ["Look", "Rename", "Look again"];
-    for done in 0..what.len() {
-        let entries = what.iter().enumerate().map(|(at, what)| {
-            let status = match at.cmp(&done) {
-                std::cmp::Ordering::Less => PlanEntryStatus::Completed,
-                std::cmp::Ordering::Equal => PlanEntryStatus::InProgress,
-                std::cmp::Ordering::Greater => PlanEntryStatus::Pending,
-            };
-            PlanEntry::new(*what, PlanEntryPriority::High, status)
-        });
-        turn.plan(entries.collect()).await?;
-    }
-    turn.message("That is the plan.").await?;
-    // What it has a plan for can be done now.
-    turn.set_config_options(options("code", false)).await?;
-    Ok(StopReason::EndTurn)
-}
-
-/// Asks by a form, or else by a page, if the client can show either.
-async fn ask(turn: &Turn) -> acp::Result<StopReason> {
-    let schema =
-        serde_json::json!({"type": "object", "properties": {"colour": {"type": "string"}}});
-    let form = ElicitationMode::Form {
-        requested_schema: serde_json::from_value(schema).unwrap(),
-    };
-    let page = ElicitationMode::Url {
-        elicitation_id: "page-1".into(),
-        url: "https://example.org/colour".to_owned(),
-    };
-    let elicitation = turn.client().capabilities().elicitation.clone();
-    let offered = elicitation.as_ref();
-    if offered.is_some_and(|offered| offered.form.is_some()) {
-        turn.elicit("Which colour?", form, None).await?;
-    } else if offered.is_some_and(|offered| offered.url.is_some()) {
-        turn.elicit("Which colour?", page, None).await?;
-        turn.elicitation_completed("page-1").await?;
-    }
-    turn.message("Thank you.").await?;
-    Ok(StopReason::EndTurn)
 }
 
 impl Right {
@@ -400,9 +225,17 @@ impl Right {
 
     async fn recall(&self, turn: &Turn) -> acp::Result<StopReason> {
         let past = self.past(turn.id())?;
+        let system = self
+            .system_prompts
+            .lock()
+            .unwrap()
+            .get(turn.id().as_str())
+            .cloned();
         let mut said = past
             .iter()
-            .filter_map(|(said, _)| said.strip_prefix("remember "));
+            .map(|(said, _)| said)
+            .chain(&system)
+            .filter_map(|said| said.strip_prefix("remember "));
         turn.message(said.next().unwrap_or("I know of none."))
             .await?;
         Ok(StopReason::EndTurn)
@@ -430,6 +263,20 @@ impl LoadSession for Right {
 impl ResumeSession for Right {
     async fn resume(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
         self.past(session.id())?;
+        Ok(SessionOpened::new().config_options(options("ask", false)))
+    }
+}
+
+impl ForkSession for Right {
+    async fn fork(
+        &self,
+        from: &SessionId,
+        session: &Session,
+        _: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        let kept = (session.cwd().to_owned(), self.past(from)?);
+        let mut sessions = self.sessions.lock().unwrap();
+        sessions.insert(session.id().to_string(), kept);
         Ok(SessionOpened::new().config_options(options("ask", false)))
     }
 }

@@ -300,59 +300,82 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
     move |outside| {
         let (inside, peer) = transport::memory();
         right(peer);
-        let (dies_at, hangs) = (mutant.dies_at, mutant.hangs);
-        let change = Arc::new(Mutex::new((mutant.change)()));
-        // What either side has asked, by id: the method.
-        let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
-        let (from_peer, to_peer) = inside.into_split();
-        let (from_suite, to_suite) = outside.into_split();
-        let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
-        let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
-        tokio::spawn(async move { write(to_suite, &mut suite_lines).await });
-        tokio::spawn(async move { write(to_peer, &mut peer_lines).await });
-        for (said, reader) in [
-            (
-                true,
-                Box::new(from_peer) as Box<dyn tokio::io::AsyncRead + Send + Unpin>,
-            ),
-            (false, Box::new(from_suite)),
-        ] {
-            let (change, asked) = (Arc::clone(&change), Arc::clone(&asked));
-            let (on, back) = if said {
-                (suite.clone(), peer.clone())
-            } else {
-                (peer.clone(), suite.clone())
-            };
-            tokio::spawn(async move {
-                let mut reader = BufReader::new(reader);
-                let mut line = Vec::new();
-                loop {
-                    if !said
-                        && let Some(dies_at) = dies_at
-                        && reader.fill_buf().await.is_ok_and(dies_at)
-                    {
-                        let _ = back.send(Line::End);
-                        break;
-                    }
-                    let read = reader.read_until(b'\n', &mut line).await;
-                    if read.unwrap_or_default() == 0 {
-                        break;
-                    }
-                    pass(
-                        said,
-                        &std::mem::take(&mut line),
-                        &change,
-                        &asked,
-                        &on,
-                        &back,
-                    );
+        join(
+            outside,
+            inside,
+            (mutant.change)(),
+            mutant.dies_at,
+            mutant.hangs,
+        );
+    }
+}
+
+/// Starts a peer that is behind a change.
+pub(crate) fn behind(change: Change, outside: Transport, peer: impl FnOnce(Transport)) {
+    let (inside, transport) = transport::memory();
+    peer(transport);
+    join(outside, inside, change, None, false);
+}
+
+/// Passes on what the suite, which is `outside`, and the peer say, with a change.
+fn join(
+    outside: Transport,
+    inside: Transport,
+    change: Change,
+    dies_at: Option<fn(&[u8]) -> bool>,
+    hangs: bool,
+) {
+    let change = Arc::new(Mutex::new(change));
+    // What either side has asked, by id: the method.
+    let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
+    let (from_peer, to_peer) = inside.into_split();
+    let (from_suite, to_suite) = outside.into_split();
+    let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
+    let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
+    tokio::spawn(async move { write(to_suite, &mut suite_lines).await });
+    tokio::spawn(async move { write(to_peer, &mut peer_lines).await });
+    for (said, reader) in [
+        (
+            true,
+            Box::new(from_peer) as Box<dyn tokio::io::AsyncRead + Send + Unpin>,
+        ),
+        (false, Box::new(from_suite)),
+    ] {
+        let (change, asked) = (Arc::clone(&change), Arc::clone(&asked));
+        let (on, back) = if said {
+            (suite.clone(), peer.clone())
+        } else {
+            (peer.clone(), suite.clone())
+        };
+        tokio::spawn(async move {
+            let mut reader = BufReader::new(reader);
+            let mut line = Vec::new();
+            loop {
+                if !said
+                    && let Some(dies_at) = dies_at
+                    && reader.fill_buf().await.is_ok_and(dies_at)
+                {
+                    let _ = back.send(Line::End);
+                    break;
                 }
-                if hangs && !said {
-                    std::future::pending::<()>().await;
+                let read = reader.read_until(b'\n', &mut line).await;
+                if read.unwrap_or_default() == 0 {
+                    break;
                 }
-                let _ = on.send(Line::End);
-            });
-        }
+                pass(
+                    said,
+                    &std::mem::take(&mut line),
+                    &change,
+                    &asked,
+                    &on,
+                    &back,
+                );
+            }
+            if hangs && !said {
+                std::future::pending::<()>().await;
+            }
+            let _ = on.send(Line::End);
+        });
     }
 }
 
@@ -402,7 +425,7 @@ fn pass(
         }
         _ => String::new(),
     };
-    let (mut message, mut then, mut returned) = (Some(value), Vec::new(), Vec::new());
+    let (mut message, mut then, mut returned) = (Some(value.clone()), Vec::new(), Vec::new());
     (change.lock().unwrap())(Passing {
         said,
         method: &method,
@@ -412,7 +435,16 @@ fn pass(
         then: &mut then,
         back: &mut returned,
     });
-    for line in message.map(Line::Json).into_iter().chain(then) {
+    let message = message.map(|message| {
+        // What nobody has changed goes on as it was written.
+        let same = message == value;
+        if same {
+            Line::Bytes(line.to_vec())
+        } else {
+            Line::Json(message)
+        }
+    });
+    for line in message.into_iter().chain(then) {
         let _ = on.send(line);
     }
     for line in returned {

@@ -2,12 +2,16 @@
 //! purpose, and that it catches.
 
 mod agent;
+mod agent_turns;
 mod agent_v2;
+mod both_agent;
+mod both_client;
 mod changes;
 mod client;
 mod client_v2;
 mod layer;
 mod mcp;
+mod unstable;
 mod v1_agent;
 mod v1_client;
 mod v2_agent;

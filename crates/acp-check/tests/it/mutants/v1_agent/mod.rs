@@ -25,6 +25,7 @@ mod tool_calls;
 mod transports;
 mod usage;
 
+use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
 /// What the right agent has not.
@@ -71,6 +72,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         extensibility::mutants(),
         schema::mutants(),
         rules::mutants(),
+        both_agent::mutants("v1"),
     ];
     pages.into_iter().flatten().collect()
 }

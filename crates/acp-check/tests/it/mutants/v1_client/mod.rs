@@ -16,6 +16,7 @@ mod tool_calls;
 mod transport;
 mod updates;
 
+use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
 /// What the right client offers, and is not offered then. The least client passes these.
@@ -43,6 +44,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         tool_calls::mutants(),
         transport::mutants(),
         updates::mutants(),
+        both_client::mutants("v1"),
     ];
     pages.into_iter().flatten().collect()
 }

@@ -11,6 +11,7 @@ pub(crate) mod schema;
 mod session_setup;
 mod tool_calls;
 
+use crate::mutants::both_agent;
 use crate::mutants::layer::Mutant;
 
 /// What the right agent has not.
@@ -28,6 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         extensibility::mutants(),
         rules::mutants(),
         schema::mutants(),
+        both_agent::mutants("v2"),
     ];
     pages.into_iter().flatten().collect()
 }

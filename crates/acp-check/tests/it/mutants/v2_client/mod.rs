@@ -7,6 +7,7 @@ mod schema;
 mod session_setup;
 mod tool_calls;
 
+use crate::mutants::both_client;
 use crate::mutants::layer::Mutant;
 
 /// What the right client has not.
@@ -20,6 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         tool_calls::mutants(),
         rules::mutants(),
         schema::mutants(),
+        both_client::mutants("v2"),
     ];
     pages.into_iter().flatten().collect()
 }

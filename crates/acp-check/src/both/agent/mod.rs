@@ -1,0 +1,39 @@
+//! What both versions require of agents: a file for each part of the schema.
+
+mod auth_status;
+mod providers;
+mod session_archive;
+mod session_status;
+mod steps;
+mod subagents;
+mod system_prompt;
+
+use acp_rules::schema::Version;
+
+use crate::check::Check;
+
+/// The checks of a version, part by part.
+pub(crate) fn checks(version: Version) -> Vec<Check> {
+    match version {
+        Version::V1 => [
+            session_archive::V1,
+            session_status::V1,
+            auth_status::V1,
+            providers::V1,
+            system_prompt::V1,
+            subagents::CHECKS,
+            subagents::V1,
+        ]
+        .concat(),
+        Version::V2 => [
+            session_archive::V2,
+            session_status::V2,
+            session_status::CHECKS,
+            auth_status::V2,
+            providers::V2,
+            system_prompt::V2,
+            subagents::V2,
+        ]
+        .concat(),
+    }
+}

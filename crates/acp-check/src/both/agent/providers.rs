@@ -1,0 +1,210 @@
+//! The providers of language models that a client may configure. Unstable.
+//!
+//! What is set is put back as far as it is listed. An agent keeps it for as long as its process lives.
+
+use serde_json::{Value, json};
+
+use super::steps::{has_shape, of_agent};
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::wire::Answer;
+use crate::with_agent::AgentPlay;
+
+checks! { V1 V2 Agent "providers";
+    1 Must "`providers/list` is answered with providers." => lists;
+    2 Must "No two providers have the same id." => ids;
+    3 Must "A provider that was set is listed as it was set." => sets;
+    4 Must "What is set replaces all that was set before." => replaces;
+    5 Must "The headers that a provider was set with are not listed: they may be secret." => keeps_secrets;
+    6 Must "A provider that was disabled is listed without a configuration." => disables;
+    7 Must "A provider that is required cannot be disabled: that is refused as wrong params." => required_stays;
+    8 Should "Setting a provider that there is not is refused as wrong params." => unknown_set;
+    9 Should "Setting a provider to a protocol that it does not support is refused as wrong params." => unknown_protocol;
+    10 Should "Disabling a provider that there is not succeeds." => unknown_disabled;
+}
+
+const SET: &str = "providers/set";
+const DISABLE: &str = "providers/disable";
+
+/// A provider that there is not, and a protocol that nobody speaks.
+const NONE: &str = "_acp-check/none";
+
+/// Where requests would go: nowhere. None are made.
+const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
+
+/// What nobody but the agent is to know.
+const SECRET: &str = "acp-check-secret";
+
+async fn listed(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let mut answer = play.result("providers/list", json!({})).await?;
+    has_shape(play, "ListProvidersResponse", &answer)?;
+    match answer["providers"].take() {
+        Value::Array(providers) => Ok(providers),
+        _ => fail("`providers` is no list"),
+    }
+}
+
+/// The providers of an agent that has them configured.
+async fn providers(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    play.initialize().await?;
+    play.needs(&of_agent(play, "providers"))?;
+    listed(play).await
+}
+
+/// A provider that can be set.
+async fn settable(play: &mut AgentPlay) -> Result<Value, Stop> {
+    let mut providers = providers(play).await?.into_iter();
+    match providers.find(|provider| provider["supported"][0].is_string()) {
+        Some(provider) => Ok(provider),
+        None => skip("no provider is listed with a protocol that it supports"),
+    }
+}
+
+/// Sets a provider to somewhere.
+async fn set(play: &mut AgentPlay, provider: &Value, url: &str) -> Result<(), Stop> {
+    let params = json!({
+        "providerId": provider["providerId"],
+        "apiType": provider["supported"][0],
+        "baseUrl": url,
+        "headers": {"Authorization": format!("Bearer {SECRET}")},
+    });
+    play.result(SET, params).await.map(drop)
+}
+
+/// What is listed of a provider now.
+async fn now(play: &mut AgentPlay, provider: &Value) -> Result<Value, Stop> {
+    let id = &provider["providerId"];
+    let mut listed = listed(play).await?.into_iter();
+    match listed.find(|listed| listed["providerId"] == *id) {
+        Some(listed) => Ok(listed),
+        None => fail(format!("the provider {id} is not listed any more")),
+    }
+}
+
+/// Puts a provider back as it was listed. What comes of that, is no matter of the check.
+async fn put_back(play: &mut AgentPlay, provider: &Value) -> Result<(), Stop> {
+    let mut params = provider["current"].clone();
+    if params.is_object() {
+        params["providerId"] = provider["providerId"].clone();
+        play.request(SET, params).await?;
+    } else if provider["required"] != true {
+        let params = json!({"providerId": provider["providerId"]});
+        play.request(DISABLE, params).await?;
+    }
+    Ok(())
+}
+
+async fn lists(play: &mut AgentPlay) -> Result<(), Stop> {
+    providers(play).await.map(drop)
+}
+
+async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+    let providers = providers(play).await?;
+    let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
+    while let Some(id) = ids.pop() {
+        require(!ids.contains(&id), || {
+            format!("two providers have the id {id}")
+        })?;
+    }
+    Ok(())
+}
+
+/// That the provider is listed with this address.
+fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), Stop> {
+    let current = &listed["current"];
+    let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];
+    require(right, || {
+        format!(
+            "it was set to {} at {url:?}, and is listed as {current}",
+            provider["supported"][0]
+        )
+    })
+}
+
+async fn sets(play: &mut AgentPlay) -> Result<(), Stop> {
+    let provider = settable(play).await?;
+    set(play, &provider, NOWHERE).await?;
+    let listed = now(play, &provider).await?;
+    put_back(play, &provider).await?;
+    is_at(&listed, &provider, NOWHERE)
+}
+
+async fn replaces(play: &mut AgentPlay) -> Result<(), Stop> {
+    let provider = settable(play).await?;
+    let other = format!("{NOWHERE}/other");
+    set(play, &provider, NOWHERE).await?;
+    set(play, &provider, &other).await?;
+    let listed = now(play, &provider).await?;
+    put_back(play, &provider).await?;
+    is_at(&listed, &provider, &other)
+}
+
+async fn keeps_secrets(play: &mut AgentPlay) -> Result<(), Stop> {
+    let provider = settable(play).await?;
+    set(play, &provider, NOWHERE).await?;
+    let listed = play.result("providers/list", json!({})).await?;
+    put_back(play, &provider).await?;
+    require(!listed.to_string().contains(SECRET), || {
+        "the value of a header that was set is in the list".to_owned()
+    })
+}
+
+async fn disables(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut providers = providers(play).await?.into_iter();
+    let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
+    let Some(provider) = found else {
+        return skip("every provider is required, or supports no protocol");
+    };
+    set(play, &provider, NOWHERE).await?;
+    let params = json!({"providerId": provider["providerId"]});
+    play.result(DISABLE, params).await?;
+    let listed = now(play, &provider).await?;
+    put_back(play, &provider).await?;
+    require(listed["current"].is_null(), || {
+        format!("it was disabled, and is listed as {}", listed["current"])
+    })
+}
+
+async fn required_stays(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut providers = providers(play).await?.into_iter();
+    let Some(provider) = providers.find(|provider| provider["required"] == true) else {
+        return skip("no provider is required");
+    };
+    let params = json!({"providerId": provider["providerId"]});
+    match play.request(DISABLE, params).await? {
+        Answer::Error { code: -32602, .. } => Ok(()),
+        Answer::Error { code, message, .. } => fail(format!(
+            "it was refused with {code} ({message}) instead of -32602"
+        )),
+        Answer::Result(_) => {
+            put_back(play, &provider).await?;
+            fail(format!(
+                "the provider {} is required, and was disabled",
+                provider["providerId"]
+            ))
+        }
+    }
+}
+
+async fn unknown_set(play: &mut AgentPlay) -> Result<(), Stop> {
+    providers(play).await?;
+    let params = json!({"providerId": NONE, "apiType": "openai", "baseUrl": NOWHERE});
+    play.is_refused(SET, params, -32602).await
+}
+
+async fn unknown_protocol(play: &mut AgentPlay) -> Result<(), Stop> {
+    let provider = settable(play).await?;
+    let id = &provider["providerId"];
+    let params = json!({"providerId": id, "apiType": NONE, "baseUrl": NOWHERE});
+    let refused = play.is_refused(SET, params, -32602).await;
+    if matches!(refused, Err(Stop::Fail(_))) {
+        put_back(play, &provider).await?;
+    }
+    refused
+}
+
+async fn unknown_disabled(play: &mut AgentPlay) -> Result<(), Stop> {
+    providers(play).await?;
+    let params = json!({"providerId": NONE});
+    play.result(DISABLE, params).await.map(drop)
+}

@@ -1,0 +1,82 @@
+//! What checks do in either version, each in its way.
+
+use serde_json::{Value, json};
+
+use acp_rules::schema::{Schema, Version};
+
+use crate::options::Task;
+use crate::turns::Turn;
+use crate::verdict::{Stop, fail, skip};
+use crate::with_agent::AgentPlay;
+
+/// Where an agent says whether it offers something, such as `auth/status`.
+pub(super) fn of_agent(play: &AgentPlay, name: &str) -> String {
+    match play.version() {
+        Version::V1 => format!("/agentCapabilities/{name}"),
+        Version::V2 => format!("/capabilities/{name}"),
+    }
+}
+
+/// Where an agent says what it offers for its sessions.
+pub(super) fn of_sessions(play: &AgentPlay, name: &str) -> String {
+    match play.version() {
+        Version::V1 => of_agent(play, &format!("sessionCapabilities/{name}")),
+        Version::V2 => of_agent(play, &format!("session/{name}")),
+    }
+}
+
+/// Initializes, and goes on only if the agent offers this for its sessions.
+pub(super) async fn needs_of_sessions(play: &mut AgentPlay, name: &str) -> Result<(), Stop> {
+    play.initialize().await?;
+    let offered = of_sessions(play, name);
+    play.needs(&offered)
+}
+
+/// Lets the agent do a task in a session, to its end.
+pub(super) async fn turn(play: &mut AgentPlay, session: &str, task: Task) -> Result<Turn, Stop> {
+    match play.version() {
+        Version::V1 => play.turn(session, task).await,
+        Version::V2 => play.turn_v2(session, task).await,
+    }
+}
+
+/// A session in which something was said.
+pub(super) async fn spoken(play: &mut AgentPlay) -> Result<String, Stop> {
+    let session = play.session().await?;
+    turn(play, &session, Task::Answer).await?;
+    Ok(session)
+}
+
+/// The sessions of the check's directory, page by page, that are listed with this filter of archived ones.
+pub(super) async fn listed(
+    play: &mut AgentPlay,
+    archived: Option<&str>,
+) -> Result<Vec<Value>, Stop> {
+    let mut params = json!({"cwd": play.place().project()});
+    if let Some(archived) = archived {
+        params["archived"] = json!(archived);
+    }
+    play.listed_v2(params).await
+}
+
+/// What is listed of a session. A skip if it is not: an agent may know a session only after a while.
+pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, Stop> {
+    match listed.iter().find(|info| info["sessionId"] == *session) {
+        Some(info) => Ok(info),
+        None => skip("the session is not listed"),
+    }
+}
+
+/// Whether a session is in a list.
+pub(super) fn has(listed: &[Value], session: &str) -> bool {
+    listed.iter().any(|info| info["sessionId"] == *session)
+}
+
+/// That a value has the shape that the schema gives it.
+pub(super) fn has_shape(play: &AgentPlay, shape: &str, value: &Value) -> Result<(), Stop> {
+    let faults = Schema::of(play.version()).judge(shape, value, "");
+    match faults.first() {
+        Some(fault) => fail(format!("{fault}, in {value}")),
+        None => Ok(()),
+    }
+}

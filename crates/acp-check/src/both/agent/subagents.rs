@@ -1,0 +1,146 @@
+//! Subagents: sessions that the agent makes for parts of its work. Unstable.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use acp_rules::schema::Version;
+
+use super::steps::{has_shape, turn};
+use crate::check::checks;
+use crate::options::Task;
+use crate::verdict::{Stop, fail, require, skip};
+use crate::with_agent::AgentPlay;
+use crate::with_agent_v2::kind;
+
+// In version 2 there is nothing to offer: every client shows subagents.
+checks! { V1 Agent "subagents";
+    1 Must "Subagents are told of only to a client that has offered to show them." => offered;
+}
+
+checks! { V1 V2 Agent "subagents";
+    2 Must "Nothing is told of a subagent before it was announced." => announced;
+    3 Must "A subagent belongs to one session, which is not its own." => one_parent;
+    4 Must "What is told of a subagent has the shape that the schema gives it." => shapes;
+}
+
+/// Has a subagent do something, and gives all updates of it, with the session that was opened.
+async fn delegated(play: &mut AgentPlay, offers: bool) -> Result<(String, Vec<Value>), Stop> {
+    let mut params = play.initialize_params();
+    if offers && play.version() == Version::V1 {
+        params["clientCapabilities"]["subagents"] = json!({});
+    }
+    play.initialize_with(params).await?;
+    // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
+    let not_done = |stop| match stop {
+        Stop::Fail(why) => Stop::Skip(format!("the task was not done: {why}")),
+        stop => stop,
+    };
+    let session = play.session().await.map_err(not_done)?;
+    let done = turn(play, &session, Task::Delegate).await;
+    done.map_err(not_done)?;
+    play.quiet().await?;
+    let updates: Vec<Value> = play.updates().cloned().collect();
+    Ok((session, updates))
+}
+
+/// The same, of an agent that has told of a subagent.
+async fn seen(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+    let (session, updates) = delegated(play, true).await?;
+    if updates.iter().any(is_announcement) {
+        Ok((session, updates))
+    } else {
+        skip("the agent has told of no subagent")
+    }
+}
+
+fn is_announcement(told: &Value) -> bool {
+    kind(&told["update"]) == "subagent_update"
+}
+
+/// The sessions that an update is about: the one whose it is, and those that a message passes between.
+fn sessions(told: &Value) -> impl Iterator<Item = &str> {
+    let update = &told["update"];
+    let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);
+    [&told["sessionId"]]
+        .into_iter()
+        .chain(passed)
+        .filter_map(Value::as_str)
+}
+
+async fn offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, updates) = delegated(play, false).await?;
+    let of_subagents = |told: &&Value| {
+        matches!(
+            kind(&told["update"]),
+            "subagent_update" | "session_message" | "session_message_chunk"
+        )
+    };
+    match updates.iter().find(of_subagents) {
+        Some(told) => fail(format!(
+            "it sent `{}` to a client that does not offer `subagents`",
+            kind(&told["update"])
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn announced(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, updates) = seen(play).await?;
+    let mut known = BTreeSet::from([session.as_str()]);
+    for told in &updates {
+        if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
+            return fail(format!(
+                "`{}` is about the session {unknown:?}, which nobody has announced",
+                kind(&told["update"])
+            ));
+        }
+        if is_announcement(told) {
+            known.extend(told["update"]["sessionId"].as_str());
+        }
+    }
+    Ok(())
+}
+
+async fn one_parent(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (session, updates) = seen(play).await?;
+    let announcements: Vec<(&Value, &Value)> = updates
+        .iter()
+        .filter(|told| is_announcement(told))
+        .map(|told| (&told["sessionId"], &told["update"]["sessionId"]))
+        .collect();
+    for (parent, child) in &announcements {
+        require(*child != *parent && **child != *session, || {
+            format!("the session {child} is announced as its own subagent")
+        })?;
+    }
+    for (parent, child) in &announcements {
+        let other = announcements
+            .iter()
+            .find(|(other, same)| same == child && other != parent);
+        if let Some((other, _)) = other {
+            return fail(format!(
+                "the subagent {child} is announced by {parent}, and by {other}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn shapes(play: &mut AgentPlay) -> Result<(), Stop> {
+    let (_, updates) = seen(play).await?;
+    for told in &updates {
+        let shape = match kind(&told["update"]) {
+            "subagent_update" => "SubagentUpdate",
+            "session_message" => "SessionMessage",
+            "session_message_chunk" => "SessionMessageChunk",
+            _ => continue,
+        };
+        let mut update = told["update"].clone();
+        if let Some(fields) = update.as_object_mut() {
+            fields.remove("sessionUpdate");
+        }
+        has_shape(play, shape, &update)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! The status of authentication. Unstable.
+
+use serde_json::{Value, json};
+
+use super::steps::{end, never_called, offer, prompted, used};
+use crate::check::checks;
+use crate::verdict::Stop;
+use crate::with_client::ClientPlay;
+
+checks! { V1 V2 Client "auth-status";
+    101 Must "The status of authentication is asked for only where the agent has offered that." => offered;
+    102 Must "A state that the client does not know is no obstacle: it counts as `unknown`." => unknown_state;
+    103 May "That the status has changed may be told at any time." => told;
+}
+
+async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    used(play).await?;
+    never_called(play, &["auth/status"], "auth.status")
+}
+
+/// Offers to tell the status, tells it when the client has prompted, and sees whether the client goes on.
+async fn tolerates(play: &mut ClientPlay, what: &str, status: Value) -> Result<(), Stop> {
+    offer(play, "auth")["status"] = json!({});
+    play.answers.insert("auth/status", status.clone());
+    let prompted = prompted(play).await?;
+    play.wire.notify("auth/status_update", status).await?;
+    play.alive_v2(what).await?;
+    end(play, &prompted).await
+}
+
+async fn unknown_state(play: &mut ClientPlay) -> Result<(), Stop> {
+    let status = json!({"state": "_acp-check/perhaps", "accounts": [{"label": "Check"}]});
+    tolerates(play, "a state of authentication that there is not", status).await
+}
+
+async fn told(play: &mut ClientPlay) -> Result<(), Stop> {
+    let accounts = json!([{"label": "Check", "active": null, "email": "nobody@example.org"}]);
+    let status = json!({"state": "authenticated", "accounts": accounts});
+    tolerates(play, "a change of the status of authentication", status).await
+}

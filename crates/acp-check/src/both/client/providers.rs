@@ -1,0 +1,40 @@
+//! The providers of language models that a client may configure. Unstable.
+
+use serde_json::json;
+
+use super::steps::{never_called, offer, used};
+use crate::check::checks;
+use crate::verdict::{Stop, require};
+use crate::with_client::ClientPlay;
+
+checks! { V1 V2 Client "providers";
+    101 Must "Providers are listed, set and disabled only where the agent has offered that." => offered;
+    102 Must "A provider that is required is not disabled." => required_stays;
+}
+
+const DISABLE: &str = "providers/disable";
+
+async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    used(play).await?;
+    let methods = ["providers/list", "providers/set", DISABLE];
+    never_called(play, &methods, "providers")
+}
+
+async fn required_stays(play: &mut ClientPlay) -> Result<(), Stop> {
+    *offer(play, "providers") = json!({});
+    let current = json!({"apiType": "_acp-check/morse", "baseUrl": "https://example.org"});
+    let required = json!({
+        "providerId": "main", "supported": ["_acp-check/morse"], "required": true, "current": current,
+    });
+    let listed = json!({"providers": [required]});
+    play.answers.insert("providers/list", listed);
+    play.answers.insert("providers/set", json!({}));
+    used(play).await?;
+    let disabled = play
+        .messages
+        .iter()
+        .any(|message| message.method() == DISABLE && message.params()["providerId"] == "main");
+    require(!disabled, || {
+        "it called `providers/disable` for a provider that is required".to_owned()
+    })
+}

@@ -1,0 +1,94 @@
+//! What checks do in either version, each in its way.
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use acp_rules::schema::Version;
+
+use crate::verdict::{Stop, fail};
+use crate::wire::Message;
+use crate::with_client::{ClientPlay, Prompted, SESSION};
+use crate::with_client_v2::WATCHED;
+
+/// What the agent offers, where the version says it: all of it, or what is at `name`.
+pub(super) fn offer<'a>(play: &'a mut ClientPlay, name: &str) -> &'a mut Value {
+    match play.version() {
+        Version::V1 => &mut play.introduction["agentCapabilities"][name],
+        Version::V2 => &mut play.introduction["capabilities"][name],
+    }
+}
+
+/// What the agent offers for its sessions.
+pub(super) fn offer_for_sessions(play: &mut ClientPlay) -> &mut Value {
+    let name = match play.version() {
+        Version::V1 => "sessionCapabilities",
+        Version::V2 => "session",
+    };
+    offer(play, name)
+}
+
+/// Takes the client's first prompt.
+pub(super) async fn prompted(play: &mut ClientPlay) -> Result<Prompted, Stop> {
+    match play.version() {
+        Version::V1 => play.until_prompt().await,
+        Version::V2 => play.working_v2().await,
+    }
+}
+
+/// Ends the turn of it.
+pub(super) async fn end(play: &mut ClientPlay, prompted: &Prompted) -> Result<(), Stop> {
+    match play.version() {
+        Version::V1 => play.end_turn(prompted, "end_turn").await,
+        Version::V2 => play.idle_v2(prompted, "end_turn").await,
+    }
+}
+
+/// Plays an agent that lists its session and opens old ones, for a turn and a while. What the client has sent is in
+/// `messages` then.
+pub(super) async fn used(play: &mut ClientPlay) -> Result<(), Stop> {
+    let offered = offer_for_sessions(play);
+    offered["list"] = json!({});
+    offered["resume"] = json!({});
+    let listed = json!({"sessions": [{"sessionId": SESSION, "cwd": "/"}]});
+    play.answers.insert("session/list", listed);
+    play.answers.insert("session/resume", json!({}));
+    let prompted = prompted(play).await?;
+    end(play, &prompted).await?;
+    let until = Instant::now() + WATCHED;
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            break;
+        };
+        if message.method() == "session/prompt" {
+            let prompted = prompted_by(&message);
+            if play.version() == Version::V2 {
+                play.accept_v2(&prompted).await?;
+            }
+            end(play, &prompted).await?;
+        } else {
+            play.serve(&message).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The prompt that a message is.
+fn prompted_by(message: &Message) -> Prompted {
+    let params = message.params();
+    Prompted {
+        id: message.0["id"].clone(),
+        session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
+        prompt: params["prompt"].clone(),
+    }
+}
+
+/// That the client has called none of these, which were not offered as `offered`.
+pub(super) fn never_called(play: &ClientPlay, methods: &[&str], offered: &str) -> Result<(), Stop> {
+    let mut called = play.messages.iter().map(|message| message.method());
+    match called.find(|called| methods.contains(called)) {
+        Some(method) => fail(format!(
+            "it called `{method}`, and the agent has not offered `{offered}`"
+        )),
+        None => Ok(()),
+    }
+}

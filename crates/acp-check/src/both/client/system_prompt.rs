@@ -1,0 +1,74 @@
+//! System prompts that a client gives to its sessions. Unstable.
+
+use serde_json::{Value, json};
+
+use super::steps::{offer_for_sessions, used};
+use crate::check::checks;
+use crate::verdict::{Stop, fail, require};
+use crate::with_client::ClientPlay;
+
+checks! { V1 V2 Client "system-prompt";
+    101 Must "A system prompt is given only to an agent that has offered to take them." => offered;
+    102 Must "A system prompt is appended, unless the agent has offered more." => mode_offered;
+    103 Must "A system prompt has content, and all of it is text." => text;
+}
+
+const OPENING: &[&str] = &[
+    "session/new",
+    "session/load",
+    "session/resume",
+    "session/fork",
+];
+
+/// The system prompts that the client has given, and in which requests.
+async fn given(play: &mut ClientPlay) -> Result<Vec<(String, Value)>, Stop> {
+    used(play).await?;
+    let opening = play.messages.iter().filter(|message| {
+        OPENING.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
+    });
+    let given = opening.map(|message| {
+        let prompt = message.params()["systemPrompt"].clone();
+        (message.method().to_owned(), prompt)
+    });
+    Ok(given.collect())
+}
+
+/// The same, where the agent takes those that are appended.
+async fn given_to_append(play: &mut ClientPlay) -> Result<Vec<(String, Value)>, Stop> {
+    offer_for_sessions(play)["systemPrompt"] = json!({});
+    given(play).await
+}
+
+async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    match given(play).await?.first() {
+        Some((method, _)) => fail(format!(
+            "it called `{method}` with a system prompt, and the agent has not offered `systemPrompt`"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn mode_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    for (method, prompt) in given_to_append(play).await? {
+        require(prompt["mode"] == "append", || {
+            format!(
+                "it called `{method}` with a system prompt of the mode {}, and the agent has not offered that",
+                prompt["mode"]
+            )
+        })?;
+    }
+    Ok(())
+}
+
+async fn text(play: &mut ClientPlay) -> Result<(), Stop> {
+    for (method, prompt) in given_to_append(play).await? {
+        let content = prompt["content"].as_array();
+        let right = content.is_some_and(|content| {
+            !content.is_empty() && content.iter().all(|block| block["type"] == "text")
+        });
+        require(right, || {
+            format!("it called `{method}` with the system prompt {prompt}")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Wrong in the status of authentication.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::set;
+use crate::mutants::layer::{Change, Line, Mutant, answer, both, change, mutant, refuse};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "auth-status/1",
+            "state` is missing",
+            "it does not say the state",
+            answer("auth/status", |result| set(result, "state", None)),
+        ),
+        mutant(
+            "auth-status/1",
+            "label` is missing",
+            "its accounts have no labels",
+            answer("auth/status", |result| {
+                set(&mut result["accounts"][0], "label", None)
+            }),
+        ),
+        mutant(
+            "auth-status/2",
+            "`auth/status` was refused with -32000",
+            "it wants a login before it says that it wants one",
+            refuse("auth/status", -32000),
+        ),
+        mutant(
+            "auth-status/2",
+            "after a logout, `auth/status` was refused with -32000",
+            "it wants a login, after a logout, before it says so",
+            refuses_outside,
+        ),
+        mutant(
+            "auth-status/3",
+            "after a logout the state is \"authenticated\"",
+            "to it one is always logged in",
+            answer("auth/status", |result| {
+                result["state"] = json!("authenticated")
+            }),
+        ),
+        mutant(
+            "auth-status/4",
+            "and `session/new` wants a login",
+            "it wants a login, and says that it does not",
+            both(
+                answer("auth/status", |result| {
+                    result["state"] = json!("not_required")
+                }),
+                refuse("session/new", -32000),
+            ),
+        ),
+        mutant(
+            "auth-status/5",
+            "it told the same twice in a row",
+            "it tells each change twice",
+            tells(&[
+                json!({"state": "unauthenticated"}),
+                json!({"state": "unauthenticated"}),
+            ]),
+        ),
+        mutant(
+            "auth-status/6",
+            "state` is missing",
+            "it tells of changes, and not of which",
+            tells(&[json!({})]),
+        ),
+        mutant(
+            "auth-status/6",
+            "the state that was told last is \"unauthenticated\"",
+            "it tells of logouts alone",
+            tells(&[json!({"state": "unauthenticated"})]),
+        ),
+    ]
+}
+
+fn is_logout(method: &str) -> bool {
+    matches!(method, "logout" | "auth/logout")
+}
+
+/// Wants a login for `auth/status` once one has logged out.
+fn refuses_outside() -> Change {
+    let mut outside = false;
+    let mut refuse = refuse("auth/status", -32000)();
+    Box::new(move |passing| {
+        outside |= is_logout(passing.method);
+        if outside {
+            refuse(passing);
+        }
+    })
+}
+
+/// Tells of these changes after a logout.
+fn tells(told: &[Value]) -> impl Fn() -> Change + Send + Sync + use<> {
+    let told = told.to_vec();
+    change(move |passing| {
+        if passing.said && passing.answers && is_logout(passing.method) {
+            for params in &told {
+                let update =
+                    json!({"jsonrpc": "2.0", "method": "auth/status_update", "params": params});
+                passing.then.push(Line::Json(update));
+            }
+        }
+    })
+}

@@ -1,0 +1,28 @@
+//! Agents that are wrong in what is the same in both versions: a file for each part, as the checks have it.
+
+mod auth_status;
+mod providers;
+mod session_archive;
+mod session_status;
+mod subagents;
+mod system_prompt;
+
+use crate::mutants::layer::Mutant;
+
+/// The mutants of a version, `v1` or `v2`.
+pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
+    let parts = [
+        session_archive::mutants(version),
+        session_status::mutants(version),
+        auth_status::mutants(),
+        providers::mutants(),
+        system_prompt::mutants(version),
+        subagents::mutants(version),
+    ];
+    let mut mutants: Vec<Mutant> = parts.into_iter().flatten().collect();
+    for mutant in &mut mutants {
+        // The tests end before many of them are made.
+        mutant.kills = format!("{version}/{}", mutant.kills).leak();
+    }
+    mutants
+}

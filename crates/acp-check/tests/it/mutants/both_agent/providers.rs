@@ -1,0 +1,114 @@
+//! Wrong in configuring providers.
+
+use serde_json::json;
+
+use crate::mutants::changes::{first_twice, pretend_if, refuse_if, set};
+use crate::mutants::layer::{Mutant, answer, mutant, refuse};
+
+/// Whether a request is about a provider that there is not.
+fn of_none(params: &serde_json::Value) -> bool {
+    params["providerId"] == "_acp-check/none"
+}
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "providers/1",
+            "required` is missing",
+            "it does not say which are required",
+            answer("providers/list", |result| {
+                set(&mut result["providers"][0], "required", None)
+            }),
+        ),
+        mutant(
+            "providers/2",
+            "two providers have the id \"main\"",
+            "it lists one provider twice",
+            answer("providers/list", |result| {
+                first_twice(&mut result["providers"])
+            }),
+        ),
+        mutant(
+            "providers/3",
+            "and is listed as",
+            "it sets in words only",
+            pretend_if("providers/set", |_| true),
+        ),
+        mutant(
+            "providers/4",
+            "and is listed as",
+            "what was set once stays",
+            pretends_later,
+        ),
+        mutant(
+            "providers/5",
+            "the value of a header that was set is in the list",
+            "it keeps no secrets",
+            answer("providers/list", |result| {
+                result["providers"][0]["_meta"] =
+                    json!({"headers": {"Authorization": "Bearer acp-check-secret"}});
+            }),
+        ),
+        mutant(
+            "providers/6",
+            "it was disabled, and is listed as",
+            "it disables in words only",
+            pretend_if("providers/disable", |_| true),
+        ),
+        mutant(
+            "providers/6",
+            "is not listed any more",
+            "what it has disabled is gone",
+            answer("providers/list", |result| {
+                let providers = result["providers"].as_array_mut().unwrap();
+                providers.retain(|provider| {
+                    provider.get("current").is_none() || !provider["current"].is_null()
+                });
+            }),
+        ),
+        mutant(
+            "providers/7",
+            "is required, and was disabled",
+            "it can do without any",
+            pretend_if("providers/disable", |_| true),
+        ),
+        mutant(
+            "providers/7",
+            "instead of -32602",
+            "it has one error for all",
+            refuse("providers/disable", -32603),
+        ),
+        mutant(
+            "providers/8",
+            "was answered with a result",
+            "it sets anything",
+            pretend_if("providers/set", of_none),
+        ),
+        mutant(
+            "providers/9",
+            "was answered with a result",
+            "it speaks any protocol",
+            pretend_if("providers/set", |params| {
+                params["apiType"] == "_acp-check/none"
+            }),
+        ),
+        mutant(
+            "providers/10",
+            "`providers/disable` was answered with error -32602",
+            "it wants to know what it disables",
+            refuse_if("providers/disable", -32602, of_none),
+        ),
+    ]
+}
+
+/// Says that it has set what it has set once already.
+fn pretends_later() -> crate::mutants::layer::Change {
+    let mut pretend = pretend_if("providers/set", |_| true)();
+    let mut sets = 0;
+    Box::new(move |passing| {
+        sets += usize::from(passing.hears("providers/set"));
+        if sets > 1 {
+            pretend(passing);
+        }
+    })
+}

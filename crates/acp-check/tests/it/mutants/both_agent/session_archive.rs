@@ -1,0 +1,181 @@
+//! Wrong in archiving sessions.
+
+use serde_json::json;
+
+use crate::mutants::changes::{other_code, pretend_if, refuse_after, result, set};
+use crate::mutants::layer::{
+    Line, Mutant, answer, both, change, hear, mutant, refuse, refuse_from,
+};
+
+pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
+    let mut mutants = lists();
+    mutants.extend(changes(version));
+    mutants
+}
+
+fn lists() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "session-archive/1",
+            "`session/list` was answered with error -32601",
+            "it archives, and lists nothing",
+            refuse("session/list", -32601),
+        ),
+        mutant(
+            "session-archive/2",
+            "is still listed without a filter",
+            "it archives in words only",
+            pretend_if("session/archive", |_| true),
+        ),
+        mutant(
+            "session-archive/2",
+            "is still listed with \"exclude\"",
+            "to exclude is to include to it",
+            hear("session/list", |params| {
+                if params["archived"] == "exclude" {
+                    params["archived"] = json!("include");
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/3",
+            "it does not list the one that is",
+            "it knows no filter",
+            hear("session/list", |params| set(params, "archived", None)),
+        ),
+        mutant(
+            "session-archive/3",
+            "it does not list one that is not archived",
+            "to include is to have no others to it",
+            hear("session/list", |params| {
+                if params["archived"] == "include" {
+                    params["archived"] = json!("only");
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/4",
+            "it lists one that is not",
+            "it has one filter",
+            hear("session/list", |params| {
+                if params["archived"] == "only" {
+                    params["archived"] = json!("include");
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/4",
+            "it does not list the one that is",
+            "it knows no filter",
+            hear("session/list", |params| set(params, "archived", None)),
+        ),
+        mutant(
+            "session-archive/5",
+            "and its `archived` is null",
+            "it does not say which are archived",
+            answer("session/list", |result| {
+                for info in result["sessions"].as_array_mut().into_iter().flatten() {
+                    set(info, "archived", None);
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/5",
+            "is archived, and its `archived` is false",
+            "none is archived to it",
+            answer("session/list", |result| {
+                for info in result["sessions"].as_array_mut().into_iter().flatten() {
+                    info["archived"] = json!(false);
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/6",
+            "was answered with a result",
+            "what it does not know is no filter to it",
+            hear("session/list", |params| {
+                if params["archived"] == "_acp-check/some" {
+                    set(params, "archived", None);
+                }
+            }),
+        ),
+        mutant(
+            "session-archive/6",
+            "was refused with -32603",
+            "it has one error for all",
+            other_code("session/list", -32603),
+        ),
+    ]
+}
+
+fn changes(version: &str) -> Vec<Mutant> {
+    let goes_on = match version {
+        "v1" => "the turn has not ended",
+        _ => "it went on with `agent_message_chunk`",
+    };
+    vec![
+        mutant(
+            "session-archive/7",
+            "and is not listed",
+            "nothing comes out of its archive",
+            pretend_if("session/unarchive", |_| true),
+        ),
+        mutant(
+            "session-archive/8",
+            "was answered with error",
+            "it throws away what it archives",
+            both(
+                refuse_after("session/archive", "session/load"),
+                refuse_after("session/archive", "session/resume"),
+            ),
+        ),
+        mutant(
+            "session-archive/9",
+            "`session/archive` was answered with error",
+            "it archives what is not archived yet",
+            refuse_from("session/archive", -32602, 2),
+        ),
+        mutant(
+            "session-archive/10",
+            "`session/unarchive` was answered with error",
+            "it takes out what is in",
+            refuse("session/unarchive", -32602),
+        ),
+        mutant(
+            "session-archive/11",
+            "was refused with -32602",
+            "it has one error for all",
+            other_code("session/archive", -32602),
+        ),
+        mutant(
+            "session-archive/11",
+            "was answered with a result",
+            "it archives anything",
+            pretend_if("session/archive", |_| true),
+        ),
+        mutant(
+            "session-archive/12",
+            "was refused with -32602",
+            "it has one error for all",
+            refuse("session/unarchive", -32602),
+        ),
+        mutant(
+            "session-archive/13",
+            goes_on,
+            "it goes on with what it has archived",
+            change(|passing| {
+                if passing.hears("session/archive") {
+                    let message = passing.message.take().unwrap();
+                    passing.back.push(result(&message, json!({})));
+                    let content = json!({"type": "text", "text": "two, "});
+                    let update = json!({"sessionUpdate": "agent_message_chunk", "messageId": "late", "content": content});
+                    let params =
+                        json!({"sessionId": message["params"]["sessionId"], "update": update});
+                    let late =
+                        json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+                    passing.back.push(Line::Json(late));
+                }
+            }),
+        ),
+    ]
+}

@@ -1,0 +1,112 @@
+//! Wrong in the status of sessions.
+
+use serde_json::json;
+
+use crate::mutants::changes::{late, other_code, pretend, set};
+use crate::mutants::layer::{Change, Mutant, answer, change, mutant};
+
+pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
+    let mut mutants = vec![
+        mutant(
+            "session-status/1",
+            "and its status is \"saved\"",
+            "to it none is open",
+            answer("session/status", |result| result["status"] = json!("saved")),
+        ),
+        mutant(
+            "session-status/1",
+            "status` is missing",
+            "it answers with nothing",
+            answer("session/status", |result| set(result, "status", None)),
+        ),
+        mutant(
+            "session-status/2",
+            "the session was closed, and its status is \"open\"",
+            "to it all are open",
+            answer("session/status", |result| result["status"] = json!("open")),
+        ),
+        mutant(
+            "session-status/3",
+            "instead of -32002",
+            "it has one error for all",
+            other_code("session/status", -32602),
+        ),
+        mutant(
+            "session-status/3",
+            "it was answered with",
+            "what it does not know is saved to it",
+            pretend("session/status", json!({"status": "saved"})),
+        ),
+        mutant(
+            "session-status/3",
+            "the error's data has no `sessionId`",
+            "it does not say what it does not know",
+            change(|passing| {
+                if passing.said
+                    && passing.method == "session/status"
+                    && let Some(message) = passing.message
+                    && message["error"].is_object()
+                {
+                    set(&mut message["error"], "data", None);
+                }
+            }),
+        ),
+        mutant(
+            "session-status/4",
+            "and after it was asked for, \"open\"",
+            "it opens what it is asked of",
+            opens_when_asked,
+        ),
+        mutant(
+            "session-status/4",
+            "it sent \"session_info_update\"",
+            "it tells of what it is asked of",
+            late(
+                "session/status",
+                json!({"sessionUpdate": "session_info_update", "title": "Asked of"}),
+            ),
+        ),
+    ];
+    if version == "v2" {
+        mutants.extend([
+            mutant(
+                "session-status/5",
+                "and there is no `state`",
+                "it leaves out the state",
+                answer("session/status", |result| set(result, "state", None)),
+            ),
+            mutant(
+                "session-status/6",
+                "the state with the status is \"idle\"",
+                "it is always idle",
+                answer("session/status", |result| {
+                    result["state"] = json!({"state": "idle"})
+                }),
+            ),
+            mutant(
+                "session-status/6",
+                "the state with the status is \"running\"",
+                "it is always at work",
+                answer("session/status", |result| {
+                    result["state"] = json!({"state": "running"})
+                }),
+            ),
+        ]);
+    }
+    mutants
+}
+
+/// Once it was asked for the status of a session, twice of a closed one, that is open.
+fn opens_when_asked() -> Change {
+    let mut asked = 0;
+    Box::new(move |passing| {
+        if passing.said && passing.answers && passing.method == "session/status" {
+            asked += 1;
+            if asked > 2
+                && let Some(message) = passing.message
+            {
+                message["result"]["status"] = json!("open");
+            }
+        }
+    })
+}

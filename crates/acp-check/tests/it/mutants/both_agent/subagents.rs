@@ -1,0 +1,78 @@
+//! Wrong in subagents.
+
+use serde_json::json;
+
+use crate::mutants::changes::then_says;
+use crate::mutants::layer::{Mutant, hear, mutant, update};
+
+pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
+    let mut mutants = vec![
+        mutant(
+            "subagents/2",
+            "which nobody has announced",
+            "it forgets to announce one",
+            update("subagent_update", |update| {
+                update["sessionId"] = json!("another");
+            }),
+        ),
+        mutant(
+            "subagents/2",
+            "`session_message` is about the session \"another\"",
+            "it sends messages to whom it has not announced",
+            then_says(
+                |update| update["sessionUpdate"] == "subagent_update",
+                |params| {
+                    let update = json!({
+                        "sessionUpdate": "session_message", "messageId": "to-another",
+                        "recipientSessionId": "another",
+                    });
+                    let params = json!({"sessionId": params["sessionId"], "update": update});
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                },
+            ),
+        ),
+        mutant(
+            "subagents/3",
+            "is announced as its own subagent",
+            "its subagents announce themselves",
+            then_says(
+                |update| update["sessionUpdate"] == "subagent_update",
+                |params| {
+                    let mut params = params.clone();
+                    params["sessionId"] = params["update"]["sessionId"].clone();
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                },
+            ),
+        ),
+        mutant(
+            "subagents/3",
+            "and by \"another\"",
+            "its subagents change hands",
+            then_says(
+                |update| update["sessionUpdate"] == "subagent_update",
+                |params| {
+                    let mut params = params.clone();
+                    params["sessionId"] = json!("another");
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                },
+            ),
+        ),
+        mutant(
+            "subagents/4",
+            "`cwd` must be an absolute path",
+            "it says where its subagents are, from where it is",
+            update("subagent_update", |update| update["cwd"] = json!("src")),
+        ),
+    ];
+    if version == "v1" {
+        mutants.push(mutant(
+            "subagents/1",
+            "it sent `subagent_update` to a client that does not offer `subagents`",
+            "it shows its subagents to everybody",
+            hear("initialize", |params| {
+                params["clientCapabilities"]["subagents"] = json!({});
+            }),
+        ));
+    }
+    mutants
+}

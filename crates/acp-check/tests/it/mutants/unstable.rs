@@ -1,0 +1,306 @@
+//! What the right agent has of the unstable schema, which the library has not: it stands in front of the library's agent,
+//! and answers in its place.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::result;
+use crate::mutants::layer::{Change, Line, Passing};
+
+/// The texts of the system prompts, by session.
+pub(crate) type SystemPrompts = Arc<Mutex<HashMap<String, String>>>;
+
+const INVALID_PARAMS: i64 = -32602;
+const NOT_FOUND: i64 = -32002;
+
+/// What is known of a session.
+#[derive(Default)]
+struct SessionRecord {
+    open: bool,
+    archived: bool,
+    /// The state that was told last, in version 2.
+    state: Option<Value>,
+}
+
+/// A request that waits for its answer, and what it has said.
+enum Request {
+    /// Which archived sessions are listed.
+    List(String),
+    /// The system prompt of the session that is opened, and which it is, if that is known.
+    Session(Option<String>, Option<String>),
+}
+
+struct UnstableParts {
+    version: u64,
+    sessions: HashMap<String, SessionRecord>,
+    asked: HashMap<String, Request>,
+    logged_in: bool,
+    providers: Vec<Value>,
+    system_prompts: SystemPrompts,
+}
+
+/// An agent that has all of it, in front of one that has not.
+pub(crate) fn change(system_prompts: SystemPrompts) -> Change {
+    let mut unstable = UnstableParts {
+        version: 1,
+        sessions: HashMap::new(),
+        asked: HashMap::new(),
+        logged_in: true,
+        providers: vec![
+            json!({"providerId": "main", "supported": ["anthropic", "openai"], "required": true,
+                "current": {"apiType": "anthropic", "baseUrl": "https://example.org/main"}}),
+            json!({"providerId": "second", "supported": ["openai"], "required": false}),
+        ],
+        system_prompts,
+    };
+    Box::new(move |passing| {
+        if !passing.said && !passing.answers {
+            unstable.hears(passing);
+        } else if passing.said && passing.answers {
+            unstable.answers(passing);
+        } else if passing.says("session/update") {
+            unstable.tells(&passing);
+        }
+    })
+}
+
+/// The code of an error, and its data.
+type Refusal = (i64, Value);
+
+impl UnstableParts {
+    fn hears(&mut self, passing: Passing<'_>) {
+        let Some(message) = passing.message else {
+            return;
+        };
+        let answered = match passing.method {
+            "session/archive" => self.archive(message),
+            "session/unarchive" => self.unarchive(&message["params"]).map(Some),
+            "session/status" => self.status(&message["params"]).map(Some),
+            "session/list" => self.list(message),
+            "session/new" | "session/load" | "session/resume" | "session/fork" => {
+                self.open(message)
+            }
+            "session/close" | "session/delete" => self.close(passing.method, &message["params"]),
+            "auth/status" => Ok(Some(self.auth())),
+            "providers/list" => Ok(Some(json!({"providers": self.providers}))),
+            "providers/set" => self.set_provider(&message["params"]).map(Some),
+            "providers/disable" => self.disable_provider(&message["params"]).map(Some),
+            _ => Ok(None),
+        };
+        let answer = match answered {
+            Ok(None) => return,
+            Ok(Some(answer)) => result(message, answer),
+            Err((code, data)) => {
+                let error = json!({"code": code, "message": "no", "data": data});
+                Line::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+            }
+        };
+        *passing.message = None;
+        passing.back.push(answer);
+    }
+
+    fn known(&mut self, params: &Value) -> Result<&mut SessionRecord, Refusal> {
+        let id = params["sessionId"].as_str().unwrap_or_default();
+        let refused = (NOT_FOUND, json!({"sessionId": id}));
+        self.sessions.get_mut(id).ok_or(refused)
+    }
+
+    /// A session that is open is closed on the way.
+    fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+        let known = self.known(&message["params"])?;
+        known.archived = true;
+        if std::mem::take(&mut known.open) {
+            message["method"] = json!("session/close");
+            return Ok(None);
+        }
+        Ok(Some(json!({})))
+    }
+
+    fn unarchive(&mut self, params: &Value) -> Result<Value, Refusal> {
+        self.known(params)?.archived = false;
+        Ok(json!({}))
+    }
+
+    fn status(&mut self, params: &Value) -> Result<Value, Refusal> {
+        let version = self.version;
+        let known = self.known(params)?;
+        let status = if known.open { "open" } else { "saved" };
+        let mut answer = json!({"status": status});
+        if known.open && version == 2 {
+            let state = known.state.clone();
+            answer["state"] = state.unwrap_or_else(|| json!({"state": "idle"}));
+        }
+        Ok(answer)
+    }
+
+    fn list(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+        let params = message["params"].as_object_mut();
+        let filter = params.and_then(|params| params.remove("archived"));
+        let filter = match filter.unwrap_or_default() {
+            Value::Null => "exclude".to_owned(),
+            Value::String(filter) if ["exclude", "include", "only"].contains(&&*filter) => filter,
+            _ => return Err((INVALID_PARAMS, Value::Null)),
+        };
+        let id = message["id"].to_string();
+        self.asked.insert(id, Request::List(filter));
+        Ok(None)
+    }
+
+    fn open(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+        let params = message["params"].as_object_mut();
+        let prompt = params.and_then(|params| params.remove("systemPrompt"));
+        let text = match prompt.unwrap_or_default() {
+            Value::Null => None,
+            prompt => Some(system_text(&prompt).ok_or((INVALID_PARAMS, Value::Null))?),
+        };
+        let session = match passing_id(message) {
+            Some(session) if message["method"] != "session/fork" => Some(session),
+            _ => None,
+        };
+        let id = message["id"].to_string();
+        self.asked.insert(id, Request::Session(text, session));
+        Ok(None)
+    }
+
+    fn close(&mut self, method: &str, params: &Value) -> Result<Option<Value>, Refusal> {
+        if method == "session/delete" {
+            self.sessions
+                .remove(params["sessionId"].as_str().unwrap_or_default());
+        } else if let Ok(known) = self.known(params) {
+            known.open = false;
+        }
+        Ok(None)
+    }
+
+    fn auth(&self) -> Value {
+        if self.logged_in {
+            let accounts = json!([{"label": "Check", "active": true, "name": "Nobody"}]);
+            json!({"state": "authenticated", "accounts": accounts})
+        } else {
+            json!({"state": "unauthenticated"})
+        }
+    }
+
+    fn provider(&mut self, params: &Value) -> Option<&mut Value> {
+        let mut providers = self.providers.iter_mut();
+        providers.find(|provider| provider["providerId"] == params["providerId"])
+    }
+
+    fn set_provider(&mut self, params: &Value) -> Result<Value, Refusal> {
+        let refused = (INVALID_PARAMS, Value::Null);
+        let Some(provider) = self.provider(params) else {
+            return Err(refused);
+        };
+        let supported = provider["supported"].as_array();
+        if !supported.is_some_and(|supported| supported.contains(&params["apiType"])) {
+            return Err(refused);
+        }
+        provider["current"] = json!({"apiType": params["apiType"], "baseUrl": params["baseUrl"]});
+        Ok(json!({}))
+    }
+
+    fn disable_provider(&mut self, params: &Value) -> Result<Value, Refusal> {
+        match self.provider(params) {
+            Some(provider) if provider["required"] == true => Err((INVALID_PARAMS, Value::Null)),
+            Some(provider) => {
+                provider["current"] = Value::Null;
+                Ok(json!({}))
+            }
+            None => Ok(json!({})),
+        }
+    }
+
+    fn answers(&mut self, passing: Passing<'_>) {
+        let Some(message) = passing.message else {
+            return;
+        };
+        let asked = self.asked.remove(&message["id"].to_string());
+        let Some(result) = message.get_mut("result") else {
+            return;
+        };
+        match (passing.method, asked) {
+            ("initialize", _) => self.offer(result),
+            ("authenticate" | "auth/login", _) => self.logged_in = true,
+            ("logout" | "auth/logout", _) => self.logged_in = false,
+            (_, Some(Request::List(filter))) => self.listed(result, &filter),
+            (_, Some(Request::Session(prompt, session))) => {
+                let opened = result["sessionId"].as_str().map(str::to_owned);
+                let Some(session) = session.or(opened) else {
+                    return;
+                };
+                if let Some(prompt) = prompt {
+                    let mut prompts = self.system_prompts.lock().unwrap();
+                    prompts.insert(session.clone(), prompt);
+                }
+                self.sessions.entry(session).or_default().open = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn offer(&mut self, result: &mut Value) {
+        self.version = result["protocolVersion"].as_u64().unwrap_or(1);
+        let (agent, sessions) = match self.version {
+            1 => ("agentCapabilities", "sessionCapabilities"),
+            _ => ("capabilities", "session"),
+        };
+        let offered = &mut result[agent];
+        offered["auth"]["status"] = json!({});
+        offered["providers"] = json!({});
+        let sessions = &mut offered[sessions];
+        sessions["archive"] = json!({});
+        sessions["status"] = json!({});
+        sessions["systemPrompt"] = json!({"mode": {"override": {}}});
+    }
+
+    fn listed(&self, result: &mut Value, filter: &str) {
+        let Some(listed) = result["sessions"].as_array_mut() else {
+            return;
+        };
+        for info in &mut *listed {
+            let id = info["sessionId"].as_str().unwrap_or_default();
+            let archived = self.sessions.get(id).is_some_and(|known| known.archived);
+            info["archived"] = json!(archived);
+        }
+        listed.retain(|info| match filter {
+            "only" => info["archived"] == true,
+            "include" => true,
+            _ => info["archived"] == false,
+        });
+    }
+
+    fn tells(&mut self, passing: &Passing<'_>) {
+        let Some(params) = passing.message.as_ref().map(|message| &message["params"]) else {
+            return;
+        };
+        if params["update"]["sessionUpdate"] == "state_update"
+            && let Ok(known) = self.known(params)
+        {
+            let mut state = params["update"].clone();
+            crate::mutants::changes::set(&mut state, "sessionUpdate", None);
+            known.state = Some(state);
+        }
+    }
+}
+
+/// The session that a request names.
+fn passing_id(message: &Value) -> Option<String> {
+    message["params"]["sessionId"].as_str().map(str::to_owned)
+}
+
+/// The text of a system prompt, if it can be applied.
+fn system_text(prompt: &Value) -> Option<String> {
+    if prompt["mode"] != "append" && prompt["mode"] != "override" {
+        return None;
+    }
+    let blocks = prompt["content"]
+        .as_array()
+        .filter(|blocks| !blocks.is_empty())?;
+    let texts = blocks.iter().map(|block| {
+        let is_text = block["type"] == "text";
+        block["text"].as_str().filter(|_| is_text)
+    });
+    texts.collect()
+}
