@@ -3,6 +3,7 @@
 //! What of it must outlive the process goes through its [`Log`] first.
 
 mod memory;
+pub(crate) mod steering;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,8 +23,9 @@ use crate::model::message::Message;
 use crate::permission::subject::Subject;
 use crate::store::error::StoreError;
 use crate::store::kept::{Always, ClientPrompt, Properties};
-use crate::turn::steering::Steering;
 use crate::workspace::access::Access;
+
+use steering::Steering;
 
 /// A session that is open, as the `acp` crate keeps it for the agent.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ mod call;
 mod report;
 mod room;
 mod round;
-pub(crate) mod steering;
+mod steering;
 mod writing;
 
 use acp::agent::Prompt;

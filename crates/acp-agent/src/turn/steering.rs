@@ -1,72 +1,12 @@
 //! Messages that reach a turn while it runs.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use acp::v1::ContentBlock;
 
 use super::active::ActiveTurn;
 use crate::context::content;
 use crate::context::conversation::Conversation;
 use crate::model::message::Message;
-
-/// How many messages wait at most until the model is asked next.
-const MOST: usize = 64;
-
-/// Messages for the turn that runs, which the model has not been told yet. `None` while no turn takes any.
-#[derive(Default)]
-pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
-
-impl Steering {
-    fn messages(&self) -> MutexGuard<'_, Option<Vec<Vec<ContentBlock>>>> {
-        // Nothing that is done under the lock can leave it half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A turn takes messages from now on.
-    fn open(&self) {
-        self.messages().get_or_insert_default();
-    }
-
-    /// Puts a message into the turn that runs. `false` if none does.
-    ///
-    /// # Errors
-    /// Too many wait already.
-    pub(crate) fn push(&self, message: Vec<ContentBlock>) -> acp::Result<bool> {
-        let mut messages = self.messages();
-        let Some(messages) = messages.as_mut() else {
-            return Ok(false);
-        };
-        if messages.len() == MOST {
-            let text = format!("{MOST} messages wait for the model already");
-            return Err(acp::Error::internal(text));
-        }
-        messages.push(message);
-        Ok(true)
-    }
-
-    /// The messages that wait.
-    fn take(&self) -> Vec<Vec<ContentBlock>> {
-        let mut messages = self.messages();
-        messages.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// The messages that wait. If there are none, the turn takes no more: what comes now is for another.
-    fn take_or_close(&self) -> Vec<Vec<ContentBlock>> {
-        let mut messages = self.messages();
-        match messages.as_mut() {
-            Some(waiting) if !waiting.is_empty() => std::mem::take(waiting),
-            _ => {
-                *messages = None;
-                Vec::new()
-            }
-        }
-    }
-
-    /// The turn takes no more. Gives what the model has not been told.
-    fn close(&self) -> Vec<Vec<ContentBlock>> {
-        self.messages().take().unwrap_or_default()
-    }
-}
+use crate::session::steering::Steering;
 
 /// What has been opened is closed also when the turn is dropped.
 pub(super) struct Open<'a>(&'a Steering);

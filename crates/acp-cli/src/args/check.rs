@@ -99,7 +99,7 @@ pub(crate) struct CheckedAgent {
     pub(crate) prompt: Option<String>,
 
     /// What to say so that the agent does a certain thing: `answer` in words, `read` notes.txt, `edit` it (beta becomes
-    /// delta), `run` the command `echo checked`, make a `plan`, or do something `long` that can be cancelled. By
+    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can be cancelled. By
     /// default it is asked in plain words; can be given several times.
     #[arg(long, value_name = "TASK=TEXT", value_parser = task)]
     pub(crate) prompt_for: Vec<(Task, String)>,
@@ -169,7 +169,11 @@ fn task(text: &str) -> Result<(Task, String), String> {
         "run" => Task::Run,
         "long" => Task::Long,
         "plan" => Task::Plan,
-        _ => return Err("expected one of answer, read, edit, run, long, plan".to_owned()),
+        "delegate" => Task::Delegate,
+        _ => {
+            let tasks = "expected one of answer, read, edit, run, long, plan, delegate";
+            return Err(tasks.to_owned());
+        }
     };
     Ok((task, text.to_owned()))
 }

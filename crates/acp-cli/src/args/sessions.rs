@@ -110,12 +110,20 @@ pub(crate) struct ManageSessionArgs {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp sessions rename [OPTIONS] NAME|ID TITLE [-- AGENT COMMAND...]")]
 pub(crate) struct RenameSessionArgs {
-    #[command(flatten)]
-    pub(crate) which: ManageSessionArgs,
+    /// The session, by the name you gave it or by its id.
+    #[arg(value_name = "NAME|ID")]
+    pub(crate) session: String,
 
     /// The title.
     #[arg(value_name = "TITLE")]
     pub(crate) title: String,
+
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+
+    /// Where the session works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
 }
 
 /// Write a session as Markdown: what was said, done and changed in it.

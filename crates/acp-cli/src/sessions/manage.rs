@@ -40,7 +40,13 @@ impl Change {
 }
 
 pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), Exit> {
-    change(&args.which, &Change::Rename(args.title)).await
+    let title = Change::Rename(args.title);
+    let args = ManageSessionArgs {
+        session: args.session,
+        which: args.which,
+        cwd: args.cwd,
+    };
+    change(&args, &title).await
 }
 
 pub(super) async fn archive(args: ManageSessionArgs) -> Result<(), Exit> {

@@ -89,6 +89,20 @@ fn sent(project: &Project) -> String {
     String::from_utf8_lossy(&sent).into_owned()
 }
 
+/// The same, once this is in it: the copy is written behind what is shown.
+#[track_caller]
+fn sent_with(project: &Project, text: &str) -> String {
+    let begun = std::time::Instant::now();
+    loop {
+        let sent = sent(project);
+        if sent.contains(text) {
+            return sent;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "{text:?} is not sent");
+        std::thread::yield_now();
+    }
+}
+
 /// The row of a text on the screen.
 #[track_caller]
 fn row(screen: &Screen, text: &str) -> u16 {
@@ -202,7 +216,7 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
     // 40×40 pixels on cells of 10×20.
     let label = row(&screen, LABEL);
     assert_eq!(row(&screen, "Nice."), label + 3);
-    let sent_so_far = sent(&project);
+    let sent_so_far = sent_with(&project, "\x1b_G");
     let commands: Vec<&str> = sent_so_far.split("\x1b_G").skip(1).collect();
     let (said, data) = commands[0].split_once(';').unwrap();
     let id = said
