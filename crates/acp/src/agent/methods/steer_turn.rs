@@ -16,7 +16,7 @@ pub trait SteerTurn<S = ()>: Send + Sync {
     /// Puts a message into the turn that runs, for the model to read as soon as it can. `false` if the turn takes no more:
     /// the client then sends the message as a prompt.
     ///
-    /// Called only while [`Agent::prompt`](super::super::Agent::prompt) works in this session. A message that was taken
+    /// Called only while [`Agent::prompt`] works in this session. A message that was taken
     /// belongs to the conversation: the [`Recorder`](super::super::Recorder) has it.
     ///
     /// # Errors
