@@ -253,7 +253,7 @@ impl acp::Agent for CodingAgent {
         self.sessions.kept()
     }
 
-    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+    fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
         self.sessions.kept()
     }
 

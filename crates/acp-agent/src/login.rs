@@ -77,17 +77,17 @@ impl CheckAuthStatus for Sessions {
         self.choice.look().await;
         let keys = self.choice.keys().clone();
         // It waits for the disk. What is wrong with the file is told where a key is needed.
-        let found = tokio::task::spawn_blocking(move || keys.found().ok()).await;
+        let found = tokio::task::spawn_blocking(move || match keys.found() {
+            Ok(found) => found,
+            Err(_) => keys.given(),
+        })
+        .await;
         let found = found.map_err(|e| acp::Error::internal(e.to_string()))?;
         let own = Provider::ALL.map(Account::from).into_iter();
         let elsewhere = self.choice.elsewhere().map(|model| model.account());
         let accounts: Vec<AuthAccount> = own
             .chain(elsewhere)
-            .filter(|account| {
-                found
-                    .as_ref()
-                    .is_some_and(|found| found.of(account).is_some())
-            })
+            .filter(|account| found.of(account).is_some())
             .map(|account| AuthAccount::new(key_for(&account)))
             .collect();
         let state = match self.choice.ready(&Chosen::default()) {

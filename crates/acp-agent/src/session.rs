@@ -274,6 +274,13 @@ impl SessionState {
         Ok(())
     }
 
+    /// Lists the session again.
+    pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
+        self.log
+            .change(|properties| properties.archived = false)
+            .await
+    }
+
     /// A turn has ended: what is kept of it becomes shorter.
     pub(crate) async fn turn_ended(&self, id: &SessionId) {
         if let Err(error) = self.log.fold().await {

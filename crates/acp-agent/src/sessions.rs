@@ -275,6 +275,8 @@ impl ForkSession<OpenSession> for Sessions {
         let mut roots = session.roots().iter().cloned();
         properties.cwd = roots.next().unwrap_or_default();
         properties.additional_directories = roots.collect();
+        // It is opened for someone who wants to find it again.
+        properties.archived = false;
         let id = session.id().clone();
         store.fork(from.clone(), id.clone(), properties).await?;
         let opened = self.go_on(session, setup, false).await;
@@ -369,13 +371,16 @@ impl Sessions {
     }
 }
 
-impl ArchiveSession for Sessions {
+impl ArchiveSession<OpenSession> for Sessions {
     async fn archive(&self, session: &SessionId) -> acp::Result<()> {
         self.set_archived(session, true).await
     }
 
-    async fn unarchive(&self, session: &SessionId) -> acp::Result<()> {
-        self.set_archived(session, false).await
+    async fn unarchive(&self, open: Option<&OpenSession>, session: &SessionId) -> acp::Result<()> {
+        match open {
+            Some(open) => Ok(open.state.unarchive().await?),
+            None => self.set_archived(session, false).await,
+        }
     }
 }
 

@@ -39,7 +39,11 @@ impl ActiveTurn<'_> {
 
     /// Asks the model until it stops.
     async fn rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
-        for _ in 0..self.max_requests {
+        for round in 1..=self.max_requests {
+            if round == self.max_requests {
+                // What came now would not be answered.
+                self.hear_the_rest(conversation).await?;
+            }
             // It may have been changed meanwhile.
             let asked = self.state.asked()?;
             let running = ActiveTurn {

@@ -18,7 +18,7 @@ const PIECES: usize = 64 * 1024;
 /// soon as it has its last answer; what was not written by then is missing from the trace.
 const OLDEST: u64 = 10_000;
 
-/// How long one waits at most for what waits to be written, since a disk may hang.
+/// The longest that one piece waits for the writer to catch up, since a disk may hang.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Something that waits.

@@ -76,8 +76,9 @@ pub struct WriteError {
 /// Records what passes between a client and an agent.
 ///
 /// What was read is in the file as soon as the disk takes it: nothing waits for a buffer to fill up. At most 4 MiB
-/// wait for the disk; beyond that, both sides do. They also wait, for 100 ms at most, once something is 10 ms old and
-/// not in the file: a client may kill the recorder at any time, and then that is lost.
+/// wait for the disk; beyond that, both sides do. While the oldest piece that is not in the file is more than 10 ms old, each
+/// further piece waits up to 100 ms before it is passed on: a client may kill the recorder at any time, and what is not in
+/// the file then is lost.
 #[derive(Debug)]
 pub struct Recorder {
     log: Arc<Log>,

@@ -67,7 +67,7 @@ impl From<StoreError> for acp::Error {
         match error {
             StoreError::NotFound(id) => {
                 let missing = acp::jsonrpc::Error::resource_not_found(format!("session {id}"));
-                Self::Rpc(missing)
+                Self::Rpc(missing.data(serde_json::json!({ "sessionId": id })))
             }
             StoreError::Cursor(_) => Self::invalid_params(text),
             _ => Self::internal(text),

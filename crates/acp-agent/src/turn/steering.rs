@@ -38,7 +38,7 @@ impl ActiveTurn<'_> {
         Ok(heard)
     }
 
-    /// The turn ends. What has come is part of the conversation all the same: the person has been told so.
+    /// The turn takes no more messages. What has come is part of the conversation: the person has been told so.
     pub(super) async fn hear_the_rest(&self, conversation: &mut Conversation) -> acp::Result<()> {
         let messages = self.state.steering.close();
         self.hear_all(conversation, messages).await

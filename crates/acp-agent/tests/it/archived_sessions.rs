@@ -7,7 +7,7 @@ use acp_agent::{CodingAgent, ScriptedModel};
 
 use crate::common::{Fixture, NONE};
 
-const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}]]}"#;
+const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}], [{"say": "three"}]]}"#;
 
 #[tokio::test]
 async fn an_archived_session_is_hidden_and_not_lost() {
@@ -49,6 +49,13 @@ async fn each(store: impl SessionStore, options: Options) {
     f.agent.unarchive_session(&id).await.unwrap();
     assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
     assert_eq!(listed(Some(SessionArchiveFilter::Only)).await, []);
+    // It is open, and goes on.
+    again.prompt("third").await.unwrap();
+
+    // A copy of an archived session is not archived itself.
+    f.agent.archive_session(&id).await.unwrap();
+    let copy = f.agent.fork_session(id.clone(), f.cwd()).await.unwrap();
+    assert_eq!(listed(None).await, [(copy.id().clone(), Some(false))]);
 
     let none = SessionId::from("none");
     for refused in [

@@ -56,11 +56,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// Tell the model this, beside what the agent tells it. Takes an agent that offers it (systemPrompt).
+    /// Add this text to the agent's system prompt. The agent must support it (systemPrompt). Agents may keep it with the
+    /// session, as the bundled one does: it holds when the session is resumed without the option.
     #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
     pub(crate) append_system_prompt: Option<String>,
 
-    /// Tell the model this, instead of what the agent tells it by itself.
+    /// Replace the agent's default system prompt with this text. The agent must support it
+    /// (systemPrompt.mode.override), and may keep it with the session.
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
 

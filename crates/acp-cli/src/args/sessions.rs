@@ -32,7 +32,8 @@ pub(crate) struct ListSessionsArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// List archived sessions, too; in JSON, `archived` says which they are. Takes an agent that archives sessions.
+    /// Also list archived sessions; `(archived)`, in JSON `archived`, says which they are. The agent must support
+    /// archiving.
     #[arg(long)]
     pub(crate) archived: bool,
 
@@ -47,7 +48,9 @@ pub(crate) enum SessionsCommand {
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
     Rename(RenameSessionArgs),
-    /// Hide a session from `acp sessions`. It is kept, and can be gone on with.
+    /// Hide a session from `acp sessions`. The session is kept and can still be resumed.
+    ///
+    /// A session that another program has open is closed there, or fails with its next message.
     #[command(override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
     Archive(ManageSessionArgs),
     /// List an archived session again.

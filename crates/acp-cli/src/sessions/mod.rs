@@ -95,6 +95,9 @@ async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
         let lists = &connection.capabilities().session_capabilities.list;
         if lists.is_none() && !names.is_empty() {
             screen.note("the agent does not list its sessions; these have names here");
+            if args.archived {
+                screen.note("whether a session is archived is not known here");
+            }
             let named: Vec<SessionInfo> = names
                 .iter()
                 .filter(|named| args.cwd.is_none() || Path::new(&named.cwd) == cwd)
@@ -138,8 +141,14 @@ async fn list(
             return Ok(());
         }
         if next.is_none() {
-            if listed == 0 {
-                screen.note("the agent has no sessions");
+            let hides = agent.capabilities().session_capabilities.archive.is_some()
+                && request.archived.is_none();
+            match (listed, hides) {
+                (0, true) => {
+                    screen.note("the agent has no sessions; --archived also lists archived ones");
+                }
+                (0, false) => screen.note("the agent has no sessions"),
+                _ => {}
             }
             return Ok(());
         }
@@ -179,12 +188,16 @@ fn shown(
             let name = name_of(session).unwrap_or("-");
             let updated = session.updated_at.as_deref().unwrap_or("-");
             let title = session.title.as_deref().unwrap_or("(without a title)");
+            let archived = match session.archived {
+                Some(true) => "(archived) ",
+                _ => "",
+            };
             [
                 name,
                 session.session_id.as_str(),
                 updated,
                 &session.cwd,
-                title,
+                &format!("{archived}{title}"),
             ]
             .map(clean::value)
         })

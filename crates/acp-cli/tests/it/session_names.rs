@@ -208,10 +208,11 @@ fn a_session_is_renamed_and_archived_and_listed_again() {
     project.shell("acp sessions archive it").code(0);
     let listed = project.shell("acp sessions").code(0);
     assert_eq!(listed.stdout, "");
+    listed.says("--archived also lists");
     project
         .shell("acp sessions --archived")
         .code(0)
-        .shows(&["A title of mine"]);
+        .shows(&["(archived) A title of mine"]);
     // It is kept: one can go on with it.
     project.shell("acp run --session it /help").code(0);
     project

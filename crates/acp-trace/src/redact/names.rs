@@ -45,6 +45,8 @@ pub(super) fn named(name: &str) -> Named {
     match lower.as_str() {
         "env" | "headers" | "httpheaders" | "http_headers" => return Named::Variables,
         "properties" => return Named::Properties,
+        // Whose they are: `auth/status`.
+        "accounts" => return Named::Token,
         _ => {}
     }
     if WORDS.iter().any(|word| lower.contains(word)) {
@@ -95,7 +97,7 @@ mod tests {
         ] {
             assert_eq!(named(name), Named::Secret, "{name}");
         }
-        for name in ["token", "accessToken", "GITHUB_TOKEN"] {
+        for name in ["token", "accessToken", "GITHUB_TOKEN", "accounts"] {
             assert_eq!(named(name), Named::Token, "{name}");
         }
         for name in ["key", "keyboard", "authMethods", "text", "sessionId"] {

@@ -10,6 +10,7 @@ const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",
     "headers\"",
+    "accounts\"",
     "key",
     "token",
     "passw",

@@ -199,7 +199,7 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// `session/archive` and `session/unarchive`, unstable.
-    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+    fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
         None::<&NotOffered>
     }
 

@@ -218,7 +218,7 @@ impl<A: Agent> AgentSide<A> {
         let state = turn.session().require_state::<A>()?;
         let watch = turn.clone();
         // Until then messages for the turn can be taken.
-        let _prompting = turn.session().begin_prompting();
+        let _prompting = turn.session().begin_prompting(turn.token().clone());
         tokio::select! {
             biased;
             result = self.agent.prompt(&state, turn, prompt) => match result {

@@ -153,15 +153,31 @@ impl Session {
         id: &MessageId,
         content: &[ContentBlock],
     ) -> Result<InOrder<'_>> {
-        let Some(recording) = self.records() else {
-            return Ok(None);
-        };
-        let in_order = recording.in_order().await;
+        let in_order = self.in_order().await;
+        self.record_user_message(id, content).await?;
+        Ok(in_order)
+    }
+
+    /// Until what this gives is dropped nothing else of the session is recorded or sent. Nothing is in order in a session
+    /// that is not recorded.
+    pub(super) async fn in_order(&self) -> InOrder<'_> {
+        match self.records() {
+            Some(recording) => recording.in_order().await,
+            None => None,
+        }
+    }
+
+    /// Records what the person says. To be called by whoever has the order.
+    pub(super) async fn record_user_message(
+        &self,
+        id: &MessageId,
+        content: &[ContentBlock],
+    ) -> Result<()> {
         for block in content {
             let chunk = MessageChunk::new(block.clone()).message_id(id.clone());
             self.record(&Update::UserMessageChunk(chunk)).await?;
         }
-        Ok(in_order)
+        Ok(())
     }
 }
 

@@ -121,8 +121,8 @@ pub(super) struct State {
     work: u64,
     /// A turn is being worked on, as far as clients of version 2 have been told.
     working: bool,
-    /// The agent works on a prompt.
-    prompting: bool,
+    /// The turn in which the agent works on a prompt.
+    prompting: Option<CancellationToken>,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
@@ -132,7 +132,7 @@ pub(super) struct Prompting(Session);
 
 impl Drop for Prompting {
     fn drop(&mut self) {
-        self.0.state().prompting = false;
+        self.0.state().prompting = None;
     }
 }
 
@@ -489,14 +489,18 @@ impl Session {
     }
 
     /// The agent works on a prompt until what this gives is dropped.
-    pub(super) fn begin_prompting(&self) -> Prompting {
-        self.state().prompting = true;
+    pub(super) fn begin_prompting(&self, turn: CancellationToken) -> Prompting {
+        self.state().prompting = Some(turn);
         Prompting(self.clone())
     }
 
-    /// Whether [`Agent::prompt`] works in it.
+    /// Whether [`Agent::prompt`] works in it, on a turn that is not cancelled.
     pub(super) fn is_working(&self) -> bool {
-        self.state().prompting
+        let state = self.state();
+        state
+            .prompting
+            .as_ref()
+            .is_some_and(|turn| !turn.is_cancelled())
     }
 
     /// What the agent does in it.

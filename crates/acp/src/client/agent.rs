@@ -397,8 +397,8 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`, unstable). That it
-    /// does does not mean that the session is open on this connection.
+    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`, unstable). A session
+    /// in memory is not necessarily open on this connection.
     ///
     /// # Errors
     /// The agent does not offer it, there is no such session, or the end of the connection.

@@ -307,7 +307,7 @@ impl ArchiveSession for Everything {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
-    async fn unarchive(&self, id: &SessionId) -> Result<()> {
+    async fn unarchive(&self, _: Option<&()>, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }

@@ -58,7 +58,7 @@ impl Agent for Shelf {
     fn close_session(&self) -> Option<&impl CloseSession<Shelf>> {
         Some(self)
     }
-    fn archive_session(&self) -> Option<&impl ArchiveSession> {
+    fn archive_session(&self) -> Option<&impl ArchiveSession<Shelf>> {
         Some(self)
     }
 }
@@ -87,11 +87,11 @@ impl CloseSession<Shelf> for Shelf {
     }
 }
 
-impl ArchiveSession for Shelf {
+impl ArchiveSession<Shelf> for Shelf {
     async fn archive(&self, session: &SessionId) -> Result<()> {
         self.set(session, true)
     }
-    async fn unarchive(&self, session: &SessionId) -> Result<()> {
+    async fn unarchive(&self, _: Option<&Shelf>, session: &SessionId) -> Result<()> {
         self.set(session, false)
     }
 }

@@ -144,7 +144,7 @@ impl ArchiveSession for Everything {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
-    async fn unarchive(&self, _: &SessionId) -> Result<()> {
+    async fn unarchive(&self, _: Option<&()>, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }

@@ -1,13 +1,13 @@
 //! `_session/steering`: a message for the turn that runs, in both versions.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, SteerTurn, Turn};
 use acp::testing::{Nobody, connect, connect_with};
 use acp::v1::{SteeringOutcome, StopReason};
 use acp::{Error, Options, Result};
 use serde_json::json;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::common::{Peer, idle, soon, until};
 
@@ -117,4 +117,59 @@ async fn a_message_without_content_is_refused() {
     peer.ask(2, "_session/steering", json!({"sessionId": session}))
         .await;
     assert_eq!(peer.error(2).await.0, -32602);
+}
+
+/// Takes its time to end a turn that was cancelled.
+struct Slow(Arc<Notify>);
+
+impl Agent for Slow {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
+        let cancelled = turn.take_cancellation();
+        turn.message("I work").await?;
+        cancelled.cancelled().await;
+        turn.message(", and I stop").await?;
+        self.0.notified().await;
+        Ok(StopReason::Cancelled)
+    }
+
+    fn steer_turn(&self) -> Option<&impl SteerTurn> {
+        Some(self)
+    }
+}
+
+impl SteerTurn for Slow {
+    async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_cancelled_takes_no_message() {
+    let ended = Arc::new(Notify::new());
+    let (agent, _serving) = connect(Slow(Arc::clone(&ended)), Nobody).await;
+    let session = agent.new_session("/garden").await.unwrap();
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("work").await }
+    });
+    let says = async |text: &str| {
+        let shows = |thread: &acp::Thread| format!("{:?}", thread.items()).contains(text);
+        until(session.thread(), shows).await;
+    };
+    says("I work").await;
+    let taken = session.steer("faster").await.unwrap();
+    assert_eq!(taken.outcome, SteeringOutcome::Injected);
+    session.cancel().await.unwrap();
+    says("I stop").await;
+    let refused = session.steer("do something else").await.unwrap();
+    assert_eq!(refused.outcome, SteeringOutcome::PromptRequired);
+    ended.notify_one();
+    let stopped = soon("the turn ends", turn).await.unwrap().unwrap();
+    assert_eq!(stopped, StopReason::Cancelled);
 }

@@ -7,6 +7,7 @@ use acp_wire::v1::{
 use acp_wire::{Handle, Request};
 
 use crate::agent::Agent;
+use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest, offered};
@@ -15,7 +16,9 @@ use crate::pending_request::{NotOffered, PendingRequest, offered};
 ///
 /// An agent that offers it also reads `archived` of [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest), and sets
 /// `archived` of every [`SessionInfo`](acp_wire::v1::SessionInfo) that it lists.
-pub trait ArchiveSession: Send + Sync {
+///
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait ArchiveSession<S = ()>: Send + Sync {
     /// Archives a session: it keeps its id and its history. If it was open, it has been closed: its turn has been cancelled
     /// and has ended. One that is archived already stays so.
     ///
@@ -24,18 +27,23 @@ pub trait ArchiveSession: Send + Sync {
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)).
     fn archive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Lists a session again. It is not opened. One that is not archived stays so.
+    /// Lists a session again, which has a state if it is open. It is not opened by this. One that is not archived stays
+    /// so.
     ///
     /// # Errors
     /// There is no such session.
-    fn unarchive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+    fn unarchive(
+        &self,
+        state: Option<&S>,
+        session: &SessionId,
+    ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl ArchiveSession for NotOffered {
+impl<S: Sync> ArchiveSession<S> for NotOffered {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         match *self {}
     }
-    async fn unarchive(&self, _: &SessionId) -> Result<()> {
+    async fn unarchive(&self, _: Option<&S>, _: &SessionId) -> Result<()> {
         match *self {}
     }
 }
@@ -47,7 +55,9 @@ impl<A: Agent> Handle<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>
             let offer = side.agent.archive_session();
             let archive = offered(offer, ArchiveSessionRequest::METHOD)?;
             // A session that is not open can be archived as well.
-            let _ = side.close(&session_id).await;
+            if side.session(&session_id).is_ok() {
+                side.close(&session_id).await?;
+            }
             archive.archive(&session_id).await?;
             Ok(ArchiveSessionResponse::new())
         });
@@ -60,7 +70,9 @@ impl<A: Agent> Handle<UnarchiveSessionRequest, ()> for PendingRequest<AgentSide<
         responder.spawn(async move {
             let offer = side.agent.archive_session();
             let archive = offered(offer, UnarchiveSessionRequest::METHOD)?;
-            archive.unarchive(&session_id).await?;
+            let session = side.session(&session_id).ok();
+            let state = session.as_ref().and_then(Session::state_of::<A>);
+            archive.unarchive(state.as_deref(), &session_id).await?;
             Ok(UnarchiveSessionResponse::new())
         });
     }

@@ -27,7 +27,7 @@ pub trait Providers: Send + Sync {
     /// ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
 
-    /// Calls it no more. One that is disabled stays so.
+    /// Stops using the provider. One that is disabled stays so.
     ///
     /// # Errors
     /// It is required ([`Error::invalid_params`](crate::Error::invalid_params)).

@@ -37,8 +37,16 @@ impl Up {
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
-            // Either ends the session, and what is known of it is forgotten when it has.
-            method::DELETE | method::ARCHIVE => {
+            // It ends the session as closing it does.
+            method::ARCHIVE => {
+                let session = session_asked(&params)?;
+                line.pass(&mut out.agent);
+                let closed = session.clone();
+                self.asked.add(id, Asked::Close { session: closed });
+                self.cancel(&session, out);
+                Ok(())
+            }
+            method::DELETE => {
                 let session = session_asked(&params)?;
                 line.pass(&mut out.agent);
                 self.asked.add(id, Asked::Delete { session });
@@ -208,6 +216,16 @@ impl Up {
             let text = "Invalid params: there is one page only, and no cursor was given out";
             return Err(jsonrpc::Error::invalid_params(text));
         }
+        let archived: Option<String> = params.field("archived");
+        match archived.as_deref() {
+            None | Some("exclude" | "include") => {}
+            // What is archived has been closed, and is not known here.
+            Some("only") => return Ok(object! { "sessions": Vec::<RawObject>::new() }),
+            Some(_) => {
+                let text = "Invalid params: unknown filter of archived sessions";
+                return Err(jsonrpc::Error::invalid_params(text));
+            }
+        }
         let cwd: Option<String> = params.field("cwd");
         let mut sessions = Vec::new();
         for (id, session) in self.sessions.iter() {
@@ -218,6 +236,9 @@ impl Up {
                 continue;
             }
             let mut info = object! { "sessionId": id };
+            if self.offers.archive {
+                info.push("archived".to_owned(), raw(&false));
+            }
             for (key, value) in place.iter() {
                 info.push(key.to_owned(), value.to_owned());
             }

@@ -13,6 +13,7 @@ pub(in crate::bridge) struct Offers {
     pub(super) resume: bool,
     pub(super) list: bool,
     pub(super) close: bool,
+    pub(super) archive: bool,
     pub(super) logout: bool,
 }
 
@@ -59,6 +60,7 @@ pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, Offers) {
         resume: sessions.resume.is_some(),
         list: sessions.list.is_some(),
         close: sessions.close.is_some(),
+        archive: sessions.archive.is_some(),
         logout: theirs.auth.logout.is_some(),
     };
 
