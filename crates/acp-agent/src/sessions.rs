@@ -27,7 +27,7 @@ use crate::past::{Past, Told};
 use crate::replay::replay;
 use crate::session::{OpenSession, SessionState};
 use crate::store::error::StoreError;
-use crate::store::kept::{ClientPrompt, Filter, Kept, Properties};
+use crate::store::kept::{ClientPrompt, Kept, Properties, SessionFilter};
 use crate::store::session_store::SessionStore;
 use crate::workspace::access::Access;
 
@@ -297,7 +297,7 @@ impl ListSessions for Sessions {
             Some(SessionArchiveFilter::Only) => Some(true),
             _ => Some(false),
         };
-        let filter = Filter::default().cwd(request.cwd).archived(archived);
+        let filter = SessionFilter::default().cwd(request.cwd).archived(archived);
         let listed = self.store()?.list(filter, request.cursor, PAGE).await?;
         let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(info).collect();
         let mut page = ListSessionsResponse::new(sessions);

@@ -79,14 +79,14 @@ impl ClientPrompt {
 /// Which sessions are listed. Without more: those that are not archived, of every directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Filter {
+pub struct SessionFilter {
     /// Of this working directory alone.
     pub cwd: Option<String>,
     /// Those that are archived, or those that are not. `None` for both.
     pub archived: Option<bool>,
 }
 
-impl Default for Filter {
+impl Default for SessionFilter {
     fn default() -> Self {
         Self {
             cwd: None,
@@ -95,7 +95,7 @@ impl Default for Filter {
     }
 }
 
-impl Filter {
+impl SessionFilter {
     /// Sets the working directory.
     #[must_use]
     pub fn cwd(mut self, cwd: Option<String>) -> Self {

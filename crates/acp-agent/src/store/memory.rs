@@ -8,7 +8,7 @@ use acp::v1::SessionId;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
 use super::session_store::{SessionStore, Stored};
 
 /// How much is kept if nothing else is said, in bytes of entries.
@@ -219,7 +219,12 @@ impl SessionStore for MemoryStore {
         }))
     }
 
-    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
+    fn list(
+        &self,
+        filter: SessionFilter,
+        cursor: Option<String>,
+        most: usize,
+    ) -> Stored<'_, Listed> {
         done(self.held(|held| {
             let after = cursor.as_deref().map(place).transpose()?;
             let sessions = held.sessions.values().map(|session| &session.kept);

@@ -19,7 +19,9 @@ mod sqlite;
 pub use crate::permission::subject::Subject;
 pub use entry::{Entry, EntryKind};
 pub use error::StoreError;
-pub use kept::{Always, ClientPrompt, Filter, Kept, Listed, Page, Properties, Version, Which};
+pub use kept::{
+    Always, ClientPrompt, Kept, Listed, Page, Properties, SessionFilter, Version, Which,
+};
 pub use memory::MemoryStore;
 pub use session_store::{SessionStore, Stored};
 pub use sqlite::{Opening, SqliteStore};

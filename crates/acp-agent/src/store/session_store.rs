@@ -6,7 +6,7 @@ use acp::v1::SessionId;
 
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
 
 /// What a store does, when it is done.
 pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -70,7 +70,12 @@ pub trait SessionStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Cursor`], or they cannot be read.
-    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed>;
+    fn list(
+        &self,
+        filter: SessionFilter,
+        cursor: Option<String>,
+        most: usize,
+    ) -> Stored<'_, Listed>;
 
     /// Deletes a session.
     ///

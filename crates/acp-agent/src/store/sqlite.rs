@@ -14,7 +14,7 @@ use acp::v1::SessionId;
 use self::worker::{Starting, Worker};
 use super::entry::Entry;
 use super::error::StoreError;
-use super::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
+use super::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
 use super::session_store::{SessionStore, Stored};
 
 /// Keeps sessions in a directory that is its user's alone.
@@ -114,7 +114,12 @@ impl SessionStore for SqliteStore {
         )
     }
 
-    fn list(&self, filter: Filter, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
+    fn list(
+        &self,
+        filter: SessionFilter,
+        cursor: Option<String>,
+        most: usize,
+    ) -> Stored<'_, Listed> {
         Box::pin(
             self.worker
                 .read(move |db| statements::list(db, &filter, cursor.as_deref(), most)),

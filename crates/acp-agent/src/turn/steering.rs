@@ -9,9 +9,9 @@ use crate::model::message::Message;
 use crate::session::steering::Steering;
 
 /// What has been opened is closed also when the turn is dropped.
-pub(super) struct Open<'a>(&'a Steering);
+pub(super) struct OpenSteering<'a>(&'a Steering);
 
-impl Drop for Open<'_> {
+impl Drop for OpenSteering<'_> {
     fn drop(&mut self) {
         let _ = self.0.close();
     }
@@ -19,9 +19,9 @@ impl Drop for Open<'_> {
 
 impl ActiveTurn<'_> {
     /// The turn takes messages until what this gives is dropped.
-    pub(super) fn takes_messages(&self) -> Open<'_> {
+    pub(super) fn takes_messages(&self) -> OpenSteering<'_> {
         self.state.steering.open();
-        Open(&self.state.steering)
+        OpenSteering(&self.state.steering)
     }
 
     /// Tells the model what has come meanwhile.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    Always, Entry, EntryKind, Filter, MemoryStore, Properties, SessionStore, SqliteStore,
+    Always, Entry, EntryKind, MemoryStore, Properties, SessionFilter, SessionStore, SqliteStore,
     StoreError, Subject, Version, Which,
 };
 
@@ -195,7 +195,11 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
             let (mut ids, mut cursor, mut pages) = (Vec::new(), None, 0);
             loop {
                 let listed = store
-                    .list(Filter::default().cwd(cwd.map(str::to_owned)), cursor, most)
+                    .list(
+                        SessionFilter::default().cwd(cwd.map(str::to_owned)),
+                        cursor,
+                        most,
+                    )
                     .await;
                 let listed = listed.unwrap();
                 assert!(listed.sessions.is_sorted_by(|a, b| a.updated >= b.updated));
@@ -214,7 +218,9 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
         }
         assert_eq!(list(Some("/elsewhere"), 9).await.0, ["s3"]);
         assert_eq!(list(Some("/nowhere"), 9).await.0, [] as [String; 0]);
-        let wrong = store.list(Filter::default(), Some("x".to_owned()), 9).await;
+        let wrong = store
+            .list(SessionFilter::default(), Some("x".to_owned()), 9)
+            .await;
         assert_eq!(wrong, Err(StoreError::Cursor("x".to_owned())));
     })
     .await;

@@ -99,8 +99,8 @@ pub(crate) struct CheckedAgent {
     pub(crate) prompt: Option<String>,
 
     /// What to say so that the agent does a certain thing: `answer` in words, `read` notes.txt, `edit` it (beta becomes
-    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can be cancelled. By
-    /// default it is asked in plain words; can be given several times.
+    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can
+    /// be cancelled. By default it is asked in plain words; can be given several times.
     #[arg(long, value_name = "TASK=TEXT", value_parser = task)]
     pub(crate) prompt_for: Vec<(Task, String)>,
 

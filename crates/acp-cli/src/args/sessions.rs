@@ -50,7 +50,7 @@ pub(crate) enum SessionsCommand {
     Rename(RenameSessionArgs),
     /// Hide a session from `acp sessions`. The session is kept and can still be resumed.
     ///
-    /// A session that another program has open is closed there, or fails with its next message.
+    /// If another program has the session open, its next message there may fail.
     #[command(override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
     Archive(ManageSessionArgs),
     /// List an archived session again.

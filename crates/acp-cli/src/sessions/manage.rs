@@ -14,13 +14,13 @@ use crate::start::{Failure, Target, gone};
 use crate::visit::visit;
 
 /// What is done with a session. Gives what is printed.
-enum Change {
+enum SessionChange {
     Rename(String),
     Archive,
     Unarchive,
 }
 
-impl Change {
+impl SessionChange {
     async fn make(&self, agent: &AgentConnection, id: &SessionId) -> acp::Result<String> {
         match self {
             Self::Rename(title) => {
@@ -40,24 +40,24 @@ impl Change {
 }
 
 pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), Exit> {
-    let title = Change::Rename(args.title);
+    let rename = SessionChange::Rename(args.title);
     let args = ManageSessionArgs {
         session: args.session,
         which: args.which,
         cwd: args.cwd,
     };
-    change(&args, &title).await
+    change(&args, &rename).await
 }
 
 pub(super) async fn archive(args: ManageSessionArgs) -> Result<(), Exit> {
-    change(&args, &Change::Archive).await
+    change(&args, &SessionChange::Archive).await
 }
 
 pub(super) async fn unarchive(args: ManageSessionArgs) -> Result<(), Exit> {
-    change(&args, &Change::Unarchive).await
+    change(&args, &SessionChange::Unarchive).await
 }
 
-async fn change(args: &ManageSessionArgs, change: &Change) -> Result<(), Exit> {
+async fn change(args: &ManageSessionArgs, change: &SessionChange) -> Result<(), Exit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.which.choose(&cwd)?;
     let named = SessionNames::of(agent.key(), &cwd).find(&args.session)?;

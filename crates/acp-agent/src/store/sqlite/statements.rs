@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, named_params, params};
 use super::row::{COLUMNS, kept, lists, millis};
 use crate::store::entry::{Entry, EntryKind};
 use crate::store::error::StoreError;
-use crate::store::kept::{Filter, Kept, Listed, Page, Properties, Version, Which};
+use crate::store::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
 use crate::store::sqlite::failed::failed;
 
 /// A session of the version that is expected.
@@ -201,7 +201,7 @@ pub(super) fn fold(
 
 pub(super) fn list(
     db: &Connection,
-    filter: &Filter,
+    filter: &SessionFilter,
     cursor: Option<&str>,
     most: usize,
 ) -> Result<Listed, StoreError> {
