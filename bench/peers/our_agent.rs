@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{
+    Agent, ExtensionRequest, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn,
+};
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
 };
@@ -89,11 +91,11 @@ impl Agent for Worker {
     async fn extension_request(
         &self,
         _: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        match (method, params) {
-            ("_bench/empty", Some(params)) => Ok(params),
+        let known = request.method() == "_bench/empty";
+        match request.into_params() {
+            Some(params) if known => Ok(params),
             _ => Err(Error::invalid_params("no such request")),
         }
     }

@@ -51,7 +51,9 @@ impl Worker {
 }
 
 impl Client for Worker {
-    async fn update(&self, cx: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), cx: &UpdateContext, update: &Update) {
         let Some(text) = update.message_text() else {
             return;
         };
@@ -63,19 +65,24 @@ impl Client for Worker {
 
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         self.noted().asked.push(Instant::now());
         Ok(request.allow())
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
 }
 
-impl ReadTextFile for Worker {
-    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Worker {
+    async fn read(
+        &self,
+        (): &(),
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
         let content = std::fs::read_to_string(&request.path)
             .map_err(|error| Error::internal(error.to_string()))?;
         Ok(ReadTextFileResponse::new(content))

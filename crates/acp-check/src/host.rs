@@ -1,5 +1,6 @@
 //! What a check lends the agent it plays with: files, terminals and answers to permission requests.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use acp::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest,
     TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
-use acp_host::Terminals;
+use acp_host::{SessionTerminals, Terminals};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -38,7 +39,8 @@ pub struct Host {
     pub hold: Vec<&'static str>,
     /// The ids of all terminals that were created.
     pub created: Vec<String>,
-    terminals: Arc<Terminals>,
+    terminals: Terminals,
+    sessions: HashMap<String, Arc<SessionTerminals>>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
     finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
 }
@@ -50,15 +52,17 @@ impl Host {
             permission: Permission::default(),
             hold: Vec::new(),
             created: Vec::new(),
-            terminals: Arc::new(Terminals::new(|_| {})),
+            terminals: Terminals::new(),
+            sessions: HashMap::new(),
             answers,
             finished,
         }
     }
 
     /// A session may have terminals from now on.
-    pub(super) fn open_session(&self, id: &str, cwd: PathBuf) {
-        self.terminals.open_session(id.to_owned(), cwd);
+    pub(super) fn open_session(&mut self, id: &str, cwd: PathBuf) {
+        let terminals = self.terminals.session(cwd, |_| {});
+        self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
     /// The next request that was carried out, and its answer. It may be dropped without losing one.
@@ -78,13 +82,18 @@ impl Host {
         }
         let (id, params) = (id.clone(), params.clone());
         let answers = self.answers.clone();
-        let terminals = Arc::clone(&self.terminals);
+        let session = params.get("sessionId").and_then(Value::as_str);
+        let terminals = session.and_then(|id| self.sessions.get(id)).cloned();
         macro_rules! terminal {
             ($request:ty, $method:ident) => {
                 tokio::spawn(async move {
-                    let answer = match read::<$request>(params) {
-                        Ok(request) => said(terminals.$method(&request).await),
-                        Err(error) => Err(error),
+                    let answer = match (read::<$request>(params), terminals) {
+                        (Ok(request), Some(terminals)) => said(terminals.$method(&request).await),
+                        (Ok(request), None) => {
+                            let message = format!("unknown session: {}", request.session_id);
+                            Err(error(-32602, message))
+                        }
+                        (Err(error), _) => Err(error),
                     };
                     let _ = answers.send((id, answer)).await;
                 })

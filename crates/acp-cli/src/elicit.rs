@@ -109,14 +109,18 @@ impl Elicit {
     }
 }
 
-impl Elicitation for Elicit {
+impl<S: Sync> Elicitation<S> for Elicit {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
             .url(ElicitationUrlCapabilities::new())
     }
 
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&S>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         let message = &request.message;
         let action = match &request.mode {
             ElicitationMode::Form { requested_schema } => {

@@ -102,6 +102,8 @@ struct Visitor {
 }
 
 impl Client for Visitor {
+    type State = ();
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp"))
     }
@@ -111,7 +113,7 @@ impl Client for Visitor {
         true
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         self.elicit.as_ref()
     }
 

@@ -1,9 +1,7 @@
 //! All of it together, as a client of the `acp` crate lends it.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::client::PermissionRequest;
 use acp::{Result, ThreadHandle};
@@ -18,13 +16,14 @@ use acp_wire::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::permissions::{Action, FileChange, Gate};
+use crate::permissions::{Action, FileChange, Gate, Grants};
 use crate::{
-    Buffers, Environment, Files, Note, Permissions, Prompter, Sandbox, TerminalEvent,
-    TerminalEventKind, Terminals, TextForm, terminals,
+    Buffers, Environment, Files, Note, Permissions, Prompter, Sandbox, SessionTerminals,
+    TerminalEvent, TerminalEventKind, Terminals, TextForm, terminals,
 };
 
-/// Files, terminals and permissions for the sessions of one connection, which share their roots.
+/// Files, terminals and permissions for the sessions of one connection, which share their roots. What a session has of its
+/// own is a [`HostSession`].
 ///
 /// What is rejected in any case is not offered either: where nothing may be changed, the agent is told of
 /// no way to change anything. What is offered is still decided on, and maybe asked for, when the agent has
@@ -34,10 +33,35 @@ pub struct Host<P> {
     files: Files,
     cwd: PathBuf,
     terminals: Terminals,
-    threads: Arc<Threads>,
 }
 
-type Threads = Mutex<HashMap<SessionId, ThreadHandle>>;
+/// What a [`Host`] keeps of one session: its terminals and what the person has allowed in it. Made by [`Host::session`]; a
+/// client has it as its [`Client::State`](acp::Client::State), or as a part of that. Dropping it ends the session's
+/// commands.
+#[derive(Debug)]
+pub struct HostSession {
+    pub(crate) id: SessionId,
+    pub(crate) thread: ThreadHandle,
+    pub(crate) grants: Grants,
+    terminals: SessionTerminals,
+}
+
+impl HostSession {
+    /// A turn has ended: what the person allowed in it is to be asked for again, and if it was cancelled, the
+    /// commands that were begun in it end. For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended); must
+    /// be called in a tokio runtime.
+    pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.grants.turn_ended();
+        let cancelled = stop_reason == Some(&StopReason::Cancelled);
+        self.terminals.turn_ended(cancelled);
+    }
+}
+
+impl AsRef<Self> for HostSession {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
 
 impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,10 +70,6 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
             .field("cwd", &self.cwd)
             .finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<P: Prompter + Send + Sync> Host<P> {
@@ -65,14 +85,11 @@ impl<P: Prompter + Send + Sync> Host<P> {
     ) -> io::Result<Self> {
         let roots: Vec<PathBuf> = roots.into_iter().collect();
         let cwd = roots.first().cloned().unwrap_or_default();
-        let threads = Arc::<Threads>::default();
-        let shown = Arc::clone(&threads);
         Ok(Self {
             gate: Gate::new(permissions.into(), prompter),
             files: Files::new(roots)?,
             cwd,
-            terminals: Terminals::new(move |event| show(&shown, event)),
-            threads,
+            terminals: Terminals::new(),
         })
     }
 
@@ -126,32 +143,21 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.permissions().may_change()
     }
 
-    /// A session of the connection has been seen; for
-    /// [`Client::session_seen`](acp::Client::session_seen).
+    /// A session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
     ///
     /// It need not be one that the client has opened: agents may speak ahead of the answer that names their session,
     /// and what arrives for others is shown, too. But the `acp` crate passes on no request in a session that the client
     /// has neither opened nor is opening.
-    pub fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        lock(&self.threads).insert(session.clone(), thread.clone());
-        self.terminals.open_session(session, &self.cwd);
-    }
-
-    /// A turn has ended: what the person allowed in it is to be asked for again, and if it was cancelled, the
-    /// commands that were begun in it end. For [`Client::turn_ended`](acp::Client::turn_ended); must be called
-    /// in a tokio runtime.
-    pub fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        self.gate.turn_ended(session);
-        let cancelled = stop_reason == Some(&StopReason::Cancelled);
-        self.terminals.turn_ended(session, cancelled);
-    }
-
-    /// A session has been closed: its commands end, and nothing is kept of it. For
-    /// [`Client::session_closed`](acp::Client::session_closed).
-    pub fn session_closed(&self, session: &SessionId) {
-        self.gate.session_closed(session);
-        drop(self.terminals.close_session(session));
-        lock(&self.threads).remove(session);
+    pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
+        let shown = thread.clone();
+        HostSession {
+            id: id.clone(),
+            thread: thread.clone(),
+            grants: Grants::default(),
+            terminals: self
+                .terminals
+                .session(&self.cwd, move |event| show(&shown, &event)),
+        }
     }
 
     /// Ends every command that runs.
@@ -168,9 +174,11 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// The request is malformed: two of its options have one id, or it could not be shown whole.
     pub async fn request_permission(
         &self,
+        session: &HostSession,
         request: &PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        self.gate.request(request, self.files.pinned()).await
+        let roots = self.files.pinned();
+        self.gate.request(&session.grants, request, roots).await
     }
 
     /// What a terminal is asked for, as the input of a tool: the command, and how it differs from one that is typed
@@ -193,20 +201,10 @@ impl<P: Prompter + Send + Sync> Host<P> {
         }
         input
     }
-
-    fn thread(&self, session: &SessionId) -> ThreadHandle {
-        lock(&self.threads)
-            .get(session)
-            .cloned()
-            .unwrap_or_default()
-    }
 }
 
 /// Shows in the thread what happens in a terminal.
-fn show(threads: &Threads, event: TerminalEvent) {
-    let Some(thread) = lock(threads).get(&event.session_id).cloned() else {
-        return;
-    };
+fn show(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {
         TerminalEventKind::Started { command, cwd } => {
@@ -218,21 +216,28 @@ fn show(threads: &Threads, event: TerminalEvent) {
     });
 }
 
-impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
-    async fn read(&self, request: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
-        let session = &request.session_id;
+impl<P, S> acp::client::ReadTextFile<S> for Host<P>
+where
+    P: Prompter + Send + Sync,
+    S: AsRef<HostSession> + Sync,
+{
+    async fn read(
+        &self,
+        session: &S,
+        request: ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse> {
+        let session = session.as_ref();
         let action = Action::file(ToolKind::Read, &request.path, self.files.pinned());
         let what = format!("Read {}", request.path);
         // Where nothing is said of it, reading is lent freely.
         if let Some(question) = self.gate.unasked(action, what)?
             && question.is_of_a_rule()
         {
-            let thread = self.thread(session);
-            if !self.gate.is_granted(session, &question, None, &thread) {
+            if !question.is_granted(session, None) {
                 let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
                     .title(format!("Read {} (the agent did not ask)", request.path))
                     .kind(ToolKind::Read);
-                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                let asking = self.gate.ask_unasked(session, &question, &call);
                 asking.await?;
             }
         }
@@ -240,9 +245,17 @@ impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
     }
 }
 
-impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
-    async fn write(&self, request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
-        let session = &request.session_id;
+impl<P, S> acp::client::WriteTextFile<S> for Host<P>
+where
+    P: Prompter + Send + Sync,
+    S: AsRef<HostSession> + Sync,
+{
+    async fn write(
+        &self,
+        session: &S,
+        request: WriteTextFileRequest,
+    ) -> Result<WriteTextFileResponse> {
+        let session = session.as_ref();
         let action = Action::file(ToolKind::Edit, &request.path, self.files.pinned());
         let what = format!("Write {}", request.path);
         if let Some(question) = self.gate.unasked(action, what)? {
@@ -251,22 +264,18 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
             let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();
             let new = form.apply(&request.content);
-            let thread = self.thread(session);
             let change = FileChange {
                 old: old.as_deref(),
                 new: &new,
             };
-            if !self
-                .gate
-                .is_granted(session, &question, Some(change), &thread)
-            {
+            if !question.is_granted(session, Some(change)) {
                 let mut diff = Diff::new(&request.path, new);
                 diff.old_text = old;
                 let call = ToolCallUpdate::new(WriteTextFileRequest::METHOD)
                     .title(format!("Write {} (the agent did not ask)", request.path))
                     .kind(ToolKind::Edit)
                     .content(vec![ToolCallContent::Diff(diff)]);
-                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                let asking = self.gate.ask_unasked(session, &question, &call);
                 asking.await?;
             }
         }
@@ -276,42 +285,62 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
     }
 }
 
-impl<P: Prompter + Send + Sync> acp::client::Terminals for Host<P> {
-    async fn create(&self, request: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
-        let session = &request.session_id;
+impl<P, S> acp::client::Terminals<S> for Host<P>
+where
+    P: Prompter + Send + Sync,
+    S: AsRef<HostSession> + Sync,
+{
+    async fn create(
+        &self,
+        session: &S,
+        request: CreateTerminalRequest,
+    ) -> Result<CreateTerminalResponse> {
+        let session = session.as_ref();
         let action = Action::terminal(&request, self.files.pinned());
         let line = terminals::shown(&request);
         if let Some(question) = self.gate.unasked(action, format!("Run {line}"))? {
-            let thread = self.thread(session);
-            if !self.gate.is_granted(session, &question, None, &thread) {
+            if !question.is_granted(session, None) {
                 let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
                     .title("Run a command (the agent did not ask)")
                     .kind(ToolKind::Execute)
                     .raw_input(self.input(&request, &line))
                     .content(vec![ContentBlock::text(line).into()]);
-                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                let asking = self.gate.ask_unasked(session, &question, &call);
                 asking.await?;
             }
         }
-        Ok(self.terminals.create(&request).await?)
+        Ok(session.terminals.create(&request).await?)
     }
 
-    async fn output(&self, request: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
-        Ok(self.terminals.output(&request).await?)
+    async fn output(
+        &self,
+        session: &S,
+        request: TerminalOutputRequest,
+    ) -> Result<TerminalOutputResponse> {
+        Ok(session.as_ref().terminals.output(&request).await?)
     }
 
     async fn wait_for_exit(
         &self,
+        session: &S,
         request: WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse> {
-        Ok(self.terminals.wait_for_exit(&request).await?)
+        Ok(session.as_ref().terminals.wait_for_exit(&request).await?)
     }
 
-    async fn kill(&self, request: KillTerminalRequest) -> Result<KillTerminalResponse> {
-        Ok(self.terminals.kill(&request).await?)
+    async fn kill(
+        &self,
+        session: &S,
+        request: KillTerminalRequest,
+    ) -> Result<KillTerminalResponse> {
+        Ok(session.as_ref().terminals.kill(&request).await?)
     }
 
-    async fn release(&self, request: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
-        Ok(self.terminals.release(&request).await?)
+    async fn release(
+        &self,
+        session: &S,
+        request: ReleaseTerminalRequest,
+    ) -> Result<ReleaseTerminalResponse> {
+        Ok(session.as_ref().terminals.release(&request).await?)
     }
 }

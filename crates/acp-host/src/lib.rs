@@ -60,7 +60,7 @@ pub use attachment::{Attachment, AttachmentError, AttachmentKind};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;
-pub use host::Host;
+pub use host::{Host, HostSession};
 pub use kept::{KeptError, KeptFile};
 pub use obeyed::{INSTRUCTIONS, OBEYED, is_in_bare_repository, is_obeyed, is_ordinary};
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
@@ -72,4 +72,4 @@ pub use permissions::{
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};
 pub use sandbox::{Sandbox, SandboxError, SandboxRules};
-pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};
+pub use terminals::{SessionTerminals, TerminalEvent, TerminalEventKind, Terminals};

@@ -63,11 +63,13 @@ struct Editor {
 }
 
 impl Client for Editor {
+    type State = ();
+
     fn mcp_servers(&self) -> Vec<McpServer> {
         vec![self.tools.mcp_server()]
     }
 
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         print!("{}", update.message_text().unwrap_or_default());
     }
 }

@@ -26,6 +26,8 @@
 //! }
 //!
 //! impl Client for Editor {
+//!     type State = ();
+//!
 //!     fn mcp_servers(&self) -> Vec<McpServer> {
 //!         vec![self.tools.mcp_server()]
 //!     }

@@ -34,7 +34,9 @@ impl Agent for Worker {
 struct Printer(ProtocolVersion);
 
 impl Client for Printer {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         let update = update.clone();
         let words = match self.0 {
             ProtocolVersion::V2 => serde_json::to_string(&update.into_v2()),

@@ -21,7 +21,9 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 struct Printer;
 
 impl Client for Printer {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         print!("{}", update.message_text().unwrap_or_default());
     }
 }

@@ -54,13 +54,14 @@ impl Agent for Curious {
 /// The person at the client, who is always called Ada.
 struct Person;
 
-impl Elicitation for Person {
+impl Elicitation<()> for Person {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
 
     async fn create(
         &self,
+        _: Option<&()>,
         request: CreateElicitationRequest,
     ) -> acp::Result<CreateElicitationResponse> {
         println!("{}", request.message);
@@ -81,11 +82,13 @@ struct Editor {
 }
 
 impl Client for Editor {
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    type State = ();
+
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(&self.person)
     }
 
-    async fn update(&self, _: &acp::client::UpdateContext, update: &acp::Update) {
+    async fn update(&self, (): &(), _: &acp::client::UpdateContext, update: &acp::Update) {
         println!("{}", update.message_text().unwrap_or_default());
     }
 }

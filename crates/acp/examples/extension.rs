@@ -7,18 +7,56 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{
+    Agent, ExtensionNotification, ExtensionRequest, Prompt, Session, SessionOpened, SessionSetup,
+    Turn,
+};
 use acp::client::{Client, connect};
-use acp::jsonrpc::Error;
 use acp::v1::StopReason;
+use acp::wire::{Notification, Request};
 use acp::{Connection, Result, transport};
-use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-/// Knows the request `_example/sum` and the notification `_example/hint`.
-struct Extended;
+/// What a client asks the agent.
+#[derive(Serialize, Deserialize)]
+struct Sum {
+    numbers: Vec<i64>,
+}
 
-impl Agent for Extended {
+impl Request for Sum {
+    const METHOD: &'static str = "_example.com/sum";
+    type Response = i64;
+}
+
+/// What a client tells the agent.
+#[derive(Debug, Serialize, Deserialize)]
+struct Hint {
+    text: String,
+}
+
+impl Notification for Hint {
+    const METHOD: &'static str = "_example.com/hint";
+}
+
+/// What an agent asks the client.
+#[derive(Serialize, Deserialize)]
+struct GetSelection {}
+
+impl Request for GetSelection {
+    const METHOD: &'static str = "_example.com/selection";
+    type Response = Selection;
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Selection {
+    text: String,
+}
+
+/// An agent that adds, and takes hints.
+struct Adder;
+
+impl Agent for Adder {
     type State = ();
 
     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
@@ -26,75 +64,66 @@ impl Agent for Extended {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
-        let none = json!({});
-        let client = turn.connection();
-        let selection = client.request_raw("_example/selection", &none).await?;
-        let told = json!({"seen": selection});
-        client.notify_raw("_example/seen", &told).await?;
+        let selection = turn.connection().request(&GetSelection {}).await?;
+        println!("the agent sees {selection:?}");
         Ok(StopReason::EndTurn)
     }
 
     async fn extension_request(
         &self,
         _: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        if method != "_example/sum" {
-            return Err(Error::method_not_found(method).into());
+        let add = async |sum: Sum| Ok(sum.numbers.into_iter().fold(0, i64::saturating_add));
+        match request.method() {
+            Sum::METHOD => request.answer(add).await,
+            _ => Err(request.not_found()),
         }
-        let params = params.as_deref().map_or("[]", RawValue::get);
-        let numbers: Vec<i64> =
-            serde_json::from_str(params).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
-        let sum: i64 = numbers.into_iter().fold(0, i64::saturating_add);
-        to_raw_value(&sum).map_err(|e| acp::Error::internal(e.to_string()))
     }
 
-    async fn extension_notification(
-        &self,
-        _: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
-    ) {
-        println!("the agent is told {method}: {params:?}");
+    async fn extension_notification(&self, _: &Connection, notification: ExtensionNotification) {
+        match notification.read::<Hint>() {
+            Ok(Some(hint)) => println!("the agent is told: {}", hint.text),
+            Ok(None) => println!("the agent does not know {}", notification.method()),
+            Err(error) => println!("{error}"),
+        }
     }
 }
 
-/// Knows the request `_example/selection` and the notification `_example/seen`.
+/// A client that knows what is selected.
 struct Editor;
 
 impl Client for Editor {
-    async fn extension_request(
-        &self,
-        method: &str,
-        _: Option<Box<RawValue>>,
-    ) -> Result<Box<RawValue>> {
-        match method {
-            "_example/selection" => {
-                to_raw_value("let answer = 42;").map_err(|e| acp::Error::internal(e.to_string()))
-            }
-            _ => Err(Error::method_not_found(method).into()),
-        }
-    }
+    type State = ();
 
-    async fn extension_notification(&self, method: &str, params: Option<Box<RawValue>>) {
-        println!("the client is told {method}: {params:?}");
+    async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+        let selection = async |_: GetSelection| {
+            Ok(Selection {
+                text: "let answer = 42;".to_owned(),
+            })
+        };
+        match request.method() {
+            GetSelection::METHOD => request.answer(selection).await,
+            _ => Err(request.not_found()),
+        }
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, Extended, acp::Options::new());
+    let (_, driver) = acp::agent::start(theirs, Adder, acp::Options::new());
     tokio::spawn(driver);
     let (handshake, driver) = connect(ours, Editor);
     tokio::spawn(driver);
     let agent = handshake.await?;
     let conn = agent.connection();
-    conn.notify_raw("_example/hint", "be quick").await?;
-    let sum = conn.request_raw("_example/sum", &[1, 2, 3]).await?;
-    println!("the sum is {sum}");
-    let unknown = conn.request_raw("_example/product", &[1, 2, 3]).await;
+    let text = "be quick".to_owned();
+    conn.notify(&Hint { text }).await?;
+    let numbers = vec![1, 2, 3];
+    println!("the sum is {}", conn.request(&Sum { numbers }).await?);
+    // Without types of one's own.
+    let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(
         "and then: {}",
         unknown.map_or_else(|e| e.to_string(), |v| v.to_string())

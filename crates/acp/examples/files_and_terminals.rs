@@ -84,8 +84,12 @@ impl Lender {
     }
 }
 
-impl ReadTextFile for Lender {
-    async fn read(&self, request: v1::ReadTextFileRequest) -> Result<v1::ReadTextFileResponse> {
+impl ReadTextFile<()> for Lender {
+    async fn read(
+        &self,
+        (): &(),
+        request: v1::ReadTextFileRequest,
+    ) -> Result<v1::ReadTextFileResponse> {
         let text = tokio::fs::read_to_string(&request.path).await;
         let text = text.map_err(|_| Error::resource_not_found(&request.path))?;
         // Lines count from 1.
@@ -96,8 +100,12 @@ impl ReadTextFile for Lender {
     }
 }
 
-impl Terminals for Lender {
-    async fn create(&self, r: v1::CreateTerminalRequest) -> Result<v1::CreateTerminalResponse> {
+impl Terminals<()> for Lender {
+    async fn create(
+        &self,
+        (): &(),
+        r: v1::CreateTerminalRequest,
+    ) -> Result<v1::CreateTerminalResponse> {
         let mut command = Command::new(&r.command);
         command
             .args(&r.args)
@@ -126,7 +134,11 @@ impl Terminals for Lender {
         Ok(v1::CreateTerminalResponse::new(id))
     }
 
-    async fn output(&self, r: v1::TerminalOutputRequest) -> Result<v1::TerminalOutputResponse> {
+    async fn output(
+        &self,
+        (): &(),
+        r: v1::TerminalOutputRequest,
+    ) -> Result<v1::TerminalOutputResponse> {
         let done = self.command(&r.terminal_id, |running| running.done.borrow().clone())?;
         let printed = done.map(|done| done.printed).unwrap_or_default();
         Ok(v1::TerminalOutputResponse::new(printed, false))
@@ -134,6 +146,7 @@ impl Terminals for Lender {
 
     async fn wait_for_exit(
         &self,
+        (): &(),
         r: v1::WaitForTerminalExitRequest,
     ) -> Result<v1::WaitForTerminalExitResponse> {
         let mut done = self.command(&r.terminal_id, |running| running.done.clone())?;
@@ -145,12 +158,16 @@ impl Terminals for Lender {
         Ok(exit)
     }
 
-    async fn kill(&self, r: v1::KillTerminalRequest) -> Result<v1::KillTerminalResponse> {
+    async fn kill(&self, (): &(), r: v1::KillTerminalRequest) -> Result<v1::KillTerminalResponse> {
         self.command(&r.terminal_id, |running| running.task.abort())?;
         Ok(v1::KillTerminalResponse::new())
     }
 
-    async fn release(&self, r: v1::ReleaseTerminalRequest) -> Result<v1::ReleaseTerminalResponse> {
+    async fn release(
+        &self,
+        (): &(),
+        r: v1::ReleaseTerminalRequest,
+    ) -> Result<v1::ReleaseTerminalResponse> {
         self.command(&r.terminal_id, |running| running.task.abort())?;
         let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
         commands.remove(&r.terminal_id);
@@ -164,15 +181,17 @@ struct Editor {
 }
 
 impl Client for Editor {
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    type State = ();
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(&self.lender)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<()>> {
         Some(&self.lender)
     }
 
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         if let Some(text) = update.message_text() {
             println!("{text}");
         }

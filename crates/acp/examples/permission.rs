@@ -44,8 +44,11 @@ impl Agent for Careful {
 struct Reader;
 
 impl Client for Reader {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         println!("May it {:?}?", request.title);

@@ -22,8 +22,11 @@
 //!
 //! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`], within a tokio runtime.
 //! - `process`, on by default: [`Transport::child`], for processes that tokio has started.
-//! - `bridge`, on by default: [`bridge`], an agent of one version of the protocol behind a client of the other, within a
-//!   tokio runtime.
+//! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork` and
+//!   subagents. They change with what upstream does, also in a minor release: decision 17.
+//! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]), under the same condition.
+//! - `bridge`, off by default: [`bridge`], an agent of one version of the protocol behind a client of the other, within a
+//!   tokio runtime. With it comes `unstable-v2`.
 //! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
 //!   `dev-dependencies`.
 
@@ -38,6 +41,7 @@ pub mod client;
 mod connection;
 mod dialect;
 mod error;
+mod extension;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
@@ -54,7 +58,9 @@ pub mod update;
 mod utf8;
 
 pub use acp_wire as wire;
-pub use acp_wire::{jsonrpc, v1, v2};
+#[cfg(feature = "unstable-v2")]
+pub use acp_wire::v2;
+pub use acp_wire::{jsonrpc, v1};
 pub use agent::Agent;
 pub use client::Client;
 pub use connection::{Connection, Driver, Limits, Noise};

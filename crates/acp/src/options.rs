@@ -64,6 +64,7 @@ impl Options {
 
     /// Speaks version 2 with a peer that does, and version 1 with any other. Version 2 is a draft: what
     /// is said in it may change, and with it what this library says.
+    #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
         self.latest = ProtocolVersion::V2;

@@ -64,8 +64,11 @@ impl Agent for Shouter {
 struct Editor(Arc<Mutex<String>>);
 
 impl Client for Editor {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         assert_no_tokio();
@@ -76,23 +79,23 @@ impl Client for Editor {
         ))
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<()>> {
         Some(self)
     }
 }
 
-impl ReadTextFile for Editor {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Editor {
+    async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(self.0.lock().unwrap().clone()))
     }
 }
 
-impl WriteTextFile for Editor {
-    async fn write(&self, request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+impl WriteTextFile<()> for Editor {
+    async fn write(&self, (): &(), request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         *self.0.lock().unwrap() = request.content;
         Ok(WriteTextFileResponse::new())
     }

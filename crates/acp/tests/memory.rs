@@ -319,7 +319,13 @@ async fn requests_take_what_they_may() {
 struct Undecided;
 
 impl Client for Undecided {
-    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    type State = ();
+
+    async fn request_permission(
+        &self,
+        (): &(),
+        _: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         std::future::pending().await
     }
 }

@@ -95,7 +95,9 @@ mod unix {
 
     struct Nobody;
 
-    impl Client for Nobody {}
+    impl Client for Nobody {
+        type State = ();
+    }
 
     /// Starts the agent with these for stdin and stdout.
     fn start(stdin: Stdio, stdout: Stdio) -> Child {

@@ -8,7 +8,7 @@ use acp::v1::{
     TerminalExitStatus, TerminalId, TerminalOutputRequest, ToolCallContent,
     WaitForTerminalExitRequest,
 };
-use acp_host::{TerminalEventKind, Terminals};
+use acp_host::{SessionTerminals, TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
 use super::fault::Fault;
@@ -38,7 +38,7 @@ pub(crate) enum Process {
 /// A process of the agent's.
 pub(crate) struct OwnProcess {
     /// For this process alone, so that dropping it ends the process and nothing else.
-    terminals: Terminals,
+    terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
     news: Arc<News>,
@@ -272,12 +272,12 @@ async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Faul
     let own = workspace.own()?;
     let news = Arc::<News>::default();
     let told = Arc::clone(&news);
-    let mut terminals = Terminals::new(move |event| told.tell(event.kind));
+    let mut terminals = Terminals::new();
     if let Some(sandbox) = &own.sandbox {
         terminals = terminals.sandboxed(sandbox.clone());
     }
     let session = workspace.turn.id().clone();
-    terminals.open_session(&session, workspace.turn.cwd());
+    let terminals = terminals.session(workspace.turn.cwd(), move |event| told.tell(event.kind));
     let (shell, option) = SHELL;
     let request = CreateTerminalRequest::new(&session, shell)
         .args(vec![option.to_owned(), line.to_owned()])

@@ -370,8 +370,11 @@ async fn one_in_the_middle_of_which_the_agent_ended_is_shown_as_failed() {
 struct Plain;
 
 impl Client for Plain {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         _: acp::client::PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         panic!("nobody expects a question")

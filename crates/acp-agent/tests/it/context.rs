@@ -115,8 +115,12 @@ async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one
 /// A client whose files the agent does not see.
 struct Elsewhere;
 
-impl ReadTextFile for Elsewhere {
-    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Elsewhere {
+    async fn read(
+        &self,
+        (): &(),
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
         match request.path.as_str() {
             "/in/a/container/AGENTS.md" => Ok(ReadTextFileResponse::new("Speak up.")),
             other => panic!("{other}"),
@@ -125,13 +129,16 @@ impl ReadTextFile for Elsewhere {
 }
 
 impl Client for Elsewhere {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         _: acp::client::PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         panic!("nobody expects a question")
     }
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
 }

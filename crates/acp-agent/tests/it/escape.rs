@@ -34,23 +34,33 @@ fn as_an_ordinary_user_too() {
 /// A client that lends its files, or nothing.
 struct Lends(Option<Files>);
 
-impl ReadTextFile for Lends {
-    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Lends {
+    async fn read(
+        &self,
+        (): &(),
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
         Ok(self.0.as_ref().unwrap().read(&request).await?)
     }
 }
 
-impl WriteTextFile for Lends {
-    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
+impl WriteTextFile<()> for Lends {
+    async fn write(
+        &self,
+        (): &(),
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
         Ok(self.0.as_ref().unwrap().write(&request).await?)
     }
 }
 
 impl Client for Lends {
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    type State = ();
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         self.0.as_ref().map(|_| self)
     }
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<()>> {
         self.0.as_ref().map(|_| self)
     }
 }

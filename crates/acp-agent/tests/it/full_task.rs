@@ -12,7 +12,8 @@ use crate::common::provider::Server;
 use crate::common::task::{self, COMMAND, DONE, GREETING, HALF_WAY, PROMPT, RIGHT, TESTS};
 use crate::common::{terminal, texts};
 use acp::client::{
-    Client, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+    Client, ClientState, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
+    WriteTextFile,
 };
 use acp::thread::{Diff, FileOperation, ItemKind, ThreadToolCall, ToolCallContent};
 use acp::v1::{
@@ -26,7 +27,7 @@ use acp::v1::{
 use acp::{Options, Thread, ThreadHandle};
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
-use acp_host::{Host, Policy, Prompter};
+use acp_host::{Host, HostSession, Policy, Prompter};
 
 /// How the client and the agent stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -380,35 +381,40 @@ async fn connected(
         .unwrap()
 }
 
+impl ClientState<Editor> for HostSession {
+    fn new(client: &Editor, session: &SessionId, thread: &ThreadHandle) -> Self {
+        client.host.session(session, thread)
+    }
+
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.turn_ended(stop_reason);
+    }
+}
+
 impl Client for Editor {
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        self.host.session_seen(session, thread);
-    }
+    type State = HostSession;
 
-    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        self.host.turn_ended(session, stop_reason);
-    }
-
-    async fn update(&self, context: &UpdateContext, _: &Update) {
+    async fn update(&self, _: &HostSession, context: &UpdateContext, _: &Update) {
         context.thread.read(|thread| self.seen.look(thread));
     }
 
     async fn request_permission(
         &self,
+        session: &HostSession,
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
-        self.host.request_permission(&request).await
+        self.host.request_permission(session, &request).await
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
         self.lends.then_some(self)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
         self.lends.then_some(self)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
         self.lends.then_some(self)
     }
 }
@@ -420,40 +426,64 @@ impl Editor {
     }
 }
 
-impl ReadTextFile for Editor {
-    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
-        self.lend("fs/read_text_file").read(request).await
+impl ReadTextFile<HostSession> for Editor {
+    async fn read(
+        &self,
+        session: &HostSession,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
+        self.lend("fs/read_text_file").read(session, request).await
     }
 }
 
-impl WriteTextFile for Editor {
-    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
+impl WriteTextFile<HostSession> for Editor {
+    async fn write(
+        &self,
+        session: &HostSession,
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
         let host = self.lend("fs/write_text_file");
-        host.write(request).await
+        host.write(session, request).await
     }
 }
 
-impl Terminals for Editor {
-    async fn create(&self, request: CreateTerminalRequest) -> acp::Result<CreateTerminalResponse> {
-        self.lend("terminal/create").create(request).await
+impl Terminals<HostSession> for Editor {
+    async fn create(
+        &self,
+        session: &HostSession,
+        request: CreateTerminalRequest,
+    ) -> acp::Result<CreateTerminalResponse> {
+        self.lend("terminal/create").create(session, request).await
     }
-    async fn output(&self, request: TerminalOutputRequest) -> acp::Result<TerminalOutputResponse> {
-        self.lend("terminal/output").output(request).await
+    async fn output(
+        &self,
+        session: &HostSession,
+        request: TerminalOutputRequest,
+    ) -> acp::Result<TerminalOutputResponse> {
+        self.lend("terminal/output").output(session, request).await
     }
     async fn wait_for_exit(
         &self,
+        session: &HostSession,
         request: WaitForTerminalExitRequest,
     ) -> acp::Result<WaitForTerminalExitResponse> {
         let host = self.lend("terminal/wait_for_exit");
-        host.wait_for_exit(request).await
+        host.wait_for_exit(session, request).await
     }
-    async fn kill(&self, request: KillTerminalRequest) -> acp::Result<KillTerminalResponse> {
-        self.lend("terminal/kill").kill(request).await
+    async fn kill(
+        &self,
+        session: &HostSession,
+        request: KillTerminalRequest,
+    ) -> acp::Result<KillTerminalResponse> {
+        self.lend("terminal/kill").kill(session, request).await
     }
     async fn release(
         &self,
+        session: &HostSession,
         request: ReleaseTerminalRequest,
     ) -> acp::Result<ReleaseTerminalResponse> {
-        self.lend("terminal/release").release(request).await
+        self.lend("terminal/release")
+            .release(session, request)
+            .await
     }
 }

@@ -3,10 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::client::{
+    Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
+};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId, StopReason};
 use acp::{Result, ThreadHandle};
-use acp_host::Host;
+use acp_host::{Host, HostSession};
 
 use super::notes::Notes;
 use super::permission::Ask;
@@ -50,28 +52,29 @@ impl RunClient {
     }
 }
 
+impl ClientState<RunClient> for HostSession {
+    fn new(client: &RunClient, session: &SessionId, thread: &ThreadHandle) -> Self {
+        client.host.session(session, thread)
+    }
+
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.turn_ended(stop_reason);
+    }
+}
+
 impl Client for RunClient {
+    type State = HostSession;
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp run"))
     }
 
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        self.host.session_seen(session, thread);
-    }
-
-    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        self.host.turn_ended(session, stop_reason);
-    }
-
-    fn session_closed(&self, session: &SessionId) {
-        self.host.session_closed(session);
-    }
-
     async fn request_permission(
         &self,
+        session: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        self.host.request_permission(&request).await
+        self.host.request_permission(session, &request).await
     }
 
     fn terminal_login(&self) -> bool {
@@ -79,7 +82,7 @@ impl Client for RunClient {
         true
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<HostSession>> {
         self.elicit.as_ref()
     }
 
@@ -89,15 +92,15 @@ impl Client for RunClient {
         }
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
         self.host.offers_reading().then_some(&*self.host)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
         self.host.offers_changing().then_some(&*self.host)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
         self.host.offers_changing().then_some(&*self.host)
     }
 }

@@ -144,7 +144,9 @@ fn processes_with(parts: &[&str]) -> Vec<String> {
 /// A client that lends nothing, so that the agent does everything by itself.
 struct Watcher;
 
-impl Client for Watcher {}
+impl Client for Watcher {
+    type State = ();
+}
 
 async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnection {
     let transport = Transport::child(child).unwrap();

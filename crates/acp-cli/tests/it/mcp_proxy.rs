@@ -266,6 +266,8 @@ struct Editor {
 }
 
 impl Client for Editor {
+    type State = ();
+
     fn mcp_servers(&self) -> Vec<McpServer> {
         vec![self.tools.mcp_server()]
     }

@@ -1,16 +1,14 @@
 //! Where all that is asked passes: what the agent asks permission for, and what it does without asking.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use acp::client::PermissionRequest;
-use acp::{Error, Result, ThreadHandle, jsonrpc};
+use acp::{Error, Result, jsonrpc};
 use acp_wire::v1::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, SessionId, ToolCallUpdate,
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallUpdate,
 };
 
-use super::grants::{FileChange, Moment, SessionGrants};
+use super::grants::{FileChange, Grants};
 use super::{Action, Always, By, Note, Permissions, Prompter, Verdict, answer};
+use crate::host::HostSession;
 use crate::roots::Roots;
 
 /// Decides, by what is said already or by asking.
@@ -18,8 +16,6 @@ pub(crate) struct Gate<P> {
     permissions: Permissions,
     prompter: P,
     tell: Box<dyn Fn(Note) + Send + Sync>,
-    /// What the person's answers cover.
-    grants: Mutex<HashMap<SessionId, SessionGrants>>,
     /// The agent is our own, and has asked for all that its mode and the rules do not allow.
     agent_asks: bool,
 }
@@ -37,6 +33,13 @@ impl Question {
     pub(crate) fn is_of_a_rule(&self) -> bool {
         self.rule.is_some()
     }
+
+    /// Whether an earlier answer in the session covers it. `change` is what would become of a file.
+    pub(crate) fn is_granted(&self, session: &HostSession, change: Option<FileChange<'_>>) -> bool {
+        let mut grants = session.grants.lock();
+        let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
+        for_session || grants.take(&self.action, change, &session.thread)
+    }
 }
 
 impl<P: Prompter + Send + Sync> Gate<P> {
@@ -45,7 +48,6 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             permissions,
             prompter,
             tell: Box::new(|_| ()),
-            grants: Mutex::default(),
             agent_asks: false,
         }
     }
@@ -62,29 +64,13 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         &self.permissions
     }
 
-    fn grants(&self) -> MutexGuard<'_, HashMap<SessionId, SessionGrants>> {
-        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A turn has ended: what was allowed in it is to be asked for again.
-    pub(crate) fn turn_ended(&self, session: &SessionId) {
-        self.grants()
-            .entry(session.clone())
-            .or_default()
-            .turn_ended();
-    }
-
-    /// A session is no more.
-    pub(crate) fn session_closed(&self, session: &SessionId) {
-        self.grants().remove(session);
-    }
-
     /// Answers a permission request.
     ///
     /// # Errors
     /// It is malformed: nobody could say what an answer to it means.
     pub(crate) async fn request(
         &self,
+        grants: &Grants,
         request: &PermissionRequest,
         roots: &Roots,
     ) -> Result<RequestPermissionOutcome> {
@@ -112,24 +98,15 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         };
         let always = self.permissions.always(&action, rule.as_ref());
         let question = Question { action, what, rule };
-        let moment = self.moment(request);
+        let moment = grants.lock().moment(&request.thread);
         let outcome = self.ask(request, &question, &always).await;
         if let Some(option) = chosen(request, &outcome) {
             if option.kind.allows() {
-                let mut grants = self.grants();
-                let grants = grants.entry(request.session_id.clone()).or_default();
-                grants.add(request, &question.action, moment);
+                grants.lock().add(request, &question.action, moment);
             }
             self.remember_choice(&question, option);
         }
         Ok(outcome)
-    }
-
-    fn moment(&self, request: &PermissionRequest) -> Moment {
-        self.grants()
-            .entry(request.session_id.clone())
-            .or_default()
-            .moment(&request.thread)
     }
 
     /// Decides about what the agent does without asking; gives the question if a person must.
@@ -148,30 +125,12 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         Ok(Some(Question { action, what, rule }))
     }
 
-    /// Whether an earlier answer covers what [`unasked`](Self::unasked) found to be a question. `change` is what
-    /// would become of a file.
-    pub(crate) fn is_granted(
-        &self,
-        session: &SessionId,
-        question: &Question,
-        change: Option<FileChange<'_>>,
-        thread: &ThreadHandle,
-    ) -> bool {
-        let mut grants = self.grants();
-        let Some(grants) = grants.get_mut(session) else {
-            return false;
-        };
-        let for_session = question.rule.is_none() && grants.covers_for_session(&question.action);
-        for_session || grants.take(&question.action, change, thread)
-    }
-
     /// Asks the person what [`unasked`](Self::unasked) found to be a question.
     pub(crate) async fn ask_unasked(
         &self,
-        session: &SessionId,
+        session: &HostSession,
         question: &Question,
         call: &ToolCallUpdate,
-        thread: ThreadHandle,
     ) -> Result<()> {
         let option = PermissionOption::new;
         let mut options = vec![option(
@@ -215,13 +174,11 @@ impl<P: Prompter + Send + Sync> Gate<P> {
                 PermissionOptionKind::RejectAlways,
             ));
         }
-        let request = PermissionRequest::new(session, call, options, thread);
+        let request = PermissionRequest::new(&session.id, call, options, session.thread.clone());
         let outcome = self.ask(&request, question, &Always::AsNamed).await;
         match chosen(&request, &outcome) {
             Some(option) if option.option_id.as_str() == SESSION => {
-                let mut grants = self.grants();
-                let grants = grants.entry(session.clone()).or_default();
-                grants.add_for_session(&question.action);
+                session.grants.lock().add_for_session(&question.action);
                 Ok(())
             }
             Some(option) => {

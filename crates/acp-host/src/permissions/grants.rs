@@ -7,6 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
@@ -36,6 +37,21 @@ pub(crate) struct FileChange<'a> {
     pub(crate) old: Option<&'a str>,
     /// Its text afterwards.
     pub(crate) new: &'a str,
+}
+
+/// What was allowed in a session, shared by all that is asked there at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Grants(Mutex<SessionGrants>);
+
+impl Grants {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SessionGrants> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn has ended, and what was allowed in it is to be asked for again.
+    pub(crate) fn turn_ended(&self) {
+        self.lock().turn_ended();
+    }
 }
 
 /// What was allowed in a session.
@@ -94,7 +110,6 @@ impl SessionGrants {
         }
     }
 
-    /// A turn has ended, and what was allowed in it is to be asked for again.
     pub(super) fn turn_ended(&mut self) {
         self.turns += 1;
         self.grants.clear();

@@ -26,7 +26,7 @@ use self::action::Target;
 pub use self::always::Always;
 use self::command::CommandLine;
 pub(crate) use self::gate::Gate;
-pub(crate) use self::grants::FileChange;
+pub(crate) use self::grants::{FileChange, Grants};
 pub(crate) use self::policy::answer;
 pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};
 pub use self::project::{Project, ProjectFile};

@@ -58,7 +58,7 @@ async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
 
 /// The environment of a command that an agent runs.
 async fn of_command(terminals: Terminals) -> BTreeMap<String, String> {
-    terminals.open_session("s", "/");
+    let terminals = terminals.session("/", |_| ());
     let created = terminals
         .create(&CreateTerminalRequest::new("s", "env"))
         .await
@@ -104,7 +104,7 @@ async fn what_is_secret_is_not_passed_on() {
         return again("what_is_secret_is_not_passed_on", &variables);
     }
     let agent = || AgentCommand::new("env");
-    let terminals = || Terminals::new(|_| ());
+    let terminals = Terminals::new;
     for got in [of_agent(agent()).await, of_command(terminals()).await] {
         for (name, _) in secrets {
             assert!(!got.contains_key(name), "{name}: {got:?}");

@@ -6,9 +6,11 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::common::one_session::OneSession;
 use crate::common::scene::{SECRET, Scene, Swapper, WRITTEN, Why, names};
 use crate::common::{PATIENCE, block_on, ordinary_user, soon};
-use acp::client::{PermissionRequest, ReadTextFile, WriteTextFile};
+use acp::ThreadHandle;
+use acp::client::PermissionRequest;
 use acp_host::{Files, Host, Policy, Prompter};
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
@@ -287,6 +289,7 @@ async fn roots_are_pinned_when_the_session_starts() {
     let scene = Scene::new();
     let more = scene.root.join("sub");
     let host = Host::new(Policy::All, Nobody, [scene.root.clone(), more.clone()]).unwrap();
+    let host = OneSession::new(host, &ThreadHandle::new());
     // Both names come to mean the outside.
     let aside = scene.root.join("sub-aside");
     fs::rename(&more, &aside).unwrap();

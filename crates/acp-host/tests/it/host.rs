@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use crate::common::one_session::OneSession;
+use acp::client::PermissionRequest;
 use acp::thread::{ThreadToolCall, ToolCallContent};
 use acp::{Error, Thread, ThreadHandle, jsonrpc};
 use acp_host::{Host, Policy, Prompter};
 use acp_wire::v1::{
     self, CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
-    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, StopReason,
     ToolCallLocation, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 
@@ -40,11 +41,10 @@ impl Prompter for Person {
     }
 }
 
-fn host(policy: Policy, person: &Person, root: &Path) -> (Host<Person>, ThreadHandle) {
+fn host(policy: Policy, person: &Person, root: &Path) -> (OneSession<Person>, ThreadHandle) {
     let host = Host::new(policy, person.clone(), [root.to_owned()]).unwrap();
     let thread = ThreadHandle::new();
-    host.session_seen(&SessionId::from("s"), &thread);
-    (host, thread)
+    (OneSession::new(host, &thread), thread)
 }
 
 fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
@@ -158,7 +158,6 @@ async fn a_yes_covers_the_edit_that_was_shown() {
     let root = tempfile::tempdir().unwrap();
     let person = Person::who_says("yes");
     let (host, thread) = host(Policy::Ask, &person, root.path());
-    let session = SessionId::from("s");
     let write = async |content: &str| {
         let written = host.write(write(root.path(), content)).await;
         (written.is_ok(), person.asked())
@@ -180,7 +179,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
 
     let request = edit(root.path(), &thread, Some("1"), "4");
     host.request_permission(&request).await.unwrap();
-    host.turn_ended(&session, Some(&StopReason::EndTurn));
+    host.turn_ended(Some(&StopReason::EndTurn));
     assert_eq!(write("4").await, (false, 7), "the turn has ended");
 
     // Between two turns, and used in the next one.
@@ -212,7 +211,7 @@ async fn always_is_for_the_session() {
     let (host, _) = self::host(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
         host.write(write(root.path(), content)).await.unwrap();
-        host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
+        host.turn_ended(Some(&StopReason::EndTurn));
     }
     assert_eq!(person.asked(), 1);
     // Always writing is not always running, and always running this is not always running that.

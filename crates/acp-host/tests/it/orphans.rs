@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{PATIENCE, runs, soon};
-use acp_host::{AgentCommand, AgentProcess, Terminals};
+use acp_host::{AgentCommand, AgentProcess, SessionTerminals, Terminals};
 use acp_wire::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReleaseTerminalRequest, TerminalId,
     TerminalOutputRequest, WaitForTerminalExitRequest,
@@ -33,28 +33,26 @@ fn sh(script: &str) -> CreateTerminalRequest {
     CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), script.to_owned()])
 }
 
-fn terminals() -> Terminals {
-    let terminals = Terminals::new(|_| ());
-    terminals.open_session("s", "/");
-    terminals
+fn terminals() -> SessionTerminals {
+    Terminals::new().session("/", |_| ())
 }
 
-async fn create(terminals: &Terminals, script: &str) -> TerminalId {
+async fn create(terminals: &SessionTerminals, script: &str) -> TerminalId {
     terminals.create(&sh(script)).await.unwrap().terminal_id
 }
 
-async fn release(terminals: &Terminals, id: &TerminalId) {
+async fn release(terminals: &SessionTerminals, id: &TerminalId) {
     let request = ReleaseTerminalRequest::new("s", id);
     soon(terminals.release(&request)).await.unwrap();
 }
 
-async fn printed(terminals: &Terminals, id: &TerminalId) -> String {
+async fn printed(terminals: &SessionTerminals, id: &TerminalId) -> String {
     let request = TerminalOutputRequest::new("s", id);
     terminals.output(&request).await.unwrap().output
 }
 
 /// Waits until the daemons of a family run, and gives their ids.
-async fn daemons(terminals: &Terminals, id: &TerminalId) -> Vec<u32> {
+async fn daemons(terminals: &SessionTerminals, id: &TerminalId) -> Vec<u32> {
     let known = async {
         loop {
             let text = printed(terminals, id).await;
@@ -315,10 +313,10 @@ async fn release_kill_close_and_drop_end_daemons_too() {
 
     let id = create(&terminals, FAMILY).await;
     let ids = daemons(&terminals, &id).await;
-    soon(terminals.close_session(&"s".into())).await;
+    soon(terminals.close()).await;
     assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
 
-    terminals.open_session("s", "/");
+    let terminals = self::terminals();
     let id = create(&terminals, FAMILY).await;
     let ids = daemons(&terminals, &id).await;
     drop(terminals);

@@ -5,9 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::common::one_session::OneSession;
 use crate::common::scene::Scene;
 use crate::common::soon;
-use acp::client::{PermissionRequest, ReadTextFile, WriteTextFile};
+use acp::ThreadHandle;
+use acp::client::PermissionRequest;
 use acp_host::{
     Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Files, Host, Overlay, Policy,
     Prompter,
@@ -336,6 +338,7 @@ async fn a_host_lends_them() {
     editor.overlay.edit(&editor.file, "typed");
     let host = Host::new(Policy::All, Nobody, [editor.scene.root.clone()]).unwrap();
     let host = host.with_buffers(editor.overlay.clone());
+    let host = OneSession::new(host, &ThreadHandle::new());
     let path = editor.file.to_str().unwrap();
     let read = host.read(ReadTextFileRequest::new("s", path));
     assert_eq!(soon(read).await.unwrap().content, "typed");

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use crate::common::one_session::OneSession;
 use acp::ThreadHandle;
-use acp::client::{PermissionRequest, Terminals, WriteTextFile};
+use acp::client::PermissionRequest;
 use acp_host::{
     Always, By, Host, Note, Permissions, Policy, Prompter, Remembered, RememberedError, Rules,
     Subject,
 };
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, PermissionOption, PermissionOptionId, PermissionOptionKind,
-    SessionId, ToolCallLocation, ToolCallUpdate, ToolKind, WriteTextFileRequest,
+    ToolCallLocation, ToolCallUpdate, ToolKind, WriteTextFileRequest,
 };
 use serde_json::json;
 
@@ -52,17 +53,17 @@ impl Bench {
     }
 
     /// A new host each time, as of a new run.
-    fn host(&self, policy: Policy, says: &'static str) -> Host<Person> {
+    fn host(&self, policy: Policy, says: &'static str) -> OneSession<Person> {
         let permissions = Permissions::from(policy).remembered(self.remembered());
         self.host_with(permissions, says)
     }
 
-    fn host_with(&self, permissions: Permissions, says: &'static str) -> Host<Person> {
+    fn host_with(&self, permissions: Permissions, says: &'static str) -> OneSession<Person> {
         let person = Person(says, Arc::clone(&self.asked));
         let notes = Arc::clone(&self.notes);
         let host = Host::new(permissions, person, [self.root()]).unwrap();
-        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
-        host.on_note(move |note| notes.lock().unwrap().push(note))
+        let host = host.on_note(move |note| notes.lock().unwrap().push(note));
+        OneSession::new(host, &ThreadHandle::new())
     }
 
     fn asked(&self) -> usize {
@@ -86,7 +87,7 @@ fn command(line: &str) -> ToolCallUpdate {
     call(ToolKind::Execute).raw_input(json!({ "command": line }))
 }
 
-async fn ask(host: &Host<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
+async fn ask(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
     let option = PermissionOption::new;
     let options = vec![
         option("once", "Once", PermissionOptionKind::AllowOnce),
@@ -223,8 +224,7 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
     let heard: Arc<Mutex<Vec<Always>>> = Arc::default();
     let host = |permissions: Permissions| {
         let host = Host::new(permissions, Careful(Arc::clone(&heard)), [bench.root()]).unwrap();
-        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
-        host
+        OneSession::new(host, &ThreadHandle::new())
     };
     let remembering = Permissions::from(Policy::Ask).remembered(bench.remembered());
     let host_of_rule = {
@@ -312,6 +312,7 @@ fn several_processes_at_once_lose_nothing() {
             let permissions = Permissions::from(Policy::Ask).remembered(remembered);
             let person = Person("always", Arc::default());
             let host = Host::new(permissions, person, [root]).unwrap();
+            let host = OneSession::new(host, &ThreadHandle::new());
             for n in 0..EACH {
                 assert!(ask(&host, command(&format!("make {number}-{n}"))).await);
             }

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use crate::common::one_session::OneSession;
 use acp::ThreadHandle;
-use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::client::PermissionRequest;
 use acp_host::{Effect, Host, Note, Permissions, Policy, Project, Prompter, Rules, RulesError};
 use acp_wire::v1::{
     CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
-    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId,
-    ToolCallLocation, ToolCallUpdate, ToolKind, WriteTextFileRequest,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, ToolCallLocation,
+    ToolCallUpdate, ToolKind, WriteTextFileRequest,
 };
 use serde_json::json;
 
@@ -85,7 +86,7 @@ impl Bench {
         self.dir.path().join("project")
     }
 
-    fn host(&self) -> Host<Person> {
+    fn host(&self) -> OneSession<Person> {
         let person = Person {
             answer: self.answer,
             asked: Arc::clone(&self.asked),
@@ -94,8 +95,7 @@ impl Bench {
         let notes = Arc::clone(&self.notes);
         let host = Host::new(permissions, person, [self.root()]).unwrap();
         let host = host.on_note(move |note| notes.lock().unwrap().push(note));
-        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
-        host
+        OneSession::new(host, &ThreadHandle::new())
     }
 
     fn notes(&self) -> String {
@@ -505,7 +505,7 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
     assert_eq!(asked(), 0);
     assert!(!run("b").await);
     assert_eq!(asked(), 1);
-    host.turn_ended(&SessionId::from("s"), None);
+    host.turn_ended(None);
     assert!(!run("a").await);
     assert_eq!(asked(), 1);
 }

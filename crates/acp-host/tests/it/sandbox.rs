@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::common::{PATIENCE, soon};
-use acp_host::{AgentCommand, AgentProcess, Sandbox, SandboxError, Terminals};
+use acp_host::{AgentCommand, AgentProcess, Sandbox, SandboxError, SessionTerminals, Terminals};
 use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
     WaitForTerminalExitRequest,
@@ -24,7 +24,7 @@ fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
 
 /// Two directories: one is the root, one is outside. Terminals that are confined to the first.
 struct Place {
-    terminals: Terminals,
+    terminals: SessionTerminals,
     root: PathBuf,
     outside: PathBuf,
     sandbox: Sandbox,
@@ -41,8 +41,8 @@ impl Place {
         }
         std::fs::write(outside.join("file"), "as it was\n").unwrap();
         let sandbox = sandbox(&[&root])?;
-        let terminals = Terminals::new(|_| ()).sandboxed(sandbox.clone());
-        terminals.open_session("s", &root);
+        let terminals = Terminals::new().sandboxed(sandbox.clone());
+        let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
             root,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::common::{runs, soon};
-use acp_host::{TerminalEvent, TerminalEventKind, Terminals};
+use acp_host::{SessionTerminals, TerminalEvent, TerminalEventKind, Terminals};
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{
-    CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
+    CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest,
     TerminalExitStatus, TerminalId, TerminalOutputRequest, TerminalOutputResponse,
     WaitForTerminalExitRequest, WaitForTerminalExitResponse,
 };
@@ -15,7 +15,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Terminals with the session `s`, and what happens in them.
 struct Host {
-    terminals: Arc<Terminals>,
+    all: Terminals,
+    terminals: Arc<SessionTerminals>,
     events: UnboundedReceiver<TerminalEvent>,
     cwd: PathBuf,
     _directory: tempfile::TempDir,
@@ -29,9 +30,10 @@ fn host_with(configure: impl FnOnce(Terminals) -> Terminals) -> Host {
     let directory = tempfile::tempdir().unwrap();
     let cwd = directory.path().canonicalize().unwrap();
     let (sender, events) = unbounded_channel();
-    let terminals = configure(Terminals::new(move |event| drop(sender.send(event))));
-    terminals.open_session("s", &cwd);
+    let all = configure(Terminals::new());
+    let terminals = all.session(&cwd, move |event| drop(sender.send(event)));
     Host {
+        all,
         terminals: Arc::new(terminals),
         events,
         cwd,
@@ -44,6 +46,11 @@ fn sh(script: &str) -> CreateTerminalRequest {
 }
 
 impl Host {
+    /// Another session.
+    fn other(&self) -> SessionTerminals {
+        self.all.session(&self.cwd, |_| ())
+    }
+
     async fn create(&self, request: &CreateTerminalRequest) -> TerminalId {
         soon(self.terminals.create(request))
             .await
@@ -180,7 +187,7 @@ async fn events_tell_a_terminal_s_life_in_order() {
     let mut printed = String::new();
     let mut kinds = Vec::new();
     while let Ok(event) = host.events.try_recv() {
-        assert_eq!((event.session_id.as_str(), &event.terminal_id), ("s", &id));
+        assert_eq!(event.terminal_id, id);
         match event.kind {
             TerminalEventKind::Output(text) => printed.push_str(&text),
             kind => kinds.push(kind),
@@ -302,10 +309,10 @@ async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
     let mut host = host();
     let before = host.create(&sh(FAMILY)).await;
     let server = host.pids(4).await;
-    host.terminals.turn_ended(&"s".into(), false);
+    host.terminals.turn_ended(false);
     let forgotten = host.create(&sh(FAMILY)).await;
     let pids = host.pids(4).await;
-    host.terminals.turn_ended(&"s".into(), true);
+    host.terminals.turn_ended(true);
     assert_eq!(
         host.wait(&forgotten).await.signal.as_deref(),
         Some("SIGKILL")
@@ -315,9 +322,8 @@ async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
     assert_eq!(host.output(&forgotten).await.output.lines().count(), 4);
     host.release(&forgotten).await;
     assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
-    // A turn that is cancelled twice, and one of a session that is not there.
-    host.terminals.turn_ended(&"s".into(), true);
-    host.terminals.turn_ended(&"elsewhere".into(), true);
+    // A turn that is cancelled twice.
+    host.terminals.turn_ended(true);
     assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
     host.release(&before).await;
     gone(&server).await;
@@ -512,40 +518,36 @@ async fn a_command_that_cannot_be_run_is_named() {
     }
     host.refused(&CreateTerminalRequest::new("s", "nul\0byte"))
         .await;
-    assert_eq!(host.terminals.close_all().await, ());
+    assert_eq!(host.all.close_all().await, ());
 }
 
 #[tokio::test]
 async fn sessions_are_apart() {
     let mut host = host();
-    host.terminals.open_session("t", &host.cwd);
+    let other = host.other();
     let id = host.create(&sh(FAMILY)).await;
     let pids = host.pids(4).await;
-    let error = host
-        .terminals
+    let error = other
         .output(&TerminalOutputRequest::new("t", &id))
         .await
         .unwrap_err();
     assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
-    let mut request = sh("true");
-    request.session_id = "unknown".into();
-    let error = host.refused(&request).await;
-    assert_eq!(
-        (error.code, &*error.message),
-        (Error::INVALID_PARAMS, "unknown session: unknown")
-    );
-    soon(host.terminals.close_session(&SessionId::from("t"))).await;
+    soon(other.close()).await;
     assert!(pids.iter().all(|pid| runs(*pid)));
 
-    soon(host.terminals.close_session(&SessionId::from("s"))).await;
+    soon(host.terminals.close()).await;
     assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
-    assert_eq!(host.refused(&sh("true")).await.code, Error::INVALID_PARAMS);
+    let error = host.refused(&sh("true")).await;
+    assert_eq!(
+        (error.code, &*error.message),
+        (Error::INVALID_PARAMS, "session s is closed")
+    );
     let mut last = host.event().await;
     while let Ok(event) = host.events.try_recv() {
         last = event;
     }
     assert_eq!(last.kind, TerminalEventKind::Released);
-    soon(host.terminals.close_session(&SessionId::from("s"))).await;
+    soon(host.terminals.close()).await;
 }
 
 #[tokio::test]
@@ -564,11 +566,11 @@ async fn a_session_may_have_so_many_terminals() {
 #[tokio::test]
 async fn all_sessions_together_have_so_many_terminals() {
     let host = host_with(|terminals| terminals.max_terminals(2));
-    host.terminals.open_session("t", &host.cwd);
+    let other = host.other();
     let of_t = CreateTerminalRequest::new("t", "true");
     let first = host.create(&sh("exec sleep 1000")).await;
-    host.create(&of_t).await;
-    let error = host.refused(&of_t).await;
+    other.create(&of_t).await.unwrap();
+    let error = other.create(&of_t).await.unwrap_err();
     assert!(
         error.message.contains("2 terminals in all sessions"),
         "{error}"
@@ -578,25 +580,25 @@ async fn all_sessions_together_have_so_many_terminals() {
     host.release(&first).await;
     host.refused(&CreateTerminalRequest::new("s", "no-such-program"))
         .await;
-    host.create(&of_t).await;
+    other.create(&of_t).await.unwrap();
 }
 
 #[tokio::test]
 async fn all_sessions_together_keep_so_much_output() {
     let host = host_with(|terminals| terminals.max_total_output(3000));
-    host.terminals.open_session("t", &host.cwd);
+    let other = host.other();
     let keeping = |session: &str, bytes: u64| {
         CreateTerminalRequest::new(session, "true").output_byte_limit(bytes)
     };
     let first = host.create(&keeping("s", 2000)).await;
-    let error = host.refused(&keeping("t", 2000)).await;
+    let error = other.create(&keeping("t", 2000)).await.unwrap_err();
     assert!(error.message.contains("2000 bytes of output"), "{error}");
     assert!(error.message.contains("outputByteLimit"), "{error}");
-    host.create(&keeping("t", 1000)).await;
+    other.create(&keeping("t", 1000)).await.unwrap();
     host.release(&first).await;
-    host.create(&keeping("t", 2000)).await;
+    other.create(&keeping("t", 2000)).await.unwrap();
     // The end of a session ends what it takes.
-    soon(host.terminals.close_session(&"t".into())).await;
+    soon(other.close()).await;
     host.create(&keeping("s", 3000)).await;
 }
 
@@ -675,5 +677,5 @@ async fn everything_at_once() {
         };
         soon(async { tokio::join!(all(0), all(1), all(1), all(2), all(3)) }).await;
     }
-    soon(host.terminals.close_all()).await;
+    soon(host.terminals.close()).await;
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::common::{ordinary_user, soon};
-use acp_host::{Sandbox, SandboxError, SandboxRules, Terminals};
+use acp_host::{Sandbox, SandboxError, SandboxRules, SessionTerminals, Terminals};
 use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
     WaitForTerminalExitRequest,
@@ -17,7 +17,7 @@ fn as_an_ordinary_user_too() {
 
 /// A repository with some files that other programs obey, and terminals in a sandbox that works there.
 struct Place {
-    terminals: Terminals,
+    terminals: SessionTerminals,
     sandbox: Sandbox,
     root: PathBuf,
     kept: PathBuf,
@@ -65,8 +65,8 @@ impl Place {
             }
             Err(error) => panic!("{error}"),
         };
-        let terminals = Terminals::new(|_| ()).sandboxed(sandbox.clone());
-        terminals.open_session("s", &root);
+        let terminals = Terminals::new().sandboxed(sandbox.clone());
+        let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
             sandbox,
@@ -239,8 +239,8 @@ async fn what_was_allowed_is_not_undone() {
     let rules = SandboxRules::new()
         .writable([hooks.clone()])
         .in_roots([place.root.clone()]);
-    let terminals = Terminals::new(|_| ()).sandboxed(Sandbox::with(rules).unwrap());
-    terminals.open_session("s", &place.root);
+    let terminals = Terminals::new().sandboxed(Sandbox::with(rules).unwrap());
+    let terminals = terminals.session(&place.root, |_| ());
     let place = Place { terminals, ..place };
     let (_, output) = place
         .sh("echo new > .git/hooks/pre-commit; echo evil > .envrc")
@@ -254,8 +254,8 @@ async fn what_was_allowed_is_not_undone() {
         "new\n"
     );
     // By an answer, while a command runs.
-    let terminals = Terminals::new(|_| ()).sandboxed(place.sandbox.clone());
-    terminals.open_session("s", &place.root);
+    let host = Terminals::new().sandboxed(place.sandbox.clone());
+    let terminals = host.session(&place.root, |_| ());
     let place = Place { terminals, ..place };
     let request = CreateTerminalRequest::new("s", "sh").args(vec![
         "-c".to_owned(),
@@ -264,7 +264,7 @@ async fn what_was_allowed_is_not_undone() {
     let id = place.terminals.create(&request).await.unwrap().terminal_id;
     let tasks = place.root.join(".vscode/tasks.json");
     std::fs::write(&tasks, "allowed\n").unwrap();
-    place.terminals.accept(tasks.clone()).await;
+    host.accept(tasks.clone()).await;
     std::fs::write(place.root.join("go"), "").unwrap();
     let exit = WaitForTerminalExitRequest::new("s", &id);
     soon(place.terminals.wait_for_exit(&exit)).await.unwrap();

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::client::{
+    Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
+};
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
     ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId, ElicitationMode,
@@ -10,7 +12,7 @@ use acp::v1::{
     RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
-use acp_host::{AgentProcess, Always, Host, Prompter};
+use acp_host::{AgentProcess, Always, Host, HostSession, Prompter};
 use tokio::sync::Notify;
 
 use super::desk::{Answer, Desk, Question};
@@ -69,17 +71,32 @@ pub(crate) struct ChatClient {
     pub(crate) wake: Arc<Notify>,
 }
 
-impl Client for ChatClient {
-    fn info(&self) -> Option<Implementation> {
-        Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp chat"))
+/// What the chat keeps of one session.
+pub(crate) struct ChatSession {
+    host: HostSession,
+    process: Arc<AgentProcess>,
+    notes: Arc<Notes>,
+    wake: Arc<Notify>,
+}
+
+impl AsRef<HostSession> for ChatSession {
+    fn as_ref(&self) -> &HostSession {
+        &self.host
+    }
+}
+
+impl ClientState<ChatClient> for ChatSession {
+    fn new(client: &ChatClient, session: &SessionId, thread: &ThreadHandle) -> Self {
+        Self {
+            host: client.host.session(session, thread),
+            process: Arc::clone(&client.process),
+            notes: Arc::clone(&client.notes),
+            wake: Arc::clone(&client.wake),
+        }
     }
 
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        self.host.session_seen(session, thread);
-    }
-
-    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        self.host.turn_ended(session, stop_reason);
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.host.turn_ended(stop_reason);
         let process = Arc::clone(&self.process);
         let (notes, wake) = (Arc::clone(&self.notes), Arc::clone(&self.wake));
         tokio::spawn(async move {
@@ -89,23 +106,30 @@ impl Client for ChatClient {
             }
         });
     }
+}
 
-    fn session_closed(&self, session: &SessionId) {
-        self.host.session_closed(session);
+impl Client for ChatClient {
+    type State = ChatSession;
+
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp chat"))
     }
 
     async fn request_permission(
         &self,
+        session: &ChatSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        self.host.request_permission(&request).await
+        self.host
+            .request_permission(session.as_ref(), &request)
+            .await
     }
 
     fn terminal_login(&self) -> bool {
         true
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<ChatSession>> {
         Some(&self.elicit)
     }
 
@@ -115,15 +139,15 @@ impl Client for ChatClient {
         self.wake.notify_one();
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<ChatSession>> {
         self.host.offers_reading().then_some(&*self.host)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<ChatSession>> {
         self.host.offers_changing().then_some(&*self.host)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<ChatSession>> {
         self.host.offers_changing().then_some(&*self.host)
     }
 }
@@ -131,14 +155,18 @@ impl Client for ChatClient {
 /// Puts forms and addresses on the desk.
 pub(crate) struct Elicit(pub(crate) Arc<Desk>);
 
-impl Elicitation for Elicit {
+impl<S: Sync> Elicitation<S> for Elicit {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
             .url(ElicitationUrlCapabilities::new())
     }
 
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&S>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         let known = matches!(
             request.mode,
             ElicitationMode::Form { .. } | ElicitationMode::Url { .. }

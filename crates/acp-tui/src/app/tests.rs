@@ -55,8 +55,11 @@ async fn link(app: &App) -> Link {
     let _serving = acp::testing::start_agent(theirs, Ready, acp::Options::new());
     struct Plain;
     impl acp::Client for Plain {
+        type State = ();
+
         async fn request_permission(
             &self,
+            (): &(),
             _: acp::client::PermissionRequest,
         ) -> acp::Result<acp::v1::RequestPermissionOutcome> {
             std::future::pending().await

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use acp_wire::v1::{
     AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
-    InitializeResponse, ProtocolVersion,
+    InitializeResponse, ProtocolVersion, SessionSystemPromptCapabilities,
 };
 use acp_wire::{Meta, ReadError, Request, Sender, read_params, v2};
 use serde::Serialize;
@@ -149,10 +149,23 @@ fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     if agent.additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
-    capabilities.session_capabilities.system_prompt = agent.system_prompt_capabilities();
+    capabilities.session_capabilities.system_prompt = offered_system_prompt(agent);
     capabilities
         .prompt_capabilities(agent.prompt_capabilities())
         .mcp_capabilities(agent.mcp_capabilities())
+}
+
+/// What the agent says of a client's own instructions: nothing where they are not built in.
+pub(super) fn offered_system_prompt<A: Agent>(
+    agent: &A,
+) -> Option<SessionSystemPromptCapabilities> {
+    #[cfg(feature = "unstable")]
+    return agent.system_prompt_capabilities();
+    #[cfg(not(feature = "unstable"))]
+    {
+        let _ = agent;
+        None
+    }
 }
 
 fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabilities {

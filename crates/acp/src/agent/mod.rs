@@ -6,6 +6,7 @@
 
 mod config;
 mod display_terminal;
+mod dyn_agent;
 mod elicitation;
 mod initialize;
 mod methods;
@@ -16,19 +17,29 @@ mod prompting;
 mod recording;
 mod session;
 mod side;
+#[cfg(feature = "unstable")]
 mod subagent;
 mod terminal;
 mod tool_call;
 mod turn;
 mod updates;
 
+pub use crate::extension::{ExtensionNotification, ExtensionRequest};
 pub use crate::session_setup::SessionSetup;
 pub use display_terminal::DisplayTerminal;
+pub use dyn_agent::DynAgent;
 pub use initialize::ClientInfo;
+#[cfg(feature = "unstable-v2")]
+pub use methods::CancelWork;
 pub use methods::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Providers, ResumeSession,
-    SetSessionTitle, SteerTurn,
+    AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
+    ResumeSession,
+};
+// Without the feature nobody can name these, and so nobody can offer them.
+#[cfg(feature = "unstable")]
+pub use methods::{
+    ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
+    SteerTurn,
 };
 pub use permission::Permission;
 pub use recording::Recorder;
@@ -36,12 +47,12 @@ pub use session::{Session, SessionOpened};
 #[cfg(feature = "stdio")]
 pub use side::serve_stdio;
 pub use side::{limits, serve, serve_with, start};
+#[cfg(feature = "unstable")]
 pub use subagent::Subagent;
 pub use terminal::{Terminal, TerminalCommand};
 pub use tool_call::{NewToolCall, ToolCallHandle};
 pub use turn::{Prompt, Turn};
 
-use acp_wire::jsonrpc;
 use acp_wire::v1::{
     Implementation, McpCapabilities, PromptCapabilities, SessionConfigId, SessionConfigOption,
     SessionConfigOptionValue, SessionId, SessionSystemPromptCapabilities, StopReason,
@@ -118,6 +129,7 @@ pub trait Agent: Send + Sync + 'static {
     /// Whether it takes a client's own instructions for a session (`systemPrompt`, unstable), and whether they may replace
     /// its own. Those that it cannot apply are refused before they reach it; the others are in
     /// [`SessionSetup::system_prompt`].
+    #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
     }
@@ -233,30 +245,26 @@ pub trait Agent: Send + Sync + 'static {
         None::<&NotOffered>
     }
 
-    /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".
+    /// A request of an extension: [`ExtensionRequest`]. One may come before `initialize`.
     ///
     /// # Errors
     /// The error is the answer; -32601 where the method is not known.
     fn extension_request(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> impl Future<Output = Result<Box<RawValue>>> + Send {
-        let _ = (client, params);
-        let error = jsonrpc::Error::method_not_found(method);
-        async move { Err(Error::Rpc(error)) }
+        let _ = client;
+        async move { Err(request.not_found()) }
     }
 
-    /// A notification of an extension; `method` begins with `_`. Extensibility, "Custom Notifications". The
-    /// next message is looked at when this returns.
+    /// A notification of an extension. The next message is looked at when this returns.
     fn extension_notification(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        notification: ExtensionNotification,
     ) -> impl Future<Output = ()> + Send {
-        let _ = (client, method, params);
+        let _ = (client, notification);
         async {}
     }
 }

@@ -10,6 +10,7 @@ use acp_wire::v1::{
 use acp_wire::{Request, jsonrpc, v2};
 use serde::Serialize;
 
+use super::initialize::offered_system_prompt;
 use super::methods::{ForkSession, LoadSession, ResumeSession};
 use super::session::{Session, SessionOpened};
 use super::side::{AgentSide, SessionEntry};
@@ -273,7 +274,7 @@ impl<A: Agent> AgentSide<A> {
     /// Whether a session can be opened with this.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup.check_paths().map_err(Error::invalid_params)?;
-        let offered = self.agent.system_prompt_capabilities();
+        let offered = offered_system_prompt(&*self.agent);
         setup
             .check_system_prompt(offered.as_ref())
             .map_err(|error| match error {

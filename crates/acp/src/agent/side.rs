@@ -15,6 +15,7 @@ use super::initialize::{ClientInfo, initialize};
 use super::session::Session;
 use crate::connection::{Connection, Driver, Handler, Limits, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error, Result};
+use crate::extension::ExtensionNotification;
 use crate::options::Options;
 use crate::pending_request::PendingRequest;
 use crate::transport::Transport;
@@ -50,7 +51,12 @@ pub async fn serve_with<A: Agent>(
     options: impl Into<Options>,
 ) -> std::io::Result<()> {
     let (_, driver) = start(transport, agent, options);
-    match driver.await {
+    served(driver.await)
+}
+
+/// What [`serve`] says of a connection's end.
+pub(super) fn served(end: CloseReason) -> std::io::Result<()> {
+    match end {
         // The client is gone, and was told something before its side was seen to be closed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
@@ -65,7 +71,14 @@ pub fn start<A: Agent>(
     agent: A,
     options: impl Into<Options>,
 ) -> (Connection, Driver) {
-    let options = options.into();
+    start_shared(transport, Arc::new(agent), options.into())
+}
+
+pub(super) fn start_shared<A: Agent>(
+    transport: Transport,
+    agent: Arc<A>,
+    options: Options,
+) -> (Connection, Driver) {
     let side = AgentSide {
         agent,
         latest: options.latest(),
@@ -85,7 +98,7 @@ pub fn limits() -> Limits {
 }
 
 pub(crate) struct AgentSide<A: Agent> {
-    pub(crate) agent: A,
+    pub(crate) agent: Arc<A>,
     latest: ProtocolVersion,
     client: OnceLock<Arc<ClientInfo>>,
     sessions: Mutex<HashMap<SessionId, SessionEntry<A>>>,
@@ -158,7 +171,7 @@ impl<A: Agent> Handler for AgentSide<A> {
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
         if method == InitializeRequest::METHOD {
-            let answer = initialize(&self.agent, self.latest, params).map(|(client, answer)| {
+            let answer = initialize(&*self.agent, self.latest, params).map(|(client, answer)| {
                 let _ = self.client.set(client);
                 answer
             });
@@ -208,10 +221,9 @@ impl<A: Agent> Handler for AgentSide<A> {
         }
     }
 
-    async fn deliver(&self, (conn, Extension { method, params }): Self::Event) {
-        self.agent
-            .extension_notification(&conn, &method, params)
-            .await;
+    async fn deliver(&self, (conn, extension): Self::Event) {
+        let notification = ExtensionNotification::new(extension);
+        self.agent.extension_notification(&conn, notification).await;
     }
 
     fn closed(&self, _: &CloseReason) {

@@ -16,7 +16,7 @@ use super::initialize::{Agreed, initialize};
 use super::mcp_servers::OwnServers;
 use super::opening::Old;
 use super::session::Session;
-use super::sessions::{Sessions, Told};
+use super::sessions::Sessions;
 use super::side::ClientSide;
 use crate::capabilities::{missing_for_server, not_offered_by_agent};
 use crate::connection::{Ask, Connection, Driver};
@@ -49,16 +49,15 @@ pub fn connect_with<C: Client>(
     client: C,
     options: impl Into<Options>,
 ) -> (Handshake, Driver) {
-    let options = options.into();
-    let client = Arc::new(client);
-    let sessions = Arc::new(Sessions::new(options.limits.thread, {
-        let client = Arc::clone(&client);
-        move |id, told| match told {
-            Told::Seen(thread) => client.session_seen(id, thread),
-            Told::TurnEnded(stop_reason) => client.turn_ended(id, stop_reason.as_ref()),
-            Told::Closed => client.session_closed(id),
-        }
-    }));
+    connect_shared(transport, Arc::new(client), options.into())
+}
+
+pub(super) fn connect_shared<C: Client>(
+    transport: Transport,
+    client: Arc<C>,
+    options: Options,
+) -> (Handshake, Driver) {
+    let sessions = Arc::new(Sessions::new(options.limits.thread, &client));
     let spoken = Arc::new(OnceLock::new());
     let side = Arc::new(ClientSide {
         client,
@@ -115,7 +114,7 @@ pub(crate) struct Inner {
     pub(crate) conn: OpenConnection,
     pub(crate) sessions: Arc<Sessions>,
     own_servers: OwnServers,
-    agreed: Agreed,
+    pub(super) agreed: Agreed,
 }
 
 /// A connection that ends when this is dropped.
@@ -151,7 +150,7 @@ impl AgentConnection {
         self.0.agreed.version
     }
 
-    fn speaks_v2(&self) -> bool {
+    pub(super) fn speaks_v2(&self) -> bool {
         self.version() == ProtocolVersion::V2
     }
 
@@ -223,46 +222,6 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Whether one must authenticate, and the accounts that the agent has (`auth/status`, unstable).
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
-        self.require(v1::AuthStatusRequest::METHOD)?;
-        let request = v1::AuthStatusRequest::new();
-        self.connection().request(&request).await
-    }
-
-    /// Where the agent calls models (`providers/list`, unstable).
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
-        self.require(v1::ListProvidersRequest::METHOD)?;
-        let request = v1::ListProvidersRequest::new();
-        Ok(self.connection().request(&request).await?.providers)
-    }
-
-    /// Has the agent call the models of a provider elsewhere (`providers/set`, unstable). It replaces all that is set for
-    /// the provider. What its headers say, keys among it, is sent to the agent.
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
-        self.require(v1::SetProviderRequest::METHOD)?;
-        self.connection().request(request).await.map(drop)
-    }
-
-    /// Has the agent call no models of a provider any more (`providers/disable`, unstable).
-    ///
-    /// # Errors
-    /// The agent does not offer it, the provider is required, or the end of the connection.
-    pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
-        self.require(v1::DisableProviderRequest::METHOD)?;
-        let request = v1::DisableProviderRequest::new(provider);
-        self.connection().request(&request).await.map(drop)
-    }
-
     /// Opens a new session (`session/new`): Session setup, "Creating a Session".
     ///
     /// # Errors
@@ -328,24 +287,6 @@ impl AgentConnection {
             .await
     }
 
-    /// Opens a new session that begins as a copy of another (`session/fork`, unstable).
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn fork_session(
-        &self,
-        id: impl Into<SessionId>,
-        setup: impl Into<SessionSetup>,
-    ) -> Result<Session> {
-        let id = id.into();
-        self.require(v1::ForkSessionRequest::METHOD)?;
-        let setup = self.check(setup.into())?;
-        if self.speaks_v2() {
-            return self.open(&setup.fork_v2(&id), None, Ask::default()).await;
-        }
-        self.open(&setup.fork_v1(&id), None, Ask::default()).await
-    }
-
     /// A page of the sessions there are (`session/list`); the answer's `next_cursor` is for the request of
     /// the next.
     ///
@@ -373,67 +314,6 @@ impl AgentConnection {
             .await?;
         self.0.sessions.remove(id);
         Ok(())
-    }
-
-    /// Hides a session from lists and keeps it (`session/archive`, unstable). If it is open, the agent closes it.
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
-        self.require(v1::ArchiveSessionRequest::METHOD)?;
-        let request = v1::ArchiveSessionRequest::new(id);
-        self.connection().request(&request).await?;
-        self.0.sessions.remove(id);
-        Ok(())
-    }
-
-    /// Shows an archived session in lists again (`session/unarchive`, unstable). It is not opened.
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
-        self.require(v1::UnarchiveSessionRequest::METHOD)?;
-        let request = v1::UnarchiveSessionRequest::new(id);
-        self.connection().request(&request).await.map(drop)
-    }
-
-    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`, unstable). A session
-    /// in memory is not necessarily open on this connection.
-    ///
-    /// # Errors
-    /// The agent does not offer it, there is no such session, or the end of the connection.
-    pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
-        self.require(v1::SessionStatusRequest::METHOD)?;
-        if self.speaks_v2() {
-            let request = v2::SessionStatusRequest::new(id);
-            return self.connection().request(&request).await;
-        }
-        let request = v1::SessionStatusRequest::new(id);
-        let answer = self.connection().request(&request).await?;
-        let mut status = v2::SessionStatusResponse::new(answer.status);
-        status.meta = answer.meta;
-        Ok(status)
-    }
-
-    /// Whether the agent takes messages for a turn that runs: [`Session::steer`].
-    #[must_use]
-    pub fn takes_steering(&self) -> bool {
-        self.0.agreed.steering
-    }
-
-    /// Gives a session another title (`session/set_title`, unstable); it need not be open. Gives the title that the agent
-    /// keeps, which may be trimmed or shortened.
-    ///
-    /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn set_session_title(
-        &self,
-        id: &SessionId,
-        title: impl Into<String>,
-    ) -> Result<String> {
-        self.require(v1::SetSessionTitleRequest::METHOD)?;
-        let request = v1::SetSessionTitleRequest::new(id, title);
-        Ok(self.connection().request(&request).await?.title)
     }
 
     /// Closes the connection; an agent that runs as a child sees its stdin end.
@@ -470,7 +350,7 @@ impl AgentConnection {
 
     /// What the agent did not say it can do is not asked of it. Of the client's own MCP servers, those
     /// that the agent does not connect to are left out.
-    fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
+    pub(super) fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.agreed.sessions {
             return Err(not_offered_by_agent("session"));
         }

@@ -4,6 +4,7 @@
 //! [`Session`], prompt, and render its [`Thread`](crate::Thread).
 
 mod agent;
+mod dyn_client;
 mod initialize;
 mod mcp_servers;
 mod methods;
@@ -11,26 +12,29 @@ mod opening;
 mod session;
 mod sessions;
 mod side;
-mod subagents;
+mod state;
 mod turn;
+#[cfg(feature = "unstable")]
+mod unstable;
 
+pub use crate::extension::{ExtensionNotification, ExtensionRequest};
 pub use crate::session_setup::SessionSetup;
 pub use crate::update::Update;
 pub use agent::{AgentConnection, Handshake, connect, connect_with};
+pub use dyn_client::DynClient;
 pub use methods::{Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 pub use session::{Prompt, Session};
 pub use side::UpdateContext;
+pub use state::ClientState;
 
-use acp_wire::jsonrpc;
 use acp_wire::v1::{
     AuthStatusUpdateNotification, ElicitationId, Implementation, McpServer,
-    RequestPermissionOutcome, SessionId, StopReason,
+    RequestPermissionOutcome,
 };
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::pending_request::NotOffered;
-use crate::thread::ThreadHandle;
 
 /// What a client does when the agent asks.
 ///
@@ -38,6 +42,10 @@ use crate::thread::ThreadHandle;
 /// here, so the two cannot disagree: an agent is told of file access exactly when
 /// [`read_text_file`](Self::read_text_file) gives something.
 pub trait Client: Send + Sync + 'static {
+    /// The client's own data for one session, which is made when the session is first seen, handed to every call about
+    /// the session, and dropped when it is closed: [`ClientState`]. `()` if there is none.
+    type State: ClientState<Self>;
+
     /// Who the client is (`clientInfo`).
     fn info(&self) -> Option<Implementation> {
         None
@@ -52,31 +60,19 @@ pub trait Client: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// A session is seen for the first time: it is being opened, or something has arrived for it.
-    /// Called before anything of the session reaches this client otherwise. Must not block.
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        let _ = (session, thread);
-    }
-
-    /// A turn that this client began has ended, and the thread shows it: with this stop reason, or without
-    /// one if it failed. Called also when nobody waits for its end any more. Must not block.
-    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        let _ = (session, stop_reason);
-    }
-
-    /// A session has been closed or deleted by this client. Must not block.
-    fn session_closed(&self, session: &SessionId) {
-        let _ = session;
-    }
-
     /// Something has happened in a session, and its thread shows it already.
     ///
     /// Updates come one by one, in the order of the wire, and the next message is looked at when
     /// this returns: a slow handler makes the agent wait. It may make requests of the agent and
     /// await them, except for `session/prompt` and `session/load`, whose answers come after all of
     /// their updates.
-    fn update(&self, cx: &UpdateContext, update: &Update) -> impl Future<Output = ()> + Send {
-        let _ = (cx, update);
+    fn update(
+        &self,
+        state: &Self::State,
+        cx: &UpdateContext,
+        update: &Update,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (state, cx, update);
         async {}
     }
 
@@ -88,8 +84,10 @@ pub trait Client: Send + Sync + 'static {
     /// [`Error::Cancelled`] is answered as cancelled; any other is the answer to the request.
     fn request_permission(
         &self,
+        state: &Self::State,
         request: PermissionRequest,
     ) -> impl Future<Output = Result<RequestPermissionOutcome>> + Send {
+        let _ = state;
         async move { Ok(request.reject()) }
     }
 
@@ -100,22 +98,22 @@ pub trait Client: Send + Sync + 'static {
     }
 
     /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
         None::<&NotOffered>
     }
 
     /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
         None::<&NotOffered>
     }
 
     /// Terminals (`terminal`). Agents of version 2 do not ask for them.
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<Self::State>> {
         None::<&NotOffered>
     }
 
     /// Asking the person for input (`elicitation`).
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<Self::State>> {
         None::<&NotOffered>
     }
 
@@ -126,6 +124,7 @@ pub trait Client: Send + Sync + 'static {
     }
 
     /// Whether one must authenticate has changed (`auth/status_update`, unstable).
+    #[cfg(feature = "unstable")]
     fn auth_status_changed(
         &self,
         status: AuthStatusUpdateNotification,
@@ -134,28 +133,23 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".
+    /// A request of an extension: [`ExtensionRequest`].
     ///
     /// # Errors
     /// The error is the answer; -32601 where the method is not known.
     fn extension_request(
         &self,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> impl Future<Output = Result<Box<RawValue>>> + Send {
-        let _ = params;
-        let error = jsonrpc::Error::method_not_found(method);
-        async move { Err(Error::Rpc(error)) }
+        async move { Err(request.not_found()) }
     }
 
-    /// A notification of an extension; `method` begins with `_`. Extensibility, "Custom Notifications". The
-    /// next message is looked at when this returns.
+    /// A notification of an extension. The next message is looked at when this returns.
     fn extension_notification(
         &self,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        notification: ExtensionNotification,
     ) -> impl Future<Output = ()> + Send {
-        let _ = (method, params);
+        let _ = notification;
         async {}
     }
 }

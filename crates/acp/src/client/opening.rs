@@ -7,7 +7,7 @@ use acp_wire::{Request, v2};
 
 use super::agent::AgentConnection;
 use super::session::Session;
-use super::sessions::{Opened, Sessions, State};
+use super::sessions::{BeforeReplay, Opened, Sessions};
 use crate::connection::Ask;
 use crate::dialect;
 use crate::error::Result;
@@ -148,7 +148,7 @@ fn opened_v2(
 pub(super) struct Old {
     id: SessionId,
     /// It is replayed. What there was of it before is there again if that fails.
-    replay: Option<Option<State>>,
+    replay: Option<Option<BeforeReplay>>,
 }
 
 impl Old {

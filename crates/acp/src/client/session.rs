@@ -7,16 +7,14 @@ use acp_wire::v1::{
     ProtocolVersion, SessionConfigId, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
-    SetSessionModelRequest, SetSessionModelResponse, SteerRequest, SteerResponse, StopReason,
-    TerminalId, ToolCallId,
+    SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
 };
 use acp_wire::{Meta, Request as _, jsonrpc, v2};
-use serde_json::json;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AgentConnection;
-use super::sessions::Sessions;
+use super::sessions::{SessionEntry, Sessions};
 use super::turn::Prompting;
 use crate::capabilities::{missing_for_prompt, not_offered_by_agent};
 use crate::connection::Ask;
@@ -98,28 +96,6 @@ impl Session {
         };
         turn.answered = true;
         end
-    }
-
-    /// Puts a message into the turn that runs (`_session/steering`, an extension that several agents have; see
-    /// [`AgentConnection::takes_steering`]). Unless the answer is
-    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired) the agent has the message: do not
-    /// send it again. In version 1 the thread does not show it unless the agent tells of it.
-    ///
-    /// # Errors
-    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`]); its error; the end of the connection.
-    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<SteerResponse> {
-        let prompt = prompt.into();
-        if !self.agent.takes_steering() {
-            return Err(not_offered_by_agent("_meta.steering"));
-        }
-        self.check(&prompt.content)?;
-        let mut request = SteerRequest::new(&self.id, prompt.content);
-        let mut meta = prompt.meta.unwrap_or_default();
-        // Otherwise it may begin a turn whose end nobody is told.
-        let idle = json!({ "idleBehavior": "promptRequired" });
-        meta.entry("steering").or_insert(idle);
-        request.meta = Some(meta);
-        self.agent.connection().request(&request).await
     }
 
     /// The answer ends the turn.
@@ -216,6 +192,7 @@ impl Session {
     ///
     /// # Errors
     /// The agent does not say that this call can be cancelled; its error; the end of the connection.
+    #[cfg(feature = "unstable-v2")]
     pub async fn cancel_tool_call(&self, id: impl Into<ToolCallId>) -> Result<()> {
         let id = id.into();
         let offered = self.thread.read(|thread| {
@@ -238,6 +215,7 @@ impl Session {
     ///
     /// # Errors
     /// The agent does not say that this can be done; its error; the end of the connection.
+    #[cfg(feature = "unstable-v2")]
     pub async fn cancel_terminal(&self, id: impl Into<TerminalId>) -> Result<()> {
         let id = id.into();
         let offered = self.thread.read(|thread| {
@@ -260,8 +238,7 @@ impl Session {
     /// is cancelled when the agent has been told: an agent that reads `cancelled` as the answer to a
     /// request before it knows of the cancel may take it for a mere no and end the turn as it likes.
     fn begin_cancel(&self) -> Option<CancellationToken> {
-        let running =
-            |state: &mut super::sessions::State| state.at_work().then(|| state.turn.clone());
+        let running = |state: &mut SessionEntry| state.at_work().then(|| state.turn.clone());
         let turn = self.sessions().with(&self.id, running).flatten()?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)
@@ -413,7 +390,7 @@ impl Session {
     }
 
     /// Prompts hold only what the agent takes: prompt turn, "User Message".
-    fn check(&self, content: &[ContentBlock]) -> Result<()> {
+    pub(super) fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_for_prompt(takes, content) {
             Some(missing) => Err(not_offered_by_agent(format!(

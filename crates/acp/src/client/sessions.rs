@@ -11,41 +11,34 @@ use acp_wire::v1::{
 use acp_wire::v2::StateUpdate;
 use tokio_util::sync::CancellationToken;
 
+use super::Client;
+use super::state::{ErasedState, StateFactory};
 use super::turn::{Over, Prompting};
 use crate::error::{CloseReason, Error};
 use crate::session_setup::LONGEST_ID;
-use crate::thread::ThreadHandle;
+use crate::thread::{Thread, ThreadHandle};
 
 /// How many sessions that nobody has opened yet may have threads. Agents send updates for a session
 /// ahead of the answer that names it; one that invents sessions does not fill memory.
 const UNCLAIMED: usize = 64;
 
 pub(crate) struct Sessions {
-    table: Mutex<HashMap<SessionId, State>>,
+    table: Mutex<HashMap<SessionId, SessionEntry>>,
     /// How many requests that open a session wait for their answers.
     openings: Mutex<usize>,
     /// How much a thread keeps, in bytes.
     kept: usize,
-    /// Tells the client what becomes of its sessions.
-    tell: Box<Tell>,
+    /// The client's code runs outside of the locks, for it may look at sessions itself.
+    states: StateFactory,
 }
 
-/// What a client is told of a session, outside of the lock: it may look at sessions itself.
-pub(crate) enum Told<'a> {
-    /// It has not been seen before.
-    Seen(&'a ThreadHandle),
-    /// A turn of it has ended.
-    TurnEnded(Option<StopReason>),
-    /// It is open no more.
-    Closed,
-}
-
-type Tell = dyn Fn(&SessionId, Told<'_>) + Send + Sync;
-
+/// A session, and what is known of it.
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct SessionEntry {
     pub(crate) thread: ThreadHandle,
-    standing: Standing,
+    /// What the client keeps of it. Gone when the connection is over.
+    client: Option<ErasedState>,
+    ownership: Ownership,
     pub(crate) replaying: bool,
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
@@ -58,7 +51,7 @@ pub(crate) struct State {
 
 /// Whose a session is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Standing {
+enum Ownership {
     /// Nobody has opened it: the agent has named it.
     #[default]
     Unclaimed,
@@ -90,7 +83,12 @@ pub(crate) struct Opened<'a> {
     pub(crate) options: Option<&'a [SessionConfigOption]>,
 }
 
-impl State {
+impl SessionEntry {
+    /// What the client keeps of the session.
+    pub(crate) fn client_state<C: Client>(&self) -> Option<Arc<C::State>> {
+        self.client.as_ref()?.get::<C>()
+    }
+
     /// A turn begins, of an agent that speaks version 2.
     pub(crate) fn prompting(&mut self, prompting: Prompting) {
         self.prompting = Some(prompting);
@@ -122,7 +120,7 @@ impl State {
 
     /// Whether there is something to cancel: a turn, or work that the agent began by itself.
     pub(crate) fn at_work(&self) -> bool {
-        self.running || self.thread.read(crate::thread::Thread::is_running)
+        self.running || self.thread.read(Thread::is_running)
     }
 
     fn ended(&mut self, over: Option<Over>) -> Option<Over> {
@@ -145,29 +143,34 @@ impl State {
 
 impl Sessions {
     /// None yet. Each thread will keep `kept` bytes.
-    pub(crate) fn new(
-        kept: usize,
-        tell: impl Fn(&SessionId, Told<'_>) + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::default(),
             openings: Mutex::default(),
             kept,
-            tell: Box::new(tell),
+            states: StateFactory::of(client),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, State>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at a session, or changes it.
-    pub(crate) fn with<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
+    pub(crate) fn with<T>(
+        &self,
+        id: &SessionId,
+        f: impl FnOnce(&mut SessionEntry) -> T,
+    ) -> Option<T> {
         self.with_known(id, f).ok()
     }
 
     /// The same; gives `f` back where there is no such session.
-    fn with_known<T, F: FnOnce(&mut State) -> T>(&self, id: &SessionId, f: F) -> Result<T, F> {
+    fn with_known<T, F: FnOnce(&mut SessionEntry) -> T>(
+        &self,
+        id: &SessionId,
+        f: F,
+    ) -> Result<T, F> {
         let (done, ended) = {
             let mut sessions = self.lock();
             let Some(state) = sessions.get_mut(id) else {
@@ -179,35 +182,46 @@ impl Sessions {
             (done, ended)
         };
         if let Some(stop_reason) = ended {
-            for child in self.descendants(id) {
-                (self.tell)(&child, Told::TurnEnded(stop_reason.clone()));
+            for session in self.descendants(id).iter().chain([id]) {
+                self.turn_ended(session, stop_reason.as_ref());
             }
-            (self.tell)(id, Told::TurnEnded(stop_reason));
         }
         Ok(done)
     }
 
+    /// Tells what the client keeps of a session that a turn has ended.
+    fn turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
+        let client = self.lock().get(id).and_then(|entry| entry.client.clone());
+        if let Some(client) = client {
+            client.turn_ended(stop_reason);
+        }
+    }
+
     /// The session that a message is for, be it opened already or not.
-    pub(crate) fn receive<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
+    pub(crate) fn receive<T>(
+        &self,
+        id: &SessionId,
+        f: impl FnOnce(&mut SessionEntry) -> T,
+    ) -> Option<T> {
         let f = match self.with_known(id, f) {
             Ok(done) => return Some(done),
             Err(f) => f,
         };
         let unclaimed = || {
             let sessions = self.lock();
-            let unclaimed = |state: &&State| state.standing == Standing::Unclaimed;
+            let unclaimed = |state: &&SessionEntry| state.ownership == Ownership::Unclaimed;
             sessions.values().filter(unclaimed).count()
         };
         if id.as_str().len() > LONGEST_ID || unclaimed() >= UNCLAIMED {
             return None;
         }
-        self.add(id, State::default());
+        self.add(id, SessionEntry::default());
         self.with(id, f)
     }
 
     /// A request is about to open a session: a new one, or this old one. `None` if it is known already which one.
     pub(crate) fn opening(self: &Arc<Self>, id: Option<&SessionId>) -> Option<Opening> {
-        let is_known = |state: &State| state.standing != Standing::Unclaimed;
+        let is_known = |state: &SessionEntry| state.ownership != Ownership::Unclaimed;
         if id.is_some_and(|id| self.lock().get(id).is_some_and(is_known)) {
             return None;
         }
@@ -237,7 +251,7 @@ impl Sessions {
             let sessions = self.lock();
             let provisional = sessions
                 .iter()
-                .filter(|(_, state)| state.standing == Standing::Provisional)
+                .filter(|(_, state)| state.ownership == Ownership::Provisional)
                 .map(|(id, _)| id);
             match id {
                 Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
@@ -254,13 +268,13 @@ impl Sessions {
         {
             let openings = *self.openings();
             let mut sessions = self.lock();
-            let provisional = |state: &&State| state.standing == Standing::Provisional;
+            let provisional = |state: &&SessionEntry| state.ownership == Ownership::Provisional;
             let has_room = sessions.values().filter(provisional).count() < openings;
             match sessions.get_mut(id) {
-                Some(state) if state.standing != Standing::Unclaimed => return true,
+                Some(state) if state.ownership != Ownership::Unclaimed => return true,
                 _ if !has_room || id.as_str().len() > LONGEST_ID => return false,
                 Some(state) => {
-                    state.standing = Standing::Provisional;
+                    state.ownership = Ownership::Provisional;
                     return true;
                 }
                 None => {}
@@ -268,73 +282,83 @@ impl Sessions {
         }
         self.add(
             id,
-            State {
-                standing: Standing::Provisional,
-                ..State::default()
+            SessionEntry {
+                ownership: Ownership::Provisional,
+                ..SessionEntry::default()
             },
         );
         true
     }
 
-    /// Adds a session. The client is told outside of the lock, for it may look at sessions itself.
-    fn add(&self, id: &SessionId, state: State) -> ThreadHandle {
-        let thread = state.thread.clone();
+    /// Adds a session, unless it has been added meanwhile.
+    fn add(&self, id: &SessionId, mut entry: SessionEntry) -> ThreadHandle {
+        let thread = entry.thread.clone();
         // All that nobody has opened keep as much as one that somebody has. So do all subagents.
-        let kept = match state.standing {
-            Standing::Claimed if state.parent.is_none() => self.kept,
+        let kept = match entry.ownership {
+            Ownership::Claimed if entry.parent.is_none() => self.kept,
             _ => self.kept / UNCLAIMED,
         };
         thread.change(|thread| thread.set_limit(kept));
-        self.lock().insert(id.clone(), state);
-        (self.tell)(id, Told::Seen(&thread));
+        entry.client = self.states.make(id, &thread);
+        let mut sessions = self.lock();
+        if let Some(there) = sessions.get(id) {
+            let thread = there.thread.clone();
+            // Ahead of what the client keeps of the one that is not needed.
+            drop(sessions);
+            return thread;
+        }
+        sessions.insert(id.clone(), entry);
         thread
     }
 
     /// Someone opens the session.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         let known = self.with(id, |state| {
-            state.standing = Standing::Claimed;
+            state.ownership = Ownership::Claimed;
             // Also if another session has announced it as a subagent: what it asks is asked where it was opened.
             state.parent = None;
             state.thread.change(|thread| thread.set_limit(self.kept));
             state.thread.clone()
         });
         known.unwrap_or_else(|| {
-            self.add(
-                id,
-                State {
-                    standing: Standing::Claimed,
-                    ..State::default()
-                },
-            )
+            let claimed = SessionEntry {
+                ownership: Ownership::Claimed,
+                ..SessionEntry::default()
+            };
+            self.add(id, claimed)
         })
     }
 
     /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
     /// Gives what there was, for [`restore`](Self::restore).
-    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<State> {
+    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<BeforeReplay> {
         self.remove_subagents(id);
-        let before = self.lock().remove(id);
-        self.add(
-            id,
-            State {
-                standing: Standing::Claimed,
-                replaying: true,
-                ..State::default()
-            },
-        );
+        let before = self.with(id, |state| BeforeReplay {
+            ownership: state.ownership,
+            parent: state.parent.take(),
+            thread: state.thread.change(Thread::begin_replay),
+        });
+        self.claim(id);
+        self.with(id, |state| state.replaying = true);
         before
     }
 
     /// The replay has failed: the session is what it was before.
-    pub(crate) fn restore(&self, id: &SessionId, before: Option<State>) {
-        if let Some(mut state) = before {
+    pub(crate) fn restore(&self, id: &SessionId, before: Option<BeforeReplay>) {
+        let Some(before) = before else {
+            self.remove(id);
+            return;
+        };
+        self.with(id, |state| {
+            state.ownership = before.ownership;
+            state.parent = before.parent;
+            state.replaying = false;
             // A turn may have ended meanwhile.
-            state.running = state.thread.read(crate::thread::Thread::in_turn);
-            self.add(id, state);
-        } else {
-            self.lock().remove(id);
-        }
+            let running = state.running;
+            state
+                .thread
+                .change(|thread| thread.end_replay(before.thread, running));
+        });
     }
 
     /// The session is open, with what the agent says of it.
@@ -358,32 +382,45 @@ impl Sessions {
         });
     }
 
+    /// The session is open no more.
     pub(crate) fn remove(&self, id: &SessionId) {
         self.remove_subagents(id);
+        self.remove_one(id);
+    }
+
+    fn remove_one(&self, id: &SessionId) {
+        // What the client keeps of it is dropped when the lock is free again.
         let removed = self.lock().remove(id);
-        if let Some(state) = removed {
-            state.turn.cancel();
-            (self.tell)(id, Told::Closed);
+        if let Some(entry) = removed {
+            entry.turn.cancel();
         }
     }
 
-    /// The connection is over: turns have failed.
+    /// The connection is over: turns have failed, and clients keep nothing of sessions any more.
     pub(crate) fn closed(&self, reason: &CloseReason) {
-        // Told when the lock is free again.
+        // Dropped, and told, when the lock is free again.
         let mut over: Vec<Over> = Vec::new();
-        let mut ended = Vec::new();
-        for (id, state) in self.lock().iter_mut() {
-            state.turn.cancel();
-            let prompting = state.prompting.as_mut();
+        let mut states = Vec::new();
+        for entry in self.lock().values_mut() {
+            entry.turn.cancel();
+            let prompting = entry.prompting.as_mut();
             over.extend(prompting.map(|p| p.failed(Error::Closed(reason.clone()))));
-            if state.running {
-                state.end_turn(None);
-                ended.push(id.clone());
+            let ran = entry.running;
+            if ran {
+                entry.end_turn(None);
             }
-            state.thread.change(crate::thread::Thread::disconnected);
+            entry.thread.change(Thread::disconnected);
+            states.extend(entry.client.take().map(|state| (state, ran)));
         }
-        for id in ended {
-            (self.tell)(&id, Told::TurnEnded(None));
+        for (state, _) in states.iter().filter(|(_, ran)| *ran) {
+            state.turn_ended(None);
         }
     }
+}
+
+/// A session before it was replayed.
+pub(crate) struct BeforeReplay {
+    ownership: Ownership,
+    parent: Option<SessionId>,
+    thread: Thread,
 }

@@ -20,6 +20,7 @@ use super::{Client, Elicitation, Update};
 use crate::capabilities::offered_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::CloseReason;
+use crate::extension::ExtensionNotification;
 use crate::pending_request::PendingRequest;
 use crate::thread::ThreadHandle;
 
@@ -45,9 +46,9 @@ pub struct UpdateContext {
 /// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
 /// out the sizes would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
-pub(crate) enum Event {
-    /// An update, and the turn that is over with it.
-    Update(UpdateContext, Update, Option<Over>),
+pub(crate) enum Event<S> {
+    /// An update, what the client keeps of its session, and the turn that is over with it.
+    Update(UpdateContext, Arc<S>, Update, Option<Over>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
     Extension(Extension),
@@ -84,7 +85,12 @@ impl<C: Client> ClientSide<C> {
     }
 
     /// Folds an update, and makes of it what is to be delivered.
-    fn updated(&self, conn: &Connection, session_id: SessionId, update: Update) -> Option<Event> {
+    fn updated(
+        &self,
+        conn: &Connection,
+        session_id: SessionId,
+        update: Update,
+    ) -> Option<Event<C::State>> {
         let found = self.sessions.receive_update(&session_id, &update, |state| {
             let cx = UpdateContext {
                 session_id: session_id.clone(),
@@ -95,17 +101,21 @@ impl<C: Client> ClientSide<C> {
                 Update::StateUpdate(agent) => state.agent_state(agent),
                 _ => None,
             };
-            (cx, over)
+            (cx, state.client_state::<C>(), over)
         });
         if found.is_none() {
             conn.0.counters.unread();
             tracing::warn!(%session_id, "an update for a session that nobody opened");
         }
-        let (cx, over) = found?;
-        Some(Event::Update(cx, update, over))
+        let (cx, state, over) = found?;
+        Some(Event::Update(cx, state?, update, over))
     }
 
-    fn updated_v1(&self, conn: &Connection, notification: SessionNotification) -> Option<Event> {
+    fn updated_v1(
+        &self,
+        conn: &Connection,
+        notification: SessionNotification,
+    ) -> Option<Event<C::State>> {
         let SessionNotification {
             session_id, update, ..
         } = notification;
@@ -116,7 +126,7 @@ impl<C: Client> ClientSide<C> {
         &self,
         conn: &Connection,
         notification: v2::UpdateSessionNotification,
-    ) -> Option<Event> {
+    ) -> Option<Event<C::State>> {
         let v2::UpdateSessionNotification {
             session_id, update, ..
         } = notification;
@@ -130,7 +140,7 @@ impl<C: Client> ClientSide<C> {
 }
 
 impl<C: Client> Handler for ClientSide<C> {
-    type Event = Event;
+    type Event = Event<C::State>;
 
     const NOISE: NoisePolicy = NoisePolicy::Skip;
 
@@ -154,7 +164,7 @@ impl<C: Client> Handler for ClientSide<C> {
         conn: &Connection,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<Event> {
+    ) -> Option<Event<C::State>> {
         if self.version() == ProtocolVersion::V2 {
             return match v2::AgentNotification::read(method, params) {
                 Ok(v2::AgentNotification::SessionUpdate(update)) => self.updated_v2(conn, update),
@@ -196,7 +206,7 @@ impl<C: Client> Handler for ClientSide<C> {
         conn: &Connection,
         method: &str,
         params: &str,
-    ) -> Option<Option<Event>> {
+    ) -> Option<Option<Event<C::State>>> {
         // Of all messages these are the most.
         if method != SessionNotification::METHOD {
             return None;
@@ -208,16 +218,20 @@ impl<C: Client> Handler for ClientSide<C> {
         })
     }
 
-    async fn deliver(&self, event: Event) {
+    async fn deliver(&self, event: Event<C::State>) {
         match event {
-            Event::Update(cx, update, over) => {
-                self.client.update(&cx, &update).await;
+            Event::Update(cx, state, update, over) => {
+                self.client.update(&state, &cx, &update).await;
                 drop(over);
             }
             Event::ElicitationCompleted(id) => self.client.elicitation_completed(&id).await,
+            #[cfg(feature = "unstable")]
             Event::AuthStatusChanged(status) => self.client.auth_status_changed(status).await,
-            Event::Extension(Extension { method, params }) => {
-                self.client.extension_notification(&method, params).await;
+            #[cfg(not(feature = "unstable"))]
+            Event::AuthStatusChanged(_) => {}
+            Event::Extension(extension) => {
+                let notification = ExtensionNotification::new(extension);
+                self.client.extension_notification(notification).await;
             }
         }
     }

@@ -25,9 +25,9 @@ use serde_json::value::RawValue;
 use super::connection::Setup;
 use crate::agent::{
     ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Providers,
-    ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn,
-    TerminalCommand, Turn,
+    CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
+    ListSessions, LoadSession, Prompt, Providers, ResumeSession, Session, SessionOpened,
+    SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
 };
 use crate::client::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
@@ -181,23 +181,23 @@ impl Agent for Everything {
     async fn extension_request(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
         self.pause().await;
-        within(client.request_raw(method, &())).await;
-        Ok(params.unwrap_or_else(|| RawValue::NULL.to_owned()))
+        within(client.request_raw(request.method(), &())).await;
+        Ok(request
+            .into_params()
+            .unwrap_or_else(|| RawValue::NULL.to_owned()))
     }
 
     async fn extension_notification(
         &self,
         client: &Connection,
-        method: &str,
-        _: Option<Box<RawValue>>,
+        notification: ExtensionNotification,
     ) {
         self.pause().await;
         // Of the same name as what was told, which bounds it.
-        let _ = client.notify_raw(method, &()).await;
+        let _ = client.notify_raw(notification.method(), &()).await;
     }
 }
 
@@ -435,88 +435,94 @@ impl Anyone {
 }
 
 impl Client for Anyone {
-    async fn update(&self, cx: &UpdateContext, _: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
         self.pause().await;
         let _ = cx.thread.read(|thread| thread.is_running());
     }
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         self.pause().await;
         Ok(request.reject())
     }
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<()>> {
         Some(self)
     }
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<()>> {
         Some(self)
     }
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(self)
     }
-    async fn extension_request(
-        &self,
-        _: &str,
-        params: Option<Box<RawValue>>,
-    ) -> Result<Box<RawValue>> {
+    async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
         self.pause().await;
-        Ok(params.unwrap_or_else(|| RawValue::NULL.to_owned()))
+        Ok(request
+            .into_params()
+            .unwrap_or_else(|| RawValue::NULL.to_owned()))
     }
-    async fn extension_notification(&self, _: &str, _: Option<Box<RawValue>>) {
+    async fn extension_notification(&self, _: ExtensionNotification) {
         self.pause().await;
     }
 }
 
-impl ReadTextFile for Anyone {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Anyone {
+    async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         self.pause().await;
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
-impl WriteTextFile for Anyone {
-    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+impl WriteTextFile<()> for Anyone {
+    async fn write(&self, (): &(), _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         self.pause().await;
         Ok(WriteTextFileResponse::new())
     }
 }
 
-impl Terminals for Anyone {
-    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+impl Terminals<()> for Anyone {
+    async fn create(&self, (): &(), _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         self.pause().await;
         Ok(CreateTerminalResponse::new("t"))
     }
-    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+    async fn output(&self, (): &(), _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
         let mut output = TerminalOutputResponse::new("text", false);
         output.exit_status = Some(TerminalExitStatus::new());
         Ok(output)
     }
     async fn wait_for_exit(
         &self,
+        (): &(),
         _: WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         Ok(WaitForTerminalExitResponse::new())
     }
-    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+    async fn kill(&self, (): &(), _: KillTerminalRequest) -> Result<KillTerminalResponse> {
         Ok(KillTerminalResponse::new())
     }
-    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+    async fn release(&self, (): &(), _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
         Ok(ReleaseTerminalResponse::new())
     }
 }
 
-impl Elicitation for Anyone {
+impl Elicitation<()> for Anyone {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
             .url(ElicitationUrlCapabilities::new())
     }
-    async fn create(&self, _: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&()>,
+        _: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         self.pause().await;
         let decline = ElicitationAction::Decline(ElicitationNoContent::default());
         Ok(CreateElicitationResponse::new(decline))

@@ -13,7 +13,9 @@
 //! struct Printer;
 //!
 //! impl Client for Printer {
-//!     async fn update(&self, _: &UpdateContext, update: &Update) {
+//!     type State = ();
+//!
+//!     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
 //!         print!("{}", update.message_text().unwrap_or_default());
 //!     }
 //! }
@@ -60,8 +62,11 @@
 //! struct Reader;
 //!
 //! impl Client for Reader {
+//!     type State = ();
+//!
 //!     async fn request_permission(
 //!         &self,
+//!         (): &(),
 //!         request: PermissionRequest,
 //!     ) -> acp::Result<RequestPermissionOutcome> {
 //!         Ok(match request.kind() {

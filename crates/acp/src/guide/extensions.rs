@@ -1,35 +1,45 @@
 //! Extensions: methods and data of one's own.
 //!
 //! Extensibility, says the specification: methods whose names begin with an underscore, and `_meta` on every
-//! message. Both sides have both, raw as they come.
+//! message. Both sides have both.
 //!
 //! # Methods
 //!
-//! Asking and telling is done on the [`Connection`](crate::Connection), which
-//! [`Session::connection`](crate::agent::Session::connection) and
+//! A method is a type of one's own: [`Request`](crate::wire::Request) names the method and the type of the answer,
+//! [`Notification`](crate::wire::Notification) the method. Asking and telling is done on the
+//! [`Connection`](crate::Connection), which [`Session::connection`](crate::agent::Session::connection) and
 //! [`AgentConnection::connection`](crate::client::AgentConnection::connection) give. Being asked and told
 //! is `extension_request` and `extension_notification` of [`Agent`](crate::Agent) and of
 //! [`Client`](crate::Client).
 //!
 //! ```
-//! use acp::client::Client;
-//! use acp::{Result, jsonrpc};
+//! use acp::Result;
+//! use acp::client::{Client, ExtensionRequest};
 //! use acp::v1::StopReason;
-//! use serde_json::value::{RawValue, to_raw_value};
+//! use acp::wire::Request;
+//! use serde::{Deserialize, Serialize};
+//! use serde_json::value::RawValue;
 //! # use acp::agent::Turn;
 //! # use acp::testing::{OnPrompt, connect};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct GetSelection {}
+//!
+//! impl Request for GetSelection {
+//!     const METHOD: &'static str = "_example.com/selection";
+//!     type Response = String;
+//! }
 //!
 //! struct Editor;
 //!
 //! impl Client for Editor {
-//!     async fn extension_request(
-//!         &self,
-//!         method: &str,
-//!         _: Option<Box<RawValue>>,
-//!     ) -> Result<Box<RawValue>> {
-//!         match method {
-//!             "_example/selection" => Ok(to_raw_value("let answer = 42;").unwrap()),
-//!             _ => Err(jsonrpc::Error::method_not_found(method).into()),
+//!     type State = ();
+//!
+//!     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+//!         let selection = async |_: GetSelection| Ok("let answer = 42;".to_owned());
+//!         match request.method() {
+//!             GetSelection::METHOD => request.answer(selection).await,
+//!             _ => Err(request.not_found()),
 //!         }
 //!     }
 //! }
@@ -37,8 +47,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<()> {
 //! let agent = OnPrompt(async |turn: Turn, _| {
-//!     let selected = turn.connection().request_raw("_example/selection", &()).await?;
-//!     turn.message(selected.get()).await?;
+//!     let selected = turn.connection().request(&GetSelection {}).await?;
+//!     turn.message(&selected).await?;
 //!     Ok(StopReason::EndTurn)
 //! });
 //! let (agent, _) = connect(agent, Editor).await;
@@ -49,14 +59,14 @@
 //! # }
 //! ```
 //!
+//! Params that are not those of the type are answered with -32602. Without types of one's own there are
+//! [`Connection::request_raw`](crate::Connection::request_raw),
+//! [`Connection::notify_raw`](crate::Connection::notify_raw) and
+//! [`ExtensionRequest::params`](crate::client::ExtensionRequest::params).
+//!
 //! A method that nobody knows is answered with -32601, as those are by default; a notification that nobody
 //! knows is passed over. Names should begin with a domain (`_example.com/…`) so that no two mean different
 //! things. An agent may be asked before `initialize`, for an extension may be what negotiates.
-//!
-//! A type of one's own can be a method, too: [`Request`](crate::wire::Request) and
-//! [`Notification`](crate::wire::Notification) name the method and the answer's type, and
-//! [`Connection::request`](crate::Connection::request) and
-//! [`Connection::notify`](crate::Connection::notify) take any.
 //!
 //! # Data
 //!

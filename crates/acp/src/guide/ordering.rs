@@ -26,7 +26,9 @@
 //! struct Slow(Arc<Mutex<String>>);
 //!
 //! impl Client for Slow {
-//!     async fn update(&self, _: &UpdateContext, update: &Update) {
+//!     type State = ();
+//!
+//!     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
 //!         for _ in 0..10 {
 //!             tokio::task::yield_now().await;
 //!         }

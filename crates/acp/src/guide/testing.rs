@@ -91,7 +91,9 @@
 //! # use acp::client::Client;
 //! # use acp::v1::StopReason;
 //! # struct Editor;
-//! # impl Client for Editor {}
+//! # impl Client for Editor {
+//! #     type State = ();
+//! # }
 //! use acp::testing::Peer;
 //! use serde_json::json;
 //!

@@ -135,7 +135,9 @@ pub fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) -> impl Fut
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
-impl Client for Nobody {}
+impl Client for Nobody {
+    type State = ();
+}
 
 /// An agent that is what it does with a prompt.
 ///

@@ -151,16 +151,27 @@ impl Thread {
         self.stop_reason = stop_reason.filter(|reason| self.fits(reason)).cloned();
     }
 
+    /// What happened is told again from the beginning: nothing of it is here yet. Gives the thread as it was.
+    pub(crate) fn begin_replay(&mut self) -> Self {
+        let mut empty = Self::with_limit(self.limit());
+        empty.revision = self.revision + 1;
+        std::mem::replace(self, empty)
+    }
+
+    /// The replay has failed: the thread is what it was before, but for a turn that has ended since.
+    pub(crate) fn end_replay(&mut self, before: Self, in_turn: bool) {
+        let failed = std::mem::replace(self, before);
+        self.revision = self.revision.max(failed.revision) + 1;
+        if self.turn && !in_turn {
+            self.end_turn(failed.stop_reason.as_ref());
+        }
+    }
+
     /// The connection is gone: whatever the agent said that it did, it does no more.
     pub(crate) fn disconnected(&mut self) {
         self.revision += 1;
         self.activity = Activity::Idle;
         self.background = None;
-    }
-
-    /// Whether a turn of this client's runs.
-    pub(crate) fn in_turn(&self) -> bool {
-        self.turn
     }
 
     /// Marks what is not finished as cancelled, as a client should as soon as it cancels: prompt

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::limits;
-use acp::client::{AgentConnection, Client, ReadTextFile};
+use acp::client::{AgentConnection, Client, ClientState, ReadTextFile};
 use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, SessionId};
 use acp::{Result, ThreadHandle};
 use serde_json::json;
@@ -20,22 +20,33 @@ impl Lends {
     }
 }
 
+/// A session, which tells that it is seen and that it is closed.
+struct Tells(Lends, SessionId);
+
+impl ClientState<Lends> for Tells {
+    fn new(client: &Lends, session: &SessionId, _: &ThreadHandle) -> Self {
+        client.0.lock().unwrap().push(format!("seen {session}"));
+        Self(client.clone(), session.clone())
+    }
+}
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        let Self(client, session) = self;
+        client.0.lock().unwrap().push(format!("closed {session}"));
+    }
+}
+
 impl Client for Lends {
-    fn session_seen(&self, session: &SessionId, _: &ThreadHandle) {
-        self.0.lock().unwrap().push(format!("seen {session}"));
-    }
+    type State = Tells;
 
-    fn session_closed(&self, session: &SessionId) {
-        self.0.lock().unwrap().push(format!("closed {session}"));
-    }
-
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<Tells>> {
         Some(self)
     }
 }
 
-impl ReadTextFile for Lends {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<Tells> for Lends {
+    async fn read(&self, _: &Tells, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new("text"))
     }
 }

@@ -70,6 +70,8 @@ impl Authentication for Gate {
 struct Listener(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
 impl Client for Listener {
+    type State = ();
+
     async fn auth_status_changed(&self, status: AuthStatusUpdateNotification) {
         let _ = self.0.send(status);
     }

@@ -236,20 +236,25 @@ impl Agent for Flood {
     async fn extension_request(
         &self,
         _: &acp::Connection,
-        _: &str,
-        params: Option<Box<serde_json::value::RawValue>>,
+        request: acp::agent::ExtensionRequest,
     ) -> Result<Box<serde_json::value::RawValue>> {
-        Ok(params.unwrap())
+        Ok(request.into_params().unwrap())
     }
 }
 
 struct Flooded;
 
 impl Client for Flooded {
-    async fn update(&self, _: &UpdateContext, _: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
         tokio::task::yield_now().await;
     }
-    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    async fn request_permission(
+        &self,
+        (): &(),
+        _: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         Ok(RequestPermissionOutcome::selected("y".repeat(2000)))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use acp::agent::{Prompt, SessionOpened, SessionSetup, TerminalCommand, Turn};
+use acp::agent::{ExtensionRequest, Prompt, SessionOpened, SessionSetup, TerminalCommand, Turn};
 use acp::client::{PermissionRequest, Update, UpdateContext};
 use acp::v1::{RequestPermissionOutcome, SessionId, StopReason, ToolCallUpdate};
 use acp::{Agent, Client, Connection, Error, Limits, Result};
@@ -118,14 +118,13 @@ impl Agent for Ends {
     async fn extension_request(
         &self,
         _: &Connection,
-        method: &str,
-        _: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
         let _gone = Gone(Arc::clone(&self.gone));
-        match method {
+        match request.method() {
             "_hang" => std::future::pending().await,
             "_panic" => panic!("as it was told to"),
-            _ => Err(acp::jsonrpc::Error::method_not_found(method).into()),
+            _ => Err(request.not_found()),
         }
     }
 }
@@ -365,7 +364,11 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
         fn new_session_id(&self) -> SessionId {
             panic!("as it is meant to")
         }
-        async fn extension_notification(&self, _: &Connection, _: &str, _: Option<Box<RawValue>>) {
+        async fn extension_notification(
+            &self,
+            _: &Connection,
+            _: acp::agent::ExtensionNotification,
+        ) {
             panic!("as it is meant to")
         }
     }
@@ -533,8 +536,14 @@ struct Undecided {
 }
 
 impl Client for Undecided {
-    async fn update(&self, _: &UpdateContext, _: &Update) {}
-    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {}
+    async fn request_permission(
+        &self,
+        (): &(),
+        _: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         let _gone = Gone(Arc::clone(&self.gone));
         self.asked.notify_one();
         std::future::pending().await

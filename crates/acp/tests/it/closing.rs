@@ -189,7 +189,9 @@ async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
 /// A client that tells whether it is still there.
 struct Kept(#[allow(dead_code, reason = "it is held")] Arc<()>);
 
-impl Client for Kept {}
+impl Client for Kept {
+    type State = ();
+}
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides() {
@@ -275,7 +277,9 @@ async fn a_peer_that_never_reads_is_not_waited_for_and_no_task_stays_for_it() {
 struct Stuck;
 
 impl Client for Stuck {
-    async fn update(&self, _: &UpdateContext, _: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
         std::future::pending().await
     }
 }

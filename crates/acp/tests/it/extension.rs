@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use acp::agent::{Prompt, Turn};
+use acp::agent::{ExtensionNotification, ExtensionRequest, Prompt, Turn};
 use acp::v1::StopReason;
+use acp::wire::{Notification, Request};
 use acp::{Agent, Client, Connection, Error, Result, jsonrpc};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -17,19 +18,22 @@ type Log = Arc<Mutex<Vec<String>>>;
 struct Extended(Log);
 
 impl Extended {
-    fn request(&self, method: &str, params: Option<Box<RawValue>>) -> Result<Box<RawValue>> {
-        match (method, params) {
-            ("_echo", Some(params)) => Ok(params),
-            ("_echo", None) => Ok(to_raw_value("nothing").unwrap()),
-            ("_fail", _) => Err(jsonrpc::Error::new(1234, "as asked")
+    fn request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+        match request.method() {
+            "_echo" => {
+                let nothing = || to_raw_value("nothing").unwrap();
+                Ok(request.into_params().unwrap_or_else(nothing))
+            }
+            "_fail" => Err(jsonrpc::Error::new(1234, "as asked")
                 .data(json!({"why": "so"}))
                 .into()),
-            _ => Err(jsonrpc::Error::method_not_found(method).into()),
+            _ => Err(request.not_found()),
         }
     }
 
-    fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
-        let params = params.map_or("nothing".to_owned(), |p| p.get().to_owned());
+    fn notification(&self, notification: &ExtensionNotification) {
+        let method = notification.method();
+        let params = notification.params().map_or("nothing", RawValue::get);
         self.0.lock().unwrap().push(format!("{method} {params}"));
     }
 
@@ -60,33 +64,30 @@ impl Agent for Extended {
     async fn extension_request(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        client.notify_raw("_seen", method).await?;
-        self.request(method, params)
+        client.notify_raw("_seen", request.method()).await?;
+        self.request(request)
     }
     async fn extension_notification(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        notification: ExtensionNotification,
     ) {
-        self.notification(method, params);
+        self.notification(&notification);
+        let method = notification.method();
         client.notify_raw("_seen", method).await.unwrap();
     }
 }
 
 impl Client for Extended {
-    async fn extension_request(
-        &self,
-        method: &str,
-        params: Option<Box<RawValue>>,
-    ) -> Result<Box<RawValue>> {
-        self.request(method, params)
+    type State = ();
+
+    async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+        self.request(request)
     }
-    async fn extension_notification(&self, method: &str, params: Option<Box<RawValue>>) {
-        self.notification(method, params);
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        self.notification(&notification);
     }
 }
 
@@ -224,4 +225,85 @@ async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
     let spread = RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).unwrap();
     conn.notify_raw("_x", &spread).await.unwrap();
     assert_eq!(peer.notification("_x").await, json!({"a": 1}));
+}
+
+/// What a client asks, and what it tells.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Sum {
+    numbers: Vec<i64>,
+}
+
+impl Request for Sum {
+    const METHOD: &'static str = "_example.com/sum";
+    type Response = i64;
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Hint {
+    text: String,
+}
+
+impl Notification for Hint {
+    const METHOD: &'static str = "_example.com/hint";
+}
+
+/// Adds numbers, fails if there are none, and notes hints.
+#[derive(Clone, Default)]
+struct Adder(Log);
+
+impl Client for Adder {
+    type State = ();
+
+    async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+        let add = async |sum: Sum| match sum.numbers.is_empty() {
+            true => Err(Error::invalid_params("there are no numbers")),
+            false => Ok(sum.numbers.iter().sum()),
+        };
+        match request.method() {
+            Sum::METHOD => request.answer(add).await,
+            _ => Err(request.not_found()),
+        }
+    }
+
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        let note = match notification.read::<Hint>() {
+            Ok(Some(hint)) => hint.text,
+            Ok(None) => format!("not a hint: {}", notification.method()),
+            Err(error) => error.to_string(),
+        };
+        self.0.lock().unwrap().push(note);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn methods_of_one_s_own_have_types() {
+    let adder = Adder::default();
+    let (_conn, mut peer) = Peer::of_client(adder.clone()).await;
+    peer.ask(1, Sum::METHOD, json!({"numbers": [1, 2, 3]}))
+        .await;
+    assert_eq!(peer.result(1).await, 6);
+    peer.ask(2, Sum::METHOD, json!({"numbers": []})).await;
+    let (code, message) = peer.error(2).await;
+    assert_eq!(code, -32602);
+    assert!(message.contains("there are no numbers"), "{message}");
+    for (params, fault) in [
+        (json!({"numbers": ["one"]}), "invalid type"),
+        (json!({}), "missing field `numbers`"),
+    ] {
+        peer.ask(3, Sum::METHOD, params).await;
+        let (code, message) = peer.error(3).await;
+        assert_eq!(code, -32602, "{message}");
+        assert!(message.contains(fault), "{message}");
+        assert!(message.contains(Sum::METHOD), "{message}");
+    }
+    peer.ask(4, "_example.com/product", json!({})).await;
+    assert_eq!(peer.error(4).await.0, -32601);
+
+    peer.tell(Hint::METHOD, json!({"text": "be quick"})).await;
+    peer.tell("_other", json!({"text": "be slow"})).await;
+    peer.tell(Hint::METHOD, json!({"text": 7})).await;
+    settle().await;
+    let noted = std::mem::take(&mut *adder.0.lock().unwrap());
+    assert_eq!(noted[..2], ["be quick", "not a hint: _other"]);
+    assert!(noted[2].contains("invalid type"), "{noted:?}");
 }

@@ -57,13 +57,15 @@ impl Reads {
 struct Has;
 
 impl Client for Has {
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    type State = ();
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
 }
 
-impl ReadTextFile for Has {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Has {
+    async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(text(LARGE)))
     }
 }

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 struct Offers(Vec<McpServer>);
 
 impl Client for Offers {
+    type State = ();
+
     fn mcp_servers(&self) -> Vec<McpServer> {
         self.0.clone()
     }
@@ -128,6 +130,8 @@ async fn they_are_asked_for_with_each_session() {
     /// A client whose server has another name each time.
     struct Counts(Arc<AtomicUsize>);
     impl Client for Counts {
+        type State = ();
+
         fn mcp_servers(&self) -> Vec<McpServer> {
             let count = self.0.fetch_add(1, Ordering::Relaxed);
             vec![stdio(&format!("server {count}"), "/bin/server")]

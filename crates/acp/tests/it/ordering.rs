@@ -37,12 +37,18 @@ impl Slow {
 }
 
 impl Client for Slow {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         self.note(format!("{} begins", update.message_text().unwrap()));
         self.gate.acquire().await.unwrap().forget();
         self.note(format!("{} ends", update.message_text().unwrap()));
     }
-    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    async fn request_permission(
+        &self,
+        (): &(),
+        _: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         self.note("permission");
         Ok(RequestPermissionOutcome::selected("yes"))
     }

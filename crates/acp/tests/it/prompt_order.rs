@@ -32,7 +32,9 @@ impl Agent for Worker {
 }
 
 struct Nobody;
-impl Client for Nobody {}
+impl Client for Nobody {
+    type State = ();
+}
 
 const PROMPTS: usize = 200;
 

@@ -200,55 +200,62 @@ impl Authentication for Everything {
 }
 
 impl Client for Everything {
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    type State = ();
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
         Some(self)
     }
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<()>> {
         Some(self)
     }
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<()>> {
         Some(self)
     }
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(self)
     }
 }
 
-impl ReadTextFile for Everything {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<()> for Everything {
+    async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(""))
     }
 }
-impl WriteTextFile for Everything {
-    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+impl WriteTextFile<()> for Everything {
+    async fn write(&self, (): &(), _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         Ok(WriteTextFileResponse::new())
     }
 }
-impl Terminals for Everything {
-    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+impl Terminals<()> for Everything {
+    async fn create(&self, (): &(), _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         Ok(CreateTerminalResponse::new("t"))
     }
-    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+    async fn output(&self, (): &(), _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
         Ok(TerminalOutputResponse::new("", false))
     }
     async fn wait_for_exit(
         &self,
+        (): &(),
         _: WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse> {
         Ok(WaitForTerminalExitResponse::new())
     }
-    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+    async fn kill(&self, (): &(), _: KillTerminalRequest) -> Result<KillTerminalResponse> {
         Ok(KillTerminalResponse::new())
     }
-    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+    async fn release(&self, (): &(), _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
         Ok(ReleaseTerminalResponse::new())
     }
 }
-impl Elicitation for Everything {
+impl Elicitation<()> for Everything {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
     }
-    async fn create(&self, _: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&()>,
+        _: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         let nothing = ElicitationNoContent::default();
         Ok(CreateElicitationResponse::new(ElicitationAction::Cancel(
             nothing,

@@ -46,7 +46,9 @@ impl ResumeSession for Worker {
 }
 
 struct Nobody;
-impl Client for Nobody {}
+impl Client for Nobody {
+    type State = ();
+}
 
 fn said(thread: &Thread) -> String {
     let item = thread.items().last().map(|item| &item.kind);

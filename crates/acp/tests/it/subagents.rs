@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{Prompt, Turn};
-use acp::client::{Elicitation, PermissionRequest, Session};
+use acp::client::{ClientState, Elicitation, PermissionRequest, Session};
 use acp::thread::ItemKind;
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -20,12 +20,16 @@ use crate::common::{OnPrompt, PIPE, Peer, pipes, settle, shown, soon, until};
 #[derive(Clone, Default)]
 struct FillsIn(Arc<Mutex<Vec<String>>>);
 
-impl Elicitation for FillsIn {
+impl Elicitation<()> for FillsIn {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
 
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&()>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         if let ElicitationScope::Session { session_id, .. } = &request.scope {
             self.0.lock().unwrap().push(session_id.to_string());
         }
@@ -36,7 +40,9 @@ impl Elicitation for FillsIn {
 }
 
 impl Client for FillsIn {
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    type State = ();
+
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(self)
     }
 }
@@ -50,15 +56,36 @@ struct SaysYes {
     waits: bool,
 }
 
-impl Client for SaysYes {
-    fn session_closed(&self, session: &SessionId) {
-        self.closed.lock().unwrap().push(session.to_string());
+/// A session of it.
+struct Remembered {
+    id: SessionId,
+    closed: Arc<Mutex<Vec<String>>>,
+}
+
+impl ClientState<SaysYes> for Remembered {
+    fn new(client: &SaysYes, session: &SessionId, _: &ThreadHandle) -> Self {
+        Self {
+            id: session.clone(),
+            closed: Arc::clone(&client.closed),
+        }
     }
+}
+
+impl Drop for Remembered {
+    fn drop(&mut self) {
+        self.closed.lock().unwrap().push(self.id.to_string());
+    }
+}
+
+impl Client for SaysYes {
+    type State = Remembered;
 
     async fn request_permission(
         &self,
+        state: &Remembered,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
+        assert_eq!(state.id, request.session_id);
         let (session, call) = (&request.session_id, &request.tool_call.title);
         let name = request.subagent.as_deref().unwrap_or("nobody");
         let asked = format!("{session} ({name}) in {}: {call}", request.asked_in);

@@ -128,12 +128,15 @@ async fn a_scripted_client_tests_an_agent() {
 struct Yes(std::sync::Arc<std::sync::Mutex<String>>);
 
 impl Client for Yes {
-    async fn update(&self, _: &acp::client::UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &acp::client::UpdateContext, update: &Update) {
         let text = update.message_text().unwrap_or_default();
         self.0.lock().unwrap().push_str(text);
     }
     async fn request_permission(
         &self,
+        (): &(),
         request: acp::client::PermissionRequest,
     ) -> Result<acp::v1::RequestPermissionOutcome> {
         Ok(request.allow())

@@ -61,7 +61,9 @@ struct Keeper {
 }
 
 impl Client for Keeper {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         self.text
             .lock()
             .unwrap()
@@ -70,6 +72,7 @@ impl Client for Keeper {
 
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         if self.hang_permission {

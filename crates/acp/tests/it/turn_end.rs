@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{CloseSession, Prompt, Turn};
-use acp::client::{AgentConnection, Client};
+use acp::client::{AgentConnection, Client, ClientState};
 use acp::testing::connect_with;
 use acp::v1::{SessionId, StopReason};
-use acp::{Agent, Connection, Error, Options, Result};
+use acp::{Agent, Connection, Error, Options, Result, ThreadHandle};
 
 /// Ends its turn as it is told to.
 struct Ends;
@@ -71,15 +71,28 @@ impl Told {
     }
 }
 
-impl Client for Told {
-    fn turn_ended(&self, _: &SessionId, stop_reason: Option<&StopReason>) {
-        let reason = stop_reason.map_or("failed", StopReason::as_str);
-        self.tell(reason.to_owned());
+/// A session, which tells how its turns end and that it is closed.
+struct Tells(Told);
+
+impl ClientState<Told> for Tells {
+    fn new(client: &Told, _: &SessionId, _: &ThreadHandle) -> Self {
+        Self(client.clone())
     }
 
-    fn session_closed(&self, _: &SessionId) {
-        self.tell("closed".to_owned());
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        let reason = stop_reason.map_or("failed", StopReason::as_str);
+        self.0.tell(reason.to_owned());
     }
+}
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        self.0.tell("closed".to_owned());
+    }
+}
+
+impl Client for Told {
+    type State = Tells;
 }
 
 async fn start(version: u16) -> (Told, AgentConnection, Connection) {

@@ -250,7 +250,9 @@ async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
 struct Asked(Arc<Mutex<Vec<String>>>);
 
 impl Client for Asked {
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    type State = ();
+
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(self)
     }
     async fn elicitation_completed(&self, id: &ElicitationId) {
@@ -258,11 +260,15 @@ impl Client for Asked {
     }
 }
 
-impl Elicitation for Asked {
+impl Elicitation<()> for Asked {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&()>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         let scope = match request.scope {
             ElicitationScope::Session {
                 session_id,

@@ -360,7 +360,13 @@ async fn a_turn_may_fail_before_and_after_it_was_taken() {
 struct Silent;
 
 impl Client for Silent {
-    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    type State = ();
+
+    async fn request_permission(
+        &self,
+        (): &(),
+        _: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         std::future::pending().await
     }
 }
@@ -469,8 +475,11 @@ async fn an_old_session_is_replayed_or_not_as_one_asks() {
 struct Yes(Arc<Mutex<Vec<PermissionRequest>>>);
 
 impl Client for Yes {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         let yes = request.allow();

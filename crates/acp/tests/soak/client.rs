@@ -26,7 +26,9 @@ fn number(session: &SessionId) -> usize {
 }
 
 impl Client for Reader {
-    async fn update(&self, cx: &UpdateContext, _: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         match number(&cx.session_id) {
             // Stalled for once: nothing of the connection moves meanwhile.

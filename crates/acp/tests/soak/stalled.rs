@@ -156,12 +156,14 @@ struct Stalls {
 }
 
 impl Client for Stalls {
-    async fn update(&self, _: &UpdateContext, _: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
         if self.seen.fetch_add(1, Ordering::Relaxed) == 0 {
             tokio::time::sleep(Duration::from_secs(3)).await;
         }
     }
-    async fn extension_notification(&self, _: &str, _: Option<Box<serde_json::value::RawValue>>) {
+    async fn extension_notification(&self, _: acp::client::ExtensionNotification) {
         self.end.notify_one();
     }
 }

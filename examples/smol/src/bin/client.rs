@@ -8,7 +8,9 @@ use smol::process::{Command, Stdio};
 struct Printer;
 
 impl Client for Printer {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         print!("{}", update.message_text().unwrap_or_default());
     }
 }

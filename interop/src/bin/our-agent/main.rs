@@ -11,8 +11,9 @@ mod work_v2;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt,
-    ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
+    AuthContext, Authentication, CloseSession, DeleteSession, ExtensionNotification,
+    ExtensionRequest, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
+    SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
     AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand, ContentBlock, ElicitationAction,
@@ -135,17 +136,16 @@ impl Agent for Twin {
     async fn extension_request(
         &self,
         _: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        if method == "_interop/wait" {
+        if request.method() == "_interop/wait" {
             // Until whoever asks takes it back.
             return std::future::pending().await;
         }
-        if method != "_interop/ask" {
-            return Err(Error::Rpc(jsonrpc::Error::method_not_found(method)));
+        if request.method() != "_interop/ask" {
+            return Err(request.not_found());
         }
-        let ask: interop::Ask = read(params.as_deref())?;
+        let ask: interop::Ask = read(request.params())?;
         write(&interop::Asked {
             answer: format!("our agent heard {}", ask.question),
         })
@@ -154,10 +154,11 @@ impl Agent for Twin {
     async fn extension_notification(
         &self,
         client: &Connection,
-        method: &str,
-        params: Option<Box<RawValue>>,
+        notification: ExtensionNotification,
     ) {
-        if let ("_interop/told", Ok(told)) = (method, read::<interop::Told>(params.as_deref())) {
+        let method = notification.method();
+        let told = read::<interop::Told>(notification.params());
+        if let ("_interop/told", Ok(told)) = (method, told) {
             // Told back, so that whoever told can see that it arrived.
             let told = interop::Told {
                 what: format!("our agent was told {}", told.what),

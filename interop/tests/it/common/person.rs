@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use acp::client::{
-    AgentConnection, Elicitation, PermissionRequest, ReadTextFile, Session, Terminals, Update,
-    UpdateContext, WriteTextFile,
+    AgentConnection, ClientState, Elicitation, ExtensionNotification, ExtensionRequest,
+    PermissionRequest, ReadTextFile, Session, Terminals, Update, UpdateContext, WriteTextFile,
 };
 use acp::thread::ItemKind;
 use acp::v1::{
@@ -15,7 +15,7 @@ use acp::v1::{
     SessionConfigOptionCategory, SessionId, StopReason,
 };
 use acp::{Client, Error, Options, Result, Thread, ThreadHandle, Transport};
-use acp_host::{AgentCommand, AgentProcess, Host, Policy, Prompter};
+use acp_host::{AgentCommand, AgentProcess, Host, HostSession, Policy, Prompter};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -113,12 +113,16 @@ impl Person {
     }
 }
 
-impl Client for Person {
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        self.host.session_seen(session, thread);
+impl ClientState<Person> for HostSession {
+    fn new(client: &Person, session: &SessionId, thread: &ThreadHandle) -> Self {
+        client.host.session(session, thread)
     }
+}
 
-    async fn update(&self, cx: &UpdateContext, update: &Update) {
+impl Client for Person {
+    type State = HostSession;
+
+    async fn update(&self, _: &HostSession, cx: &UpdateContext, update: &Update) {
         // As it was written, or nearly so.
         let update = match (update.clone().into_v1(), update.clone().into_v2()) {
             (_, Some(update)) if self.draft => serde_json::to_value(update),
@@ -130,31 +134,32 @@ impl Client for Person {
 
     async fn request_permission(
         &self,
+        session: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         self.asked.lock().unwrap().push(request.clone());
         if self.never_answers {
-            std::future::pending::<()>().await;
+            std::future::pending::<HostSession>().await;
         }
         if self.says_no {
             return Ok(request.reject());
         }
-        self.host.request_permission(&request).await
+        self.host.request_permission(session, &request).await
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
         Some(&*self.host)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
         Some(&*self.host)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
         Some(&*self.host)
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<HostSession>> {
         Some(self)
     }
 
@@ -164,33 +169,30 @@ impl Client for Person {
         }
     }
 
-    async fn extension_request(
-        &self,
-        method: &str,
-        params: Option<Box<RawValue>>,
-    ) -> Result<Box<RawValue>> {
-        if method == "_interop/wait" {
+    async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
+        if request.method() == "_interop/wait" {
             // Until whoever asks takes it back.
-            std::future::pending::<()>().await;
+            std::future::pending::<HostSession>().await;
         }
-        assert_eq!(method, "_interop/ask");
-        let ask: interop::Ask = serde_json::from_str(params.unwrap().get()).unwrap();
+        assert_eq!(request.method(), "_interop/ask");
+        let ask: interop::Ask = serde_json::from_str(request.params().unwrap().get()).unwrap();
         let answer = interop::Asked {
             answer: format!("our client heard {}", ask.question),
         };
         Ok(serde_json::value::to_raw_value(&answer).unwrap())
     }
 
-    async fn extension_notification(&self, method: &str, params: Option<Box<RawValue>>) {
-        assert_eq!(method, "_interop/told");
-        let told: interop::Told = serde_json::from_str(params.unwrap().get()).unwrap();
+    async fn extension_notification(&self, notification: ExtensionNotification) {
+        assert_eq!(notification.method(), "_interop/told");
+        let params = notification.params().unwrap();
+        let told: interop::Told = serde_json::from_str(params.get()).unwrap();
         if let Some(sender) = &self.told {
             sender.send(told.what).unwrap();
         }
     }
 }
 
-impl Elicitation for Person {
+impl Elicitation<HostSession> for Person {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
@@ -198,7 +200,11 @@ impl Elicitation for Person {
     }
 
     /// Fills in every number it is asked for: as much as is allowed. Looks at every page.
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&HostSession>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         self.elicited.lock().unwrap().push(request.clone());
         let accepted = ElicitationAcceptAction::default();
         let requested_schema = match request.mode {

@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use acp::client::{
-    AgentConnection, Client, PermissionRequest, ReadTextFile, Session, Terminals, Update,
-    UpdateContext, WriteTextFile,
+    AgentConnection, Client, ClientState, PermissionRequest, ReadTextFile, Session, Terminals,
+    Update, UpdateContext, WriteTextFile,
 };
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use acp::{Thread, ThreadHandle, Transport};
 use acp_agent::{CodingAgent, ScriptedModel};
-use acp_host::{Files, TerminalEventKind};
+use acp_host::{Files, SessionTerminals, TerminalEventKind};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
@@ -85,55 +85,91 @@ struct Lends {
     offers: Offers,
     files: Files,
     terminals: acp_host::Terminals,
+    /// What commands print.
+    print: watch::Sender<String>,
     cwd: PathBuf,
 }
 
-impl ReadTextFile for Lends {
-    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
+impl ReadTextFile<SessionTerminals> for Lends {
+    async fn read(
+        &self,
+        _: &SessionTerminals,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
         assert!(Path::new(&request.path).is_absolute());
         self.seen.reads.fetch_add(1, Ordering::SeqCst);
         Ok(self.files.read(&request).await?)
     }
 }
 
-impl WriteTextFile for Lends {
-    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
+impl WriteTextFile<SessionTerminals> for Lends {
+    async fn write(
+        &self,
+        _: &SessionTerminals,
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
         assert!(Path::new(&request.path).is_absolute());
         self.seen.writes.fetch_add(1, Ordering::SeqCst);
         Ok(self.files.write(&request).await?)
     }
 }
 
-impl Terminals for Lends {
-    async fn create(&self, request: CreateTerminalRequest) -> acp::Result<CreateTerminalResponse> {
+impl Terminals<SessionTerminals> for Lends {
+    async fn create(
+        &self,
+        terminals: &SessionTerminals,
+        request: CreateTerminalRequest,
+    ) -> acp::Result<CreateTerminalResponse> {
         self.seen.created.fetch_add(1, Ordering::SeqCst);
-        self.terminals.open_session(&request.session_id, &self.cwd);
-        Ok(self.terminals.create(&request).await?)
+        Ok(terminals.create(&request).await?)
     }
-    async fn output(&self, request: TerminalOutputRequest) -> acp::Result<TerminalOutputResponse> {
-        Ok(self.terminals.output(&request).await?)
+    async fn output(
+        &self,
+        terminals: &SessionTerminals,
+        request: TerminalOutputRequest,
+    ) -> acp::Result<TerminalOutputResponse> {
+        Ok(terminals.output(&request).await?)
     }
     async fn wait_for_exit(
         &self,
+        terminals: &SessionTerminals,
         request: WaitForTerminalExitRequest,
     ) -> acp::Result<WaitForTerminalExitResponse> {
-        Ok(self.terminals.wait_for_exit(&request).await?)
+        Ok(terminals.wait_for_exit(&request).await?)
     }
-    async fn kill(&self, request: KillTerminalRequest) -> acp::Result<KillTerminalResponse> {
-        Ok(self.terminals.kill(&request).await?)
+    async fn kill(
+        &self,
+        terminals: &SessionTerminals,
+        request: KillTerminalRequest,
+    ) -> acp::Result<KillTerminalResponse> {
+        Ok(terminals.kill(&request).await?)
     }
     async fn release(
         &self,
+        terminals: &SessionTerminals,
         request: ReleaseTerminalRequest,
     ) -> acp::Result<ReleaseTerminalResponse> {
-        let released = self.terminals.release(&request).await?;
+        let released = terminals.release(&request).await?;
         self.seen.released.fetch_add(1, Ordering::SeqCst);
         Ok(released)
     }
 }
 
+impl ClientState<Lends> for SessionTerminals {
+    fn new(client: &Lends, _: &SessionId, _: &ThreadHandle) -> Self {
+        let print = client.print.clone();
+        client.terminals.session(&client.cwd, move |event| {
+            if let TerminalEventKind::Output(text) = event.kind {
+                print.send_modify(|printed| printed.push_str(&text));
+            }
+        })
+    }
+}
+
 impl Client for Lends {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = SessionTerminals;
+
+    async fn update(&self, _: &SessionTerminals, _: &UpdateContext, update: &Update) {
         if let Some(update) = update.clone().into_v1() {
             self.seen.updates.lock().unwrap().push(update);
         }
@@ -141,6 +177,7 @@ impl Client for Lends {
 
     async fn request_permission(
         &self,
+        _: &SessionTerminals,
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         self.seen.asked.lock().unwrap().push(request.clone());
@@ -174,13 +211,13 @@ impl Client for Lends {
         Ok(RequestPermissionOutcome::selected(&option.option_id))
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<SessionTerminals>> {
         self.offers.read.then_some(self)
     }
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<SessionTerminals>> {
         self.offers.write.then_some(self)
     }
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<SessionTerminals>> {
         self.offers.terminal.then_some(self)
     }
 }
@@ -189,9 +226,12 @@ impl Client for Lends {
 pub async fn connect(agent: CodingAgent) -> AgentConnection {
     struct Blind;
     impl Client for Blind {
-        async fn update(&self, _: &UpdateContext, _: &Update) {}
+        type State = ();
+
+        async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {}
         async fn request_permission(
             &self,
+            (): &(),
             _: PermissionRequest,
         ) -> acp::Result<RequestPermissionOutcome> {
             panic!("nobody expects a question")
@@ -250,16 +290,12 @@ impl Fixture {
         let dir = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
         let (print, printed) = watch::channel(String::new());
-        let terminals = acp_host::Terminals::new(move |event| {
-            if let TerminalEventKind::Output(text) = event.kind {
-                print.send_modify(|printed| printed.push_str(&text));
-            }
-        });
         let client = Lends {
             seen: Arc::clone(&seen),
             offers,
             files: Files::new([dir.path().to_owned()]).unwrap(),
-            terminals,
+            terminals: acp_host::Terminals::new(),
+            print,
             cwd: dir.path().to_owned(),
         };
         let (ours, theirs) = acp::transport::memory();

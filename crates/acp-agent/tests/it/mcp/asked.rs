@@ -22,14 +22,17 @@ struct Asked {
 }
 
 impl Client for Asked {
+    type State = ();
+
     async fn request_permission(
         &self,
+        (): &(),
         _: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         Ok(RequestPermissionOutcome::selected("allow_once"))
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         let offers = &self.offers;
         (offers.form.is_some() || offers.url.is_some()).then_some(self)
     }
@@ -39,13 +42,14 @@ impl Client for Asked {
     }
 }
 
-impl Elicitation for Asked {
+impl Elicitation<()> for Asked {
     fn capabilities(&self) -> ElicitationCapabilities {
         self.offers.clone()
     }
 
     async fn create(
         &self,
+        _: Option<&()>,
         request: CreateElicitationRequest,
     ) -> acp::Result<CreateElicitationResponse> {
         self.seen.lock().unwrap().push(request);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::client::{
-    AgentConnection, Client, Elicitation, PermissionRequest, ReadTextFile, Session, SessionSetup,
-    Terminals, Update, UpdateContext, WriteTextFile,
+    AgentConnection, Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Session,
+    SessionSetup, Terminals, Update, UpdateContext, WriteTextFile,
 };
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, Implementation,
@@ -15,7 +15,7 @@ use acp::v1::{
 };
 use acp::{Result, ThreadHandle, Transport};
 use acp_check::{PLEASE_CANCEL, PLEASE_WAIT};
-use acp_host::{Host, Permissions, Policy, Prompter};
+use acp_host::{Host, HostSession, Permissions, Policy, Prompter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -155,6 +155,8 @@ async fn look_back(agent: &AgentConnection, session: &Session, setup: &SessionSe
 struct Least;
 
 impl Client for Least {
+    type State = ();
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("least", "1.0.0"))
     }
@@ -175,7 +177,19 @@ struct Right {
     cancel: Arc<Notify>,
 }
 
+impl ClientState<Right> for HostSession {
+    fn new(client: &Right, session: &SessionId, thread: &ThreadHandle) -> Self {
+        client.host.session(session, thread)
+    }
+
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.turn_ended(stop_reason);
+    }
+}
+
 impl Client for Right {
+    type State = HostSession;
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("right", "1.0.0"))
     }
@@ -185,19 +199,7 @@ impl Client for Right {
         vec![serde_json::from_value(server).unwrap()]
     }
 
-    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
-        self.host.session_seen(session, thread);
-    }
-
-    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
-        self.host.turn_ended(session, stop_reason);
-    }
-
-    fn session_closed(&self, session: &SessionId) {
-        self.host.session_closed(session);
-    }
-
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    async fn update(&self, _: &HostSession, _: &UpdateContext, update: &Update) {
         if update
             .message_text()
             .is_some_and(|text| text.contains(PLEASE_CANCEL))
@@ -208,6 +210,7 @@ impl Client for Right {
 
     async fn request_permission(
         &self,
+        _: &HostSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         if request.title == PLEASE_CANCEL {
@@ -219,30 +222,34 @@ impl Client for Right {
         Ok(request.allow())
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
         Some(&*self.host)
     }
 
-    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
         Some(&*self.host)
     }
 
-    fn terminals(&self) -> Option<&impl Terminals> {
+    fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
         Some(&*self.host)
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<HostSession>> {
         Some(self)
     }
 }
 
-impl Elicitation for Right {
+impl Elicitation<HostSession> for Right {
     fn capabilities(&self) -> ElicitationCapabilities {
         serde_json::from_value(json!({"form": {}})).unwrap()
     }
 
     /// Fills in every field that the form requires.
-    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+    async fn create(
+        &self,
+        _: Option<&HostSession>,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse> {
         let asked = serde_json::to_value(&request).unwrap();
         let schema = &asked["requestedSchema"];
         let required = schema["required"].as_array().into_iter().flatten();

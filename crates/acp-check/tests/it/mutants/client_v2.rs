@@ -82,7 +82,9 @@ struct Right {
 }
 
 impl Client for Right {
-    async fn update(&self, _: &UpdateContext, update: &Update) {
+    type State = ();
+
+    async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
         if update
             .message_text()
             .is_some_and(|text| text.contains("Please cancel"))
@@ -93,6 +95,7 @@ impl Client for Right {
 
     async fn request_permission(
         &self,
+        (): &(),
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         match request.allow() {
@@ -104,18 +107,19 @@ impl Client for Right {
         }
     }
 
-    fn elicitation(&self) -> Option<&impl Elicitation> {
+    fn elicitation(&self) -> Option<&impl Elicitation<()>> {
         Some(self)
     }
 }
 
-impl Elicitation for Right {
+impl Elicitation<()> for Right {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
 
     async fn create(
         &self,
+        _: Option<&()>,
         request: CreateElicitationRequest,
     ) -> acp::Result<CreateElicitationResponse> {
         match request.mode {

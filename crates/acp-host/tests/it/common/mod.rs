@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub(crate) mod one_session;
 #[cfg(unix)]
 pub(crate) mod ordinary_user;
 #[cfg(unix)]

@@ -5,18 +5,21 @@ use acp_wire::{Handle, Request, read_params};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
+use crate::extension::ExtensionRequest;
 use crate::pending_request::PendingRequest;
 
 impl<A: Agent> Handle<Extension, ()> for PendingRequest<AgentSide<A>> {
-    fn handle(self, Extension { method, params }: Extension) {
-        if method == SteerRequest::METHOD && self.side.agent.steer_turn().is_some() {
-            return match read_params::<SteerRequest>(&method, params.as_deref()) {
+    fn handle(self, extension: Extension) {
+        let method = &extension.method;
+        if *method == SteerRequest::METHOD && self.side.agent.steer_turn().is_some() {
+            return match read_params::<SteerRequest>(method, extension.params.as_deref()) {
                 Ok(request) => self.handle(request),
                 Err(error) => self.refuse(error.into()),
             };
         }
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
-        responder.spawn(async move { side.agent.extension_request(&conn, &method, params).await });
+        let request = ExtensionRequest::new(extension);
+        responder.spawn(async move { side.agent.extension_request(&conn, request).await });
     }
 }

@@ -5,11 +5,13 @@ use acp_wire::v1::Extension;
 
 use crate::client::Client;
 use crate::client::side::ClientSide;
+use crate::extension::ExtensionRequest;
 use crate::pending_request::PendingRequest;
 
 impl<C: Client> Handle<Extension, ()> for PendingRequest<ClientSide<C>> {
-    fn handle(self, Extension { method, params }: Extension) {
+    fn handle(self, extension: Extension) {
         let Self { side, responder } = self;
-        responder.spawn(async move { side.client.extension_request(&method, params).await });
+        let request = ExtensionRequest::new(extension);
+        responder.spawn(async move { side.client.extension_request(request).await });
     }
 }

@@ -11,10 +11,13 @@ mod request_permission;
 mod terminals;
 mod write_text_file;
 
+use std::sync::Arc;
+
 use acp_wire::v1::{self, SessionId};
 use acp_wire::{Request, jsonrpc};
 
 use super::Client;
+use super::sessions::SessionEntry;
 use super::side::ClientSide;
 use crate::error::Error;
 use crate::pending_request::PendingRequest;
@@ -26,10 +29,13 @@ pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// The request, if it is of a session that this client has. Otherwise it is refused.
-    fn in_session(self, id: &SessionId) -> Option<Self> {
-        if self.side.sessions.serves(id) {
-            return Some(self);
+    /// The request, and what the client keeps of its session, if it is one that this client has. Otherwise it is refused.
+    fn in_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
+        let sessions = &self.side.sessions;
+        let state = |entry: &mut SessionEntry| entry.client_state::<C>();
+        let state = sessions.serves(id).then(|| sessions.with(id, state));
+        if let Some(state) = state.flatten().flatten() {
+            return Some((self, state));
         }
         self.refuse_session(id);
         None

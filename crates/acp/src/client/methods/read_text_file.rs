@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
-pub trait ReadTextFile: Send + Sync {
+pub trait ReadTextFile<S>: Send + Sync {
     /// Reads a file as the person sees it, unsaved changes included. `line` counts from 1, `limit` is in
     /// lines.
     ///
@@ -19,24 +19,25 @@ pub trait ReadTextFile: Send + Sync {
     /// not or cannot be read.
     fn read(
         &self,
+        state: &S,
         request: ReadTextFileRequest,
     ) -> impl Future<Output = Result<ReadTextFileResponse>> + Send;
 }
 
-impl ReadTextFile for NotOffered {
-    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl<S: Sync> ReadTextFile<S> for NotOffered {
+    async fn read(&self, _: &S, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         match *self {}
     }
 }
 
 impl<C: Client> Handle<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: ReadTextFileRequest) {
-        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
             return;
         };
         responder.spawn_text(async move {
             let files = offered(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
-            files.read(request).await
+            files.read(&state, request).await
         });
     }
 }

@@ -1,5 +1,7 @@
 //! `session/request_permission`: Tool calls, "Requesting Permission".
 
+use std::sync::Arc;
+
 use acp_wire::Handle;
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, RequestPermissionResponse, SessionId,
@@ -149,14 +151,14 @@ impl PermissionRequest {
 
 impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v1::RequestPermissionRequest) {
-        let Some(pending) = self.in_session(&request.session_id) else {
+        let Some((pending, state)) = self.in_session(&request.session_id) else {
             return;
         };
-        let found = pending.side.sessions.receive(&request.session_id, |state| {
-            let tool_call = state
+        let found = pending.side.sessions.receive(&request.session_id, |entry| {
+            let tool_call = entry
                 .thread
                 .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
-            (tool_call, state.thread.clone(), state.own_turn())
+            (tool_call, entry.thread.clone(), entry.own_turn())
         });
         let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
@@ -164,28 +166,28 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
         let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
         let weight = tool_call.weight();
         let request = PermissionRequest::received(request, tool_call, thread);
-        pending.ask(request, weight, turn);
+        pending.ask(state, request, weight, turn);
     }
 }
 
 impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v2::RequestPermissionRequest) {
         use v2::RequestPermissionSubject::{Command, ToolCall};
-        let Some(pending) = self.in_session(&request.session_id) else {
+        let Some((pending, state)) = self.in_session(&request.session_id) else {
             return;
         };
-        let found = pending.side.sessions.receive(&request.session_id, |state| {
+        let found = pending.side.sessions.receive(&request.session_id, |entry| {
             let tool_call = match &request.subject {
-                Some(ToolCall(subject)) => Some(state.thread.change(|thread| {
+                Some(ToolCall(subject)) => Some(entry.thread.change(|thread| {
                     thread.permission_requested(&subject.tool_call.clone().into())
                 })),
                 Some(Command(subject)) => subject
                     .tool_call_id
                     .as_ref()
-                    .and_then(|id| state.thread.read(|thread| thread.tool_call(id).cloned())),
+                    .and_then(|id| entry.thread.read(|thread| thread.tool_call(id).cloned())),
                 _ => None,
             };
-            (tool_call, state.thread.clone(), state.own_turn())
+            (tool_call, entry.thread.clone(), entry.own_turn())
         });
         let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
@@ -193,13 +195,19 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
         let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
         let request = PermissionRequest::received_v2(request, tool_call, thread);
-        pending.ask(request, weight, turn);
+        pending.ask(state, request, weight, turn);
     }
 }
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
     /// Has the client answer, unless the turn is cancelled first. `weight` is what the tool call takes, in bytes.
-    fn ask(self, mut request: PermissionRequest, weight: usize, turn: CancellationToken) {
+    fn ask(
+        self,
+        state: Arc<C::State>,
+        mut request: PermissionRequest,
+        weight: usize,
+        turn: CancellationToken,
+    ) {
         if let Err(error) = self.responder.takes(weight) {
             return self.refuse(error);
         }
@@ -210,7 +218,7 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
             let outcome = tokio::select! {
                 biased;
                 () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
-                outcome = side.client.request_permission(request) => match outcome {
+                outcome = side.client.request_permission(&state, request) => match outcome {
                     Err(Error::Cancelled) => RequestPermissionOutcome::cancelled(),
                     other => other?,
                 },

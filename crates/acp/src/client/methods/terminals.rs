@@ -16,10 +16,11 @@ use crate::pending_request::{NotOffered, PendingRequest, offered};
 ///
 /// An error that one of them gives is the answer to the request. Whoever releases a terminal keeps what it
 /// has shown: the tool call that it is part of shows it still.
-pub trait Terminals: Send + Sync {
+pub trait Terminals<S>: Send + Sync {
     /// Starts a command and answers at once: "Executing Commands".
     fn create(
         &self,
+        state: &S,
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
@@ -27,45 +28,50 @@ pub trait Terminals: Send + Sync {
     /// bytes the beginning goes first, at the beginning of a character.
     fn output(
         &self,
+        state: &S,
         request: TerminalOutputRequest,
     ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
 
     /// Waits for its end: "Waiting for Exit".
     fn wait_for_exit(
         &self,
+        state: &S,
         request: WaitForTerminalExitRequest,
     ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
 
     /// Ends the command; the terminal stays: "Killing Commands".
     fn kill(
         &self,
+        state: &S,
         request: KillTerminalRequest,
     ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
 
     /// Ends the command if it runs, and frees the terminal: "Releasing Terminals".
     fn release(
         &self,
+        state: &S,
         request: ReleaseTerminalRequest,
     ) -> impl Future<Output = Result<ReleaseTerminalResponse>> + Send;
 }
 
-impl Terminals for NotOffered {
-    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+impl<S: Sync> Terminals<S> for NotOffered {
+    async fn create(&self, _: &S, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         match *self {}
     }
-    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+    async fn output(&self, _: &S, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
         match *self {}
     }
     async fn wait_for_exit(
         &self,
+        _: &S,
         _: WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse> {
         match *self {}
     }
-    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+    async fn kill(&self, _: &S, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
         match *self {}
     }
-    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+    async fn release(&self, _: &S, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
         match *self {}
     }
 }
@@ -74,12 +80,12 @@ macro_rules! handle {
     ($($request:ident, $call:ident;)+) => { $(
         impl<C: Client> Handle<$request, ()> for PendingRequest<ClientSide<C>> {
             fn handle(self, request: $request) {
-                let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+                let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
                     return;
                 };
                 responder.spawn(async move {
                     let terminals = offered(side.client.terminals(), $request::METHOD)?;
-                    terminals.$call(request).await
+                    terminals.$call(&state, request).await
                 });
             }
         }
@@ -95,12 +101,12 @@ handle! {
 
 impl<C: Client> Handle<TerminalOutputRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: TerminalOutputRequest) {
-        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
             return;
         };
         let work = async move {
             let terminals = offered(side.client.terminals(), TerminalOutputRequest::METHOD)?;
-            terminals.output(request).await
+            terminals.output(&state, request).await
         };
         // All that a terminal has kept may be in it.
         responder.spawn_weighed(work, |response| response.output.len());

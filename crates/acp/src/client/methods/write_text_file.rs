@@ -9,31 +9,32 @@ use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
-pub trait WriteTextFile: Send + Sync {
+pub trait WriteTextFile<S>: Send + Sync {
     /// Writes a file; creates it if it is not there.
     ///
     /// # Errors
     /// It may not or cannot be written.
     fn write(
         &self,
+        state: &S,
         request: WriteTextFileRequest,
     ) -> impl Future<Output = Result<WriteTextFileResponse>> + Send;
 }
 
-impl WriteTextFile for NotOffered {
-    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+impl<S: Sync> WriteTextFile<S> for NotOffered {
+    async fn write(&self, _: &S, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         match *self {}
     }
 }
 
 impl<C: Client> Handle<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: WriteTextFileRequest) {
-        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
             return;
         };
         responder.spawn(async move {
             let files = offered(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
-            files.write(request).await
+            files.write(&state, request).await
         });
     }
 }

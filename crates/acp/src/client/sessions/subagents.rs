@@ -7,7 +7,7 @@
 use acp_wire::v1::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use super::{Sessions, Standing, State, Told, UNCLAIMED};
+use super::{Ownership, SessionEntry, Sessions, UNCLAIMED};
 use crate::thread::Thread;
 use crate::update::Update;
 
@@ -23,7 +23,7 @@ impl Sessions {
         &self,
         id: &SessionId,
         update: &Update,
-        f: impl FnOnce(&mut State) -> T,
+        f: impl FnOnce(&mut SessionEntry) -> T,
     ) -> Option<T> {
         let done = self.receive(id, |state| {
             state.thread.change(|thread| thread.apply(update));
@@ -47,10 +47,10 @@ impl Sessions {
             let Some(above) = sessions.get(parent) else {
                 return;
             };
-            let known = sessions.get(child).map(|state| state.standing);
+            let known = sessions.get(child).map(|state| state.ownership);
             let subagents = sessions.values().filter(|state| state.parent.is_some());
-            if above.standing != Standing::Claimed
-                || known == Some(Standing::Claimed)
+            if above.ownership != Ownership::Claimed
+                || known == Some(Ownership::Claimed)
                 || subagents.count() >= SUBAGENTS
             {
                 return;
@@ -60,14 +60,16 @@ impl Sessions {
                 return;
             };
             thread.belongs_to(&above.thread, child);
-            State {
+            SessionEntry {
                 thread,
-                standing: Standing::Claimed,
+                ownership: Ownership::Claimed,
                 replaying: above.replaying,
                 parent: Some(parent.clone()),
-                ..State::default()
+                ..SessionEntry::default()
             }
         };
+        // Nobody had opened it. It has the thread from here on that its parent's shows.
+        self.remove_one(child);
         self.add(child, state);
     }
 
@@ -99,11 +101,7 @@ impl Sessions {
     /// The session is gone, or is going to be replayed: so are its subagents.
     pub(super) fn remove_subagents(&self, id: &SessionId) {
         for child in self.descendants(id) {
-            let removed = self.lock().remove(&child);
-            if let Some(state) = removed {
-                state.turn.cancel();
-                (self.tell)(&child, Told::Closed);
-            }
+            self.remove_one(&child);
         }
     }
 
@@ -123,7 +121,7 @@ impl Sessions {
 
     /// The turn that a subagent works for: that of the session which the person has opened. It may work while none runs.
     pub(crate) fn turn_of(&self, subagent: &SessionId) -> CancellationToken {
-        let turn = |state: &mut State| state.at_work().then(|| state.turn.clone());
+        let turn = |state: &mut SessionEntry| state.at_work().then(|| state.turn.clone());
         let turn = self.with(&self.opened_for(subagent), turn).flatten();
         turn.unwrap_or_default()
     }

@@ -387,7 +387,14 @@ where
     F: Fn(UpdateContext, Update) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send,
 {
-    fn update(&self, cx: &UpdateContext, update: &Update) -> impl Future<Output = ()> + Send {
+    type State = ();
+
+    fn update(
+        &self,
+        (): &(),
+        cx: &UpdateContext,
+        update: &Update,
+    ) -> impl Future<Output = ()> + Send {
         (self.0)(cx.clone(), update.clone())
     }
 }

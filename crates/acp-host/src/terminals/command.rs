@@ -1,0 +1,114 @@
+//! The command that a request for a terminal means.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::CreateTerminalRequest;
+use serde_json::json;
+
+use crate::environment::Environment;
+use crate::program::{self, NoProgram};
+use crate::sys;
+
+/// Why it cannot be started.
+pub(super) fn cannot_start(request: &CreateTerminalRequest, error: &io::Error) -> Error {
+    let message = format!("cannot start {}: {error}", request.command);
+    match error.kind() {
+        io::ErrorKind::InvalidInput
+        | io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::ArgumentListTooLong => Error::invalid_params(message),
+        _ => Error::internal(message),
+    }
+}
+
+/// The request as a command that can be started.
+pub(super) fn command(
+    request: &CreateTerminalRequest,
+    cwd: &Path,
+    environment: &Environment,
+) -> Result<Command, Error> {
+    let invalid = |message: String| Error::invalid_params(message);
+    if !cwd.is_absolute() {
+        return Err(invalid(format!(
+            "`cwd` must be an absolute path: {}",
+            cwd.display()
+        )));
+    }
+    if !cwd.is_dir() {
+        let message = format!("the working directory is not there: {}", cwd.display());
+        return Err(
+            invalid(message).data(json!({ "errno": "ENOENT", "path": cwd.to_string_lossy() }))
+        );
+    }
+    for variable in &request.env {
+        if variable.name.is_empty() || variable.name.contains('=') {
+            return Err(invalid(format!(
+                "not the name of an environment variable: {:?}",
+                variable.name
+            )));
+        }
+    }
+    let path = request
+        .env
+        .iter()
+        .rev()
+        .find(|variable| variable.name == "PATH")
+        .map(|variable| variable.value.clone().into())
+        .or_else(|| environment.get("PATH"));
+    let name = OsStr::new(&request.command);
+    let is_line = request.args.is_empty() && program::is_shell_line(&request.command);
+    // A line is not a path in the project, whatever files there are: it is judged as a line.
+    let is_path = Path::new(name).components().count() > 1 && !Path::new(name).is_absolute();
+    let found = match is_line && is_path {
+        true => Err(NoProgram::NotFound),
+        false => program::find(name, path.as_deref(), cwd),
+    };
+    let mut command = match found {
+        Ok(file) => {
+            let mut command = sys::program(&file, name);
+            command.args(&request.args);
+            command
+        }
+        Err(NoProgram::NotFound) if is_line => sys::shell(&request.command),
+        Err(NoProgram::NotFound) => {
+            return Err(invalid(format!("command not found: {}", request.command))
+                .data(json!({ "errno": "ENOENT", "path": request.command })));
+        }
+        Err(NoProgram::NotExecutable(file)) => {
+            return Err(
+                invalid(format!("not an executable file: {}", file.display()))
+                    .data(json!({ "errno": "EACCES", "path": file.to_string_lossy() })),
+            );
+        }
+    };
+    environment.give(&mut command);
+    // Some programs believe PWD rather than the system.
+    command.current_dir(cwd).env("PWD", cwd);
+    command.envs(
+        request
+            .env
+            .iter()
+            .map(|variable| (&variable.name, &variable.value)),
+    );
+    Ok(command)
+}
+
+/// The command as a person would write it.
+pub(crate) fn shown(request: &CreateTerminalRequest) -> String {
+    let mut line = request.command.clone();
+    for arg in &request.args {
+        line.push(' ');
+        if arg.is_empty() || program::is_shell_line(arg) {
+            line.push('\'');
+            line.push_str(&arg.replace('\'', r"'\''"));
+            line.push('\'');
+        } else {
+            line.push_str(arg);
+        }
+    }
+    line
+}

@@ -1,0 +1,346 @@
+//! The terminals of one session.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
+    ReleaseTerminalRequest, ReleaseTerminalResponse, SessionId, TerminalExitStatus, TerminalId,
+    TerminalOutputRequest, TerminalOutputResponse, WaitForTerminalExitRequest,
+    WaitForTerminalExitResponse,
+};
+
+use super::command::{self, command, shown};
+use super::{Setup, Shared, TerminalEvent, TerminalEventKind};
+use crate::output::BoundedText;
+use crate::process::{Event, Running};
+
+/// How long processes that were killed may take to be gone.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+type Events = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
+
+/// The terminals of one session. Which session a request names is not looked at. Dropping this releases them: their
+/// commands end.
+pub struct SessionTerminals {
+    cwd: PathBuf,
+    setup: Setup,
+    shared: Arc<Shared>,
+    events: Events,
+    open: Arc<OpenTerminals>,
+}
+
+/// Those that have not been released.
+#[derive(Default)]
+pub(super) struct OpenTerminals(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    terminals: HashMap<TerminalId, Arc<Terminal>>,
+    is_closed: bool,
+    /// How many terminals the connection had had when the session's last turn ended.
+    turn_ended: u64,
+    /// The same of its last turn that was cancelled.
+    turn_cancelled: u64,
+}
+
+struct Terminal {
+    /// How many there had been with this one.
+    number: u64,
+    running: Running,
+    output: Arc<Mutex<BoundedText>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OpenTerminals {
+    /// Releases them all, and lets there be no more.
+    pub(super) fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        let terminals = {
+            let mut state = lock(&self.0);
+            state.is_closed = true;
+            std::mem::take(&mut state.terminals)
+        };
+        release(terminals.into_values())
+    }
+}
+
+impl fmt::Debug for SessionTerminals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionTerminals")
+            .field("cwd", &self.cwd)
+            .field("terminals", &self.state().terminals.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for SessionTerminals {
+    fn drop(&mut self) {
+        drop(self.open.close());
+    }
+}
+
+impl SessionTerminals {
+    pub(super) fn new(
+        cwd: PathBuf,
+        setup: Setup,
+        shared: Arc<Shared>,
+        events: Events,
+    ) -> (Self, Weak<OpenTerminals>) {
+        let open = Arc::<OpenTerminals>::default();
+        let weak = Arc::downgrade(&open);
+        let session = Self {
+            cwd,
+            setup,
+            shared,
+            events,
+            open,
+        };
+        (session, weak)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.open.0)
+    }
+
+    /// Releases the terminals, and lets there be no more; when what this gives is done, their processes are gone. They
+    /// go all the same if nobody waits for it.
+    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.open.close()
+    }
+
+    /// A turn of the session has ended. If it was cancelled, the commands that were begun in it are ended,
+    /// in case the agent has forgotten to; their terminals stay until they are released. What was begun in
+    /// turns before goes on: a server for example. Must be called in a tokio runtime.
+    pub fn turn_ended(&self, cancelled: bool) {
+        let mut state = self.state();
+        let created = self.shared.created.load(Ordering::Relaxed);
+        let before = std::mem::replace(&mut state.turn_ended, created);
+        if !cancelled {
+            return;
+        }
+        state.turn_cancelled = created;
+        let of_this_turn = state.terminals.values();
+        for terminal in of_this_turn.filter(|terminal| terminal.number > before) {
+            terminal.running.kill();
+            let terminal = Arc::clone(terminal);
+            tokio::spawn(async move { terminal.kill().await });
+        }
+    }
+
+    /// Answers `terminal/create`: starts the command and returns at once.
+    ///
+    /// Agents are known to send a whole line for a shell as `command`, without `args`. It is given to
+    /// the system's shell if it looks like such a line and is no program in `PATH` and no absolute path of one.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` if the session is closed, if it or all sessions together have as many terminals or may keep as
+    /// much output as they may, or if the command or its directory is not there or cannot be used. `INTERNAL_ERROR` if the system cannot
+    /// start another process.
+    pub async fn create(
+        &self,
+        request: &CreateTerminalRequest,
+    ) -> Result<CreateTerminalResponse, Error> {
+        // Counted under the lock, so that the end of a turn sees which were begun in it.
+        let number = {
+            let state = self.state_with_room(&request.session_id)?;
+            let before = self.shared.created.fetch_add(1, Ordering::Relaxed);
+            drop(state);
+            before + 1
+        };
+        let terminal_id = TerminalId::from(format!("term_{number}"));
+        let limit = request
+            .output_byte_limit
+            .map_or(self.setup.default_output, |limit| {
+                usize::try_from(limit).unwrap_or(usize::MAX)
+            })
+            .min(self.setup.max_output);
+        let room = self.shared.room(&self.setup, limit)?;
+        let cwd = request
+            .cwd
+            .as_ref()
+            .map_or_else(|| self.cwd.clone(), PathBuf::from);
+        let mut command = command(request, &cwd, &self.setup.environment)?;
+        let cannot_start = |e: io::Error| command::cannot_start(request, &e);
+        let (reader, writer) = io::pipe().map_err(cannot_start)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(cannot_start)?)
+            .stderr(writer);
+
+        let output = Arc::new(Mutex::new(BoundedText::new(limit)));
+        let tell = {
+            let events = self.events.clone();
+            let terminal_id = terminal_id.clone();
+            move |kind| {
+                let terminal_id = terminal_id.clone();
+                events(TerminalEvent { terminal_id, kind });
+            }
+        };
+        let started = TerminalEventKind::Started {
+            command: shown(request),
+            cwd,
+        };
+        let kept = output.clone();
+        let report = move |event: Event<'_>| {
+            // Taken until the processes are gone and nothing is kept any more.
+            let _ = &room;
+            tell(match event {
+                Event::Started => started.clone(),
+                Event::Text(text) | Event::Undone(text) => {
+                    lock(&kept).push(text);
+                    TerminalEventKind::Output(text.to_owned())
+                }
+                Event::Exited(exit) => TerminalEventKind::Exited(exit.into()),
+                Event::Ended => TerminalEventKind::Released,
+            });
+        };
+        // What other programs obey is recorded first, which reads many files.
+        let sandbox = self.setup.sandbox.clone();
+        let watch = tokio::task::spawn_blocking(move || sandbox.as_ref()?.watch());
+        let watch = watch.await.ok().flatten();
+        let (running, _) =
+            Running::start(command, self.setup.sandbox.as_ref(), watch, reader, report)
+                .map_err(cannot_start)?;
+        let terminal = Arc::new(Terminal {
+            number,
+            running,
+            output,
+        });
+
+        // The session or its turn may have ended since, or it has got other terminals; this one is dropped
+        // then, and ends.
+        let mut state = self.state_with_room(&request.session_id)?;
+        if number <= state.turn_cancelled {
+            return Err(Error::request_cancelled());
+        }
+        state.terminals.insert(terminal_id.clone(), terminal);
+        Ok(CreateTerminalResponse::new(terminal_id))
+    }
+
+    /// What there is, if the session may have another terminal.
+    fn state_with_room(&self, session_id: &SessionId) -> Result<MutexGuard<'_, State>, Error> {
+        let state = self.state();
+        if state.is_closed {
+            return Err(Error::invalid_params(format!(
+                "session {session_id} is closed"
+            )));
+        }
+        if state.terminals.len() >= self.setup.max_per_session {
+            return Err(Error::invalid_params(format!(
+                "the session has {} terminals, which is the most it may have; release some first",
+                state.terminals.len()
+            )));
+        }
+        Ok(state)
+    }
+
+    fn terminal(&self, terminal_id: &TerminalId) -> Result<Arc<Terminal>, Error> {
+        let terminal = self.state().terminals.get(terminal_id).cloned();
+        terminal.ok_or_else(|| unknown_terminal(terminal_id))
+    }
+
+    /// Answers `terminal/output`: what is kept of the output so far, and how the command ended if it
+    /// has.
+    ///
+    /// # Errors
+    /// `RESOURCE_NOT_FOUND` for a terminal that the session does not have.
+    pub async fn output(
+        &self,
+        request: &TerminalOutputRequest,
+    ) -> Result<TerminalOutputResponse, Error> {
+        let terminal = self.terminal(&request.terminal_id)?;
+        // In this order: if it has ended, the output is all there.
+        let exit = terminal.running.try_exit();
+        let output = lock(&terminal.output);
+        let mut response = TerminalOutputResponse::new(output.text(), output.truncated());
+        response.exit_status = exit.as_ref().map(TerminalExitStatus::from);
+        Ok(response)
+    }
+
+    /// Answers `terminal/wait_for_exit`: waits until the command has ended, by itself or by a kill or
+    /// release. Processes that it has left running are not waited for.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output). `INTERNAL_ERROR` if the end cannot be seen any more.
+    pub async fn wait_for_exit(
+        &self,
+        request: &WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse, Error> {
+        // Nothing is held while this waits but a view of the exit, so that a release is a release.
+        let exited = self.terminal(&request.terminal_id)?.running.exited();
+        let exit = exited
+            .await
+            .ok_or_else(|| Error::internal("the command's end cannot be seen any more"))?;
+        let status = TerminalExitStatus::from(&exit);
+        let mut response = WaitForTerminalExitResponse::new();
+        response.exit_code = status.exit_code;
+        response.signal = status.signal;
+        Ok(response)
+    }
+
+    /// Answers `terminal/kill`: ends the command with its process group, and returns when they have
+    /// ended. The terminal stays.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output).
+    pub async fn kill(&self, request: &KillTerminalRequest) -> Result<KillTerminalResponse, Error> {
+        let terminal = self.terminal(&request.terminal_id)?;
+        terminal.kill().await;
+        Ok(KillTerminalResponse::new())
+    }
+
+    /// Answers `terminal/release`: ends the command with its process group if it runs. The terminal's
+    /// id is invalid from the beginning of this; when it returns, the processes are gone.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output).
+    pub async fn release(
+        &self,
+        request: &ReleaseTerminalRequest,
+    ) -> Result<ReleaseTerminalResponse, Error> {
+        let terminal = self.state().terminals.remove(&request.terminal_id);
+        let terminal = terminal.ok_or_else(|| unknown_terminal(&request.terminal_id))?;
+        release([terminal]).await;
+        Ok(ReleaseTerminalResponse::new())
+    }
+}
+
+impl Terminal {
+    /// Ends the command with all that it has started.
+    async fn kill(&self) {
+        self.running.kill();
+        // A process that hangs in the kernel keeps nobody waiting.
+        let _ = tokio::time::timeout(KILL_PATIENCE, self.running.exited()).await;
+        self.running.killed(KILL_PATIENCE).await;
+    }
+}
+
+/// Ends them all at once, now, and then waits for each.
+fn release<T: IntoIterator<Item = Arc<Terminal>>>(
+    terminals: T,
+) -> impl Future<Output = ()> + Send + use<T> {
+    let stopped = |terminal: Arc<Terminal>| {
+        terminal.running.stop();
+        terminal.running.ended()
+    };
+    let ends: Vec<_> = terminals.into_iter().map(stopped).collect();
+    async move {
+        for end in ends {
+            end.await;
+        }
+    }
+}
+
+fn unknown_terminal(terminal_id: &TerminalId) -> Error {
+    Error::resource_not_found(format!("terminal {terminal_id}"))
+}

@@ -1,0 +1,34 @@
+//! Clients whose type is not known until the program runs.
+
+use std::sync::Arc;
+
+use super::Client;
+use super::agent::{Handshake, connect_shared};
+use crate::connection::Driver;
+use crate::options::Options;
+use crate::transport::Transport;
+
+/// A client behind a pointer. [`Client`] has methods that `dyn` does not allow; every client is one of these, too, and one
+/// value may have several connections.
+///
+/// ```
+/// use std::sync::Arc;
+/// use acp::client::DynClient;
+/// # use acp::Client;
+///
+/// # fn choose(editor: impl Client, script: impl Client, has_person: bool, transport: acp::Transport) {
+/// let client: Arc<dyn DynClient> = if has_person { Arc::new(editor) } else { Arc::new(script) };
+/// let (handshake, driver) = client.connect(transport, acp::Options::new());
+/// # let _ = (handshake, driver);
+/// # }
+/// ```
+pub trait DynClient: Send + Sync + 'static {
+    /// As [`connect_with`](super::connect_with): a handshake to await, and what moves the connection.
+    fn connect(self: Arc<Self>, transport: Transport, options: Options) -> (Handshake, Driver);
+}
+
+impl<C: Client> DynClient for C {
+    fn connect(self: Arc<Self>, transport: Transport, options: Options) -> (Handshake, Driver) {
+        connect_shared(transport, self, options)
+    }
+}

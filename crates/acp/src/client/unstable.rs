@@ -1,0 +1,179 @@
+//! What a client may ask for by methods that are not part of the protocol yet (feature `unstable`): decision 17.
+
+use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
+use acp_wire::{Request, v2};
+use serde_json::json;
+
+use super::agent::AgentConnection;
+use super::session::{Prompt, Session};
+use crate::capabilities::not_offered_by_agent;
+use crate::connection::Ask;
+use crate::error::Result;
+use crate::session_setup::SessionSetup;
+
+impl AgentConnection {
+    /// Whether one must authenticate, and the accounts that the agent has (`auth/status`).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
+        self.require(v1::AuthStatusRequest::METHOD)?;
+        let request = v1::AuthStatusRequest::new();
+        self.connection().request(&request).await
+    }
+
+    /// Where the agent calls models (`providers/list`).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
+        self.require(v1::ListProvidersRequest::METHOD)?;
+        let request = v1::ListProvidersRequest::new();
+        Ok(self.connection().request(&request).await?.providers)
+    }
+
+    /// Has the agent call the models of a provider elsewhere (`providers/set`). It replaces all that is set for
+    /// the provider. What its headers say, keys among it, is sent to the agent.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
+        self.require(v1::SetProviderRequest::METHOD)?;
+        self.connection().request(request).await.map(drop)
+    }
+
+    /// Has the agent call no models of a provider any more (`providers/disable`).
+    ///
+    /// # Errors
+    /// The agent does not offer it, the provider is required, or the end of the connection.
+    pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
+        self.require(v1::DisableProviderRequest::METHOD)?;
+        let request = v1::DisableProviderRequest::new(provider);
+        self.connection().request(&request).await.map(drop)
+    }
+
+    /// Opens a new session that begins as a copy of another (`session/fork`).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn fork_session(
+        &self,
+        id: impl Into<SessionId>,
+        setup: impl Into<SessionSetup>,
+    ) -> Result<Session> {
+        let id = id.into();
+        self.require(v1::ForkSessionRequest::METHOD)?;
+        let setup = self.check(setup.into())?;
+        if self.speaks_v2() {
+            return self.open(&setup.fork_v2(&id), None, Ask::default()).await;
+        }
+        self.open(&setup.fork_v1(&id), None, Ask::default()).await
+    }
+
+    /// Hides a session from lists and keeps it (`session/archive`). If it is open, the agent closes it.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
+        self.require(v1::ArchiveSessionRequest::METHOD)?;
+        let request = v1::ArchiveSessionRequest::new(id);
+        self.connection().request(&request).await?;
+        self.0.sessions.remove(id);
+        Ok(())
+    }
+
+    /// Shows an archived session in lists again (`session/unarchive`). It is not opened.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
+        self.require(v1::UnarchiveSessionRequest::METHOD)?;
+        let request = v1::UnarchiveSessionRequest::new(id);
+        self.connection().request(&request).await.map(drop)
+    }
+
+    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`). A session
+    /// in memory is not necessarily open on this connection.
+    ///
+    /// # Errors
+    /// The agent does not offer it, there is no such session, or the end of the connection.
+    pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
+        self.require(v1::SessionStatusRequest::METHOD)?;
+        if self.speaks_v2() {
+            let request = v2::SessionStatusRequest::new(id);
+            return self.connection().request(&request).await;
+        }
+        let request = v1::SessionStatusRequest::new(id);
+        let answer = self.connection().request(&request).await?;
+        let mut status = v2::SessionStatusResponse::new(answer.status);
+        status.meta = answer.meta;
+        Ok(status)
+    }
+
+    /// Gives a session another title (`session/set_title`); it need not be open. Gives the title that the agent
+    /// keeps, which may be trimmed or shortened.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn set_session_title(
+        &self,
+        id: &SessionId,
+        title: impl Into<String>,
+    ) -> Result<String> {
+        self.require(v1::SetSessionTitleRequest::METHOD)?;
+        let request = v1::SetSessionTitleRequest::new(id, title);
+        Ok(self.connection().request(&request).await?.title)
+    }
+
+    /// Whether the agent takes messages for a turn that runs: [`Session::steer`].
+    #[must_use]
+    pub fn takes_steering(&self) -> bool {
+        self.0.agreed.steering
+    }
+}
+
+impl Session {
+    /// Puts a message into the turn that runs (`_session/steering`, an extension that several agents have; see
+    /// [`AgentConnection::takes_steering`]). Unless the answer is
+    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired) the agent has the message: do not
+    /// send it again. In version 1 the thread does not show it unless the agent tells of it.
+    ///
+    /// # Errors
+    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`]); its error; the end of the connection.
+    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<SteerResponse> {
+        let prompt = prompt.into();
+        if !self.agent().takes_steering() {
+            return Err(not_offered_by_agent("_meta.steering"));
+        }
+        self.check(&prompt.content)?;
+        let mut request = SteerRequest::new(self.id(), prompt.content);
+        let mut meta = prompt.meta.unwrap_or_default();
+        // Otherwise it may begin a turn whose end nobody is told.
+        let idle = json!({ "idleBehavior": "promptRequired" });
+        meta.entry("steering").or_insert(idle);
+        request.meta = Some(meta);
+        self.agent().connection().request(&request).await
+    }
+
+    /// Cancels the work of one of this session's subagents (`session/cancel` of the subagent's session) while the
+    /// turn goes on. That it has been cancelled the agent tells by an update.
+    ///
+    /// # Errors
+    /// The agent does not say that this subagent can be cancelled; the end of the connection.
+    pub async fn cancel_subagent(&self, id: impl Into<SessionId>) -> Result<()> {
+        let id = id.into();
+        let subagent = self.thread().read(|thread| {
+            let subagent = thread.subagent(&id)?;
+            subagent.capabilities.as_ref()?.cancel.as_ref()?;
+            Some(subagent.thread.clone())
+        });
+        let Some(thread) = subagent else {
+            let what = format!("cancelling the subagent {id}");
+            return Err(not_offered_by_agent(what));
+        };
+        let cancel = CancelNotification::new(&id);
+        self.agent().connection().notify(&cancel).await?;
+        thread.change(crate::thread::Thread::cancel_turn);
+        Ok(())
+    }
+}

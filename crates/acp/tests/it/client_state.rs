@@ -1,0 +1,274 @@
+//! What a client keeps of each session: when it is made, who is handed it, and when it is dropped.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::limits;
+use acp::client::{AgentConnection, ClientState, PermissionRequest, ReadTextFile, UpdateContext};
+use acp::v1::{
+    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionId, StopReason,
+};
+use acp::{Client, Result, ThreadHandle, Update};
+use serde_json::json;
+
+use crate::common::{PIPE, Peer, settle, shown, soon};
+
+/// Numbers its sessions' states, and notes what becomes of them.
+#[derive(Clone, Default)]
+struct Editor {
+    events: Arc<Mutex<Vec<String>>>,
+    made: Arc<Mutex<usize>>,
+}
+
+impl Editor {
+    fn note(&self, event: String) {
+        self.events.lock().unwrap().push(event);
+    }
+
+    fn events(&self) -> Vec<String> {
+        std::mem::take(&mut self.events.lock().unwrap())
+    }
+}
+
+struct Numbered {
+    number: usize,
+    thread: ThreadHandle,
+    editor: Editor,
+}
+
+impl ClientState<Editor> for Numbered {
+    fn new(client: &Editor, session: &SessionId, thread: &ThreadHandle) -> Self {
+        let number = {
+            let mut made = client.made.lock().unwrap();
+            *made += 1;
+            *made
+        };
+        client.note(format!("{number} is {session}"));
+        Self {
+            number,
+            thread: thread.clone(),
+            editor: client.clone(),
+        }
+    }
+
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        let end = stop_reason.map_or("failed", StopReason::as_str);
+        self.editor.note(format!("{} ended: {end}", self.number));
+    }
+}
+
+impl Drop for Numbered {
+    fn drop(&mut self) {
+        self.editor.note(format!("{} dropped", self.number));
+    }
+}
+
+impl Client for Editor {
+    type State = Numbered;
+
+    async fn update(&self, state: &Numbered, _: &UpdateContext, update: &Update) {
+        let text = update.message_text().unwrap_or("something");
+        self.note(format!("{} hears {text}", state.number));
+    }
+
+    async fn request_permission(
+        &self,
+        state: &Numbered,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        self.note(format!("{} is asked", state.number));
+        Ok(request.reject())
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<Numbered>> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile<Numbered> for Editor {
+    async fn read(&self, state: &Numbered, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        self.note(format!("{} is read", state.number));
+        Ok(ReadTextFileResponse::new("text"))
+    }
+}
+
+async fn start() -> (Editor, AgentConnection, Peer) {
+    let editor = Editor::default();
+    let capabilities = json!({
+        "loadSession": true,
+        "sessionCapabilities": {"close": {}, "delete": {}, "archive": {}},
+    });
+    let (conn, peer) = Peer::of_client_with(editor.clone(), limits(), PIPE, capabilities).await;
+    (editor, conn, peer)
+}
+
+/// The answer to the next request of this method.
+async fn answer(peer: &mut Peer, method: &str, result: serde_json::Value) {
+    let (id, _) = peer.request(method).await;
+    peer.answer(&id, result).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_call_is_handed_the_state_of_its_session() {
+    let (editor, conn, mut peer) = start().await;
+    let _one = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    let _two = peer.opens(&conn, json!({"sessionId": "two"})).await;
+    peer.says("two", "hello").await;
+    peer.says("one", "hi").await;
+    let read = json!({"sessionId": "two", "path": "/file"});
+    peer.ask(1, "fs/read_text_file", read).await;
+    peer.result(1).await;
+    let option = json!({"optionId": "no", "name": "No", "kind": "reject_once"});
+    let ask = json!({"sessionId": "one", "toolCall": {"toolCallId": "t"}, "options": [option]});
+    peer.ask(2, "session/request_permission", ask).await;
+    peer.result(2).await;
+    assert_eq!(
+        editor.events(),
+        [
+            "1 is one",
+            "2 is two",
+            "2 hears hello",
+            "1 hears hi",
+            "2 is read",
+            "1 is asked"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_is_dropped_when_its_session_is_open_no_more() {
+    let (editor, conn, mut peer) = start().await;
+    for way in ["close", "delete", "archive"] {
+        let session = peer.opens(&conn, json!({"sessionId": way})).await;
+        let number = *editor.made.lock().unwrap();
+        editor.events();
+        let ending = tokio::spawn({
+            let conn = conn.clone();
+            async move {
+                match way {
+                    "close" => session.close().await,
+                    "delete" => conn.delete_session(session.id()).await,
+                    _ => conn.archive_session(session.id()).await,
+                }
+            }
+        });
+        answer(&mut peer, &format!("session/{way}"), json!({})).await;
+        soon(way, ending).await.unwrap().unwrap();
+        assert_eq!(editor.events(), [format!("{number} dropped")], "{way}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn states_are_dropped_when_the_connection_ends() {
+    let (editor, conn, mut peer) = start().await;
+    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("go").await }
+    });
+    peer.request("session/prompt").await;
+    editor.events();
+    drop(peer);
+    soon("the turn", turn).await.unwrap().unwrap_err();
+    soon("the end", conn.closed()).await;
+    // The session and its thread are still there to be looked at.
+    assert_eq!(shown(session.thread()).len(), 1);
+    assert_eq!(editor.events(), ["1 ended: failed", "1 dropped"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
+    let (editor, conn, mut peer) = start().await;
+    let first = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    peer.says("one", "before").await;
+    settle().await;
+    let thread = first.thread();
+    let before = shown(thread);
+    let load = || {
+        tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.load_session("one", "/work").await }
+        })
+    };
+
+    let loading = load();
+    let (id, _) = peer.request("session/load").await;
+    peer.says("one", "replayed").await;
+    peer.refuse(&id, -32603).await;
+    soon("it fails", loading).await.unwrap().unwrap_err();
+    assert_eq!(shown(thread), before, "as if nothing had been replayed");
+
+    let revision = thread.read(acp::Thread::revision);
+    let loading = load();
+    let (id, _) = peer.request("session/load").await;
+    peer.says("one", "replayed").await;
+    peer.answer(&id, json!({})).await;
+    let again = soon("it is loaded", loading).await.unwrap().unwrap();
+    assert_eq!(shown(again.thread()), ["agent: replayed"]);
+    // Whoever looks at the session from before sees it, too, and is told.
+    assert_eq!(shown(thread), ["agent: replayed"]);
+    assert!(soon("a change", thread.changed(revision)).await > revision);
+    assert_eq!(
+        editor.events(),
+        [
+            "1 is one",
+            "1 hears before",
+            "1 hears replayed",
+            "1 hears replayed"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_ends_while_its_session_is_loaded_has_ended_if_that_fails() {
+    let (editor, conn, mut peer) = start().await;
+    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("go").await }
+    });
+    let (prompt, _) = peer.request("session/prompt").await;
+    let loading = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.load_session("one", "/work").await }
+    });
+    let (load, _) = peer.request("session/load").await;
+    peer.answer(&prompt, json!({"stopReason": "max_tokens"}))
+        .await;
+    assert_eq!(
+        soon("the turn", turn).await.unwrap().unwrap(),
+        StopReason::MaxTokens
+    );
+    peer.refuse(&load, -32603).await;
+    soon("it fails", loading).await.unwrap().unwrap_err();
+    session.thread().read(|thread| {
+        assert!(!thread.is_running());
+        assert_eq!(thread.stop_reason(), Some(&StopReason::MaxTokens));
+    });
+    assert_eq!(editor.events(), ["1 is one", "1 ended: max_tokens"]);
+}
+
+/// A client that has the connection which has the client.
+#[derive(Clone, Default)]
+struct Circular {
+    agent: Arc<Mutex<Option<AgentConnection>>>,
+    alive: Arc<()>,
+}
+
+impl Client for Circular {
+    type State = ();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
+    let client = Circular::default();
+    let alive = Arc::downgrade(&client.alive);
+    let held = Arc::clone(&client.agent);
+    let (conn, peer) = Peer::of_client(client).await;
+    *held.lock().unwrap() = Some(conn.clone());
+    drop(held);
+    conn.close();
+    soon("the end", conn.closed()).await;
+    drop((conn, peer));
+    settle().await;
+    assert!(alive.upgrade().is_none());
+}

@@ -1,0 +1,86 @@
+//! Agents and clients behind pointers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use acp::agent::{DynAgent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::client::DynClient;
+use acp::testing::Nobody;
+use acp::v1::StopReason;
+use acp::{Agent, Client, Options, Result, transport};
+
+use crate::common::{shown, soon};
+
+/// Says a word, and how often it has.
+struct Says(&'static str, AtomicUsize);
+
+impl Agent for Says {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
+        let times = self.1.fetch_add(1, Ordering::SeqCst) + 1;
+        turn.message(format!("{} {times}", self.0)).await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+/// An agent of another type.
+struct Refuses;
+
+impl Agent for Refuses {
+    type State = u8;
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<u8>> {
+        Ok(SessionOpened::with_state(0))
+    }
+
+    async fn prompt(&self, _: &u8, turn: Turn, _: Prompt) -> Result<StopReason> {
+        turn.message("no").await?;
+        Ok(StopReason::Refusal)
+    }
+}
+
+/// A client of another type than `Nobody`.
+struct Silent;
+
+impl Client for Silent {
+    type State = ();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_value_serves_several_connections_whatever_its_type() {
+    let agents: [Arc<dyn DynAgent>; 2] = [
+        Arc::new(Says("hello", AtomicUsize::new(0))),
+        Arc::new(Refuses),
+    ];
+    let clients: [Arc<dyn DynClient>; 2] = [Arc::new(Nobody), Arc::new(Silent)];
+    let mut said = Vec::new();
+    for agent in &agents {
+        for client in &clients {
+            let (ours, theirs) = transport::memory();
+            let serving = tokio::spawn(Arc::clone(agent).serve(theirs));
+            let (handshake, driver) = Arc::clone(client).connect(ours, Options::new());
+            tokio::spawn(driver);
+            let agent = soon("a connection", handshake).await.unwrap();
+            let session = agent.new_session("/").await.unwrap();
+            let end = soon("a turn", session.prompt("go")).await.unwrap();
+            said.push(format!("{}: {end}", shown(session.thread()).join(", ")));
+            agent.close();
+            drop((agent, session));
+            soon("the end", serving).await.unwrap().unwrap();
+        }
+    }
+    assert_eq!(
+        said,
+        [
+            "user: go, agent: hello 1: end_turn",
+            "user: go, agent: hello 2: end_turn",
+            "user: go, agent: no: refusal",
+            "user: go, agent: no: refusal",
+        ]
+    );
+}
