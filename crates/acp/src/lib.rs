@@ -30,6 +30,17 @@
 //! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
 //!   `dev-dependencies`.
 
+// The lints see everything with all features.
+#![cfg_attr(
+    not(all(feature = "unstable", feature = "unstable-v2")),
+    allow(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "what is behind the features is compiled, and then not reached"
+    )
+)]
+
 #[macro_use]
 mod object;
 

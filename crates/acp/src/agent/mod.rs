@@ -31,13 +31,20 @@ pub use dyn_agent::DynAgent;
 pub use initialize::ClientInfo;
 #[cfg(feature = "unstable-v2")]
 pub use methods::CancelWork;
+#[cfg(feature = "unstable")]
+pub use methods::{
+    ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
+    SteerTurn,
+};
 pub use methods::{
     AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
     ResumeSession,
 };
-// Without the feature nobody can name these, and so nobody can offer them.
-#[cfg(feature = "unstable")]
-pub use methods::{
+// Nobody else can name these then, and so nobody can offer them.
+#[cfg(not(feature = "unstable-v2"))]
+use methods::CancelWork;
+#[cfg(not(feature = "unstable"))]
+use methods::{
     ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
     SteerTurn,
 };
@@ -181,11 +188,13 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// `session/fork`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `tool_call/cancel` and `terminal/cancel`, of version 2.
+    #[cfg_attr(not(feature = "unstable-v2"), doc(hidden))]
     fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
         None::<&NotOffered>
     }
@@ -206,31 +215,37 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// `session/set_title`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `session/archive` and `session/unarchive`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `session/status`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn session_status(&self) -> Option<&impl CheckSessionStatus> {
         None::<&NotOffered>
     }
 
     /// `auth/status`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
         None::<&NotOffered>
     }
 
     /// `providers/list`, `providers/set` and `providers/disable`, unstable.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn providers(&self) -> Option<&impl Providers> {
         None::<&NotOffered>
     }
 
     /// `_session/steering`, an extension.
+    #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
         None::<&NotOffered>
     }
