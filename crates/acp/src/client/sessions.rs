@@ -23,7 +23,7 @@ use crate::thread::{Thread, ThreadHandle};
 const UNCLAIMED: usize = 64;
 
 pub(crate) struct Sessions {
-    table: Mutex<HashMap<SessionId, SessionEntry>>,
+    table: Mutex<Table>,
     /// How many requests that open a session wait for their answers.
     openings: Mutex<usize>,
     /// How much a thread keeps, in bytes.
@@ -32,33 +32,46 @@ pub(crate) struct Sessions {
     states: StateFactory,
 }
 
+#[derive(Default)]
+struct Table {
+    entries: HashMap<SessionId, SessionEntry>,
+    /// Those that nobody has opened. They are few, however many sessions there are.
+    unopened: HashMap<SessionId, Unopened>,
+    /// Of sessions that another has made for a part of its work, that other. They are few, too.
+    parents: HashMap<SessionId, SessionId>,
+}
+
 /// A session, and what is known of it.
 #[derive(Default)]
 pub(crate) struct SessionEntry {
     pub(crate) thread: ThreadHandle,
     /// What the client keeps of it. Gone when the connection is over.
     client: Option<ErasedState>,
-    ownership: Ownership,
     pub(crate) replaying: bool,
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
     pub(crate) running: bool,
     /// What a turn of an agent that speaks version 2 waits for.
     prompting: Option<Prompting>,
-    /// The session that has made it for a part of its work.
-    parent: Option<SessionId>,
 }
 
-/// Whose a session is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Ownership {
-    /// Nobody has opened it: the agent has named it.
-    #[default]
+/// What is known of a session that nobody has opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unopened {
+    /// The agent has named it.
     Unclaimed,
     /// It may be the one that is being opened. There are no more of these than requests that open sessions.
     Provisional,
-    /// Someone has opened it.
-    Claimed,
+}
+
+impl Table {
+    /// How many sessions there are of a kind that nobody has opened.
+    fn count(&self, kind: Unopened) -> usize {
+        self.unopened
+            .values()
+            .filter(|other| **other == kind)
+            .count()
+    }
 }
 
 /// A request that opens a session and waits for its answer. As long as it does, the agent may speak for one session
@@ -113,11 +126,6 @@ impl SessionEntry {
         self.ended(over)
     }
 
-    /// The turn that it asks in, unless it is a subagent, which works for the turn of another session.
-    pub(crate) fn own_turn(&self) -> Option<CancellationToken> {
-        self.parent.is_none().then(|| self.turn.clone())
-    }
-
     /// Whether there is something to cancel: a turn, or work that the agent began by itself.
     pub(crate) fn at_work(&self) -> bool {
         self.running || self.thread.read(Thread::is_running)
@@ -152,7 +160,7 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -173,7 +181,7 @@ impl Sessions {
     ) -> Result<T, F> {
         let (done, ended) = {
             let mut sessions = self.lock();
-            let Some(state) = sessions.get_mut(id) else {
+            let Some(state) = sessions.entries.get_mut(id) else {
                 return Err(f);
             };
             let ran = state.running;
@@ -191,7 +199,11 @@ impl Sessions {
 
     /// Tells what the client keeps of a session that a turn has ended.
     fn turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
-        let client = self.lock().get(id).and_then(|entry| entry.client.clone());
+        let client = self
+            .lock()
+            .entries
+            .get(id)
+            .and_then(|entry| entry.client.clone());
         if let Some(client) = client {
             client.turn_ended(stop_reason);
         }
@@ -207,22 +219,22 @@ impl Sessions {
             Ok(done) => return Some(done),
             Err(f) => f,
         };
-        let unclaimed = || {
-            let sessions = self.lock();
-            let unclaimed = |state: &&SessionEntry| state.ownership == Ownership::Unclaimed;
-            sessions.values().filter(unclaimed).count()
-        };
-        if id.as_str().len() > LONGEST_ID || unclaimed() >= UNCLAIMED {
+        let is_full = || self.lock().count(Unopened::Unclaimed) >= UNCLAIMED;
+        if id.as_str().len() > LONGEST_ID || is_full() {
             return None;
         }
-        self.add(id, SessionEntry::default());
+        self.add(id, SessionEntry::default(), Some(Unopened::Unclaimed));
         self.with(id, f)
     }
 
     /// A request is about to open a session: a new one, or this old one. `None` if it is known already which one.
     pub(crate) fn opening(self: &Arc<Self>, id: Option<&SessionId>) -> Option<Opening> {
-        let is_known = |state: &SessionEntry| state.ownership != Ownership::Unclaimed;
-        if id.is_some_and(|id| self.lock().get(id).is_some_and(is_known)) {
+        let is_known = |id| {
+            let sessions = self.lock();
+            sessions.entries.contains_key(id)
+                && sessions.unopened.get(id) != Some(&Unopened::Unclaimed)
+        };
+        if id.is_some_and(is_known) {
             return None;
         }
         *self.openings() += 1;
@@ -250,8 +262,9 @@ impl Sessions {
         let gone: Vec<SessionId> = {
             let sessions = self.lock();
             let provisional = sessions
+                .unopened
                 .iter()
-                .filter(|(_, state)| state.ownership == Ownership::Provisional)
+                .filter(|(_, kind)| **kind == Unopened::Provisional)
                 .map(|(id, _)| id);
             match id {
                 Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
@@ -268,74 +281,82 @@ impl Sessions {
         {
             let openings = *self.openings();
             let mut sessions = self.lock();
-            let provisional = |state: &&SessionEntry| state.ownership == Ownership::Provisional;
-            let has_room = sessions.values().filter(provisional).count() < openings;
-            match sessions.get_mut(id) {
-                Some(state) if state.ownership != Ownership::Unclaimed => return true,
+            let has_room = sessions.count(Unopened::Provisional) < openings;
+            let is_there = sessions.entries.contains_key(id);
+            match sessions.unopened.get_mut(id) {
+                None if is_there => return true,
+                Some(Unopened::Provisional) => return true,
                 _ if !has_room || id.as_str().len() > LONGEST_ID => return false,
-                Some(state) => {
-                    state.ownership = Ownership::Provisional;
+                Some(kind) => {
+                    *kind = Unopened::Provisional;
                     return true;
                 }
                 None => {}
             }
         }
-        self.add(
-            id,
-            SessionEntry {
-                ownership: Ownership::Provisional,
-                ..SessionEntry::default()
-            },
-        );
+        self.add(id, SessionEntry::default(), Some(Unopened::Provisional));
         true
     }
 
     /// Adds a session, unless it has been added meanwhile.
-    fn add(&self, id: &SessionId, mut entry: SessionEntry) -> ThreadHandle {
+    fn add(
+        &self,
+        id: &SessionId,
+        mut entry: SessionEntry,
+        unopened: Option<Unopened>,
+    ) -> ThreadHandle {
         let thread = entry.thread.clone();
         // All that nobody has opened keep as much as one that somebody has. So do all subagents.
-        let kept = match entry.ownership {
-            Ownership::Claimed if entry.parent.is_none() => self.kept,
+        let is_subagent = self.lock().parents.contains_key(id);
+        let kept = match unopened {
+            None if !is_subagent => self.kept,
             _ => self.kept / UNCLAIMED,
         };
         thread.change(|thread| thread.set_limit(kept));
         entry.client = self.states.make(id, &thread);
         let mut sessions = self.lock();
-        if let Some(there) = sessions.get(id) {
+        if let Some(there) = sessions.entries.get(id) {
             let thread = there.thread.clone();
             // Ahead of what the client keeps of the one that is not needed.
             drop(sessions);
             return thread;
         }
-        sessions.insert(id.clone(), entry);
+        sessions.entries.insert(id.clone(), entry);
+        sessions
+            .unopened
+            .extend(unopened.map(|kind| (id.clone(), kind)));
         thread
     }
 
     /// Someone opens the session.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
-        let known = self.with(id, |state| {
-            state.ownership = Ownership::Claimed;
+        {
+            let mut sessions = self.lock();
+            sessions.unopened.remove(id);
             // Also if another session has announced it as a subagent: what it asks is asked where it was opened.
-            state.parent = None;
+            sessions.parents.remove(id);
+        }
+        let known = self.with(id, |state| {
             state.thread.change(|thread| thread.set_limit(self.kept));
             state.thread.clone()
         });
-        known.unwrap_or_else(|| {
-            let claimed = SessionEntry {
-                ownership: Ownership::Claimed,
-                ..SessionEntry::default()
-            };
-            self.add(id, claimed)
-        })
+        known.unwrap_or_else(|| self.add(id, SessionEntry::default(), None))
     }
 
     /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
     /// Gives what there was, for [`restore`](Self::restore).
     pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<BeforeReplay> {
         self.remove_subagents(id);
+        let (unopened, parent) = {
+            let mut sessions = self.lock();
+            (
+                sessions.unopened.get(id).copied(),
+                sessions.parents.remove(id),
+            )
+        };
         let before = self.with(id, |state| BeforeReplay {
-            ownership: state.ownership,
-            parent: state.parent.take(),
+            unopened,
+            parent,
             thread: state.thread.change(Thread::begin_replay),
         });
         self.claim(id);
@@ -349,9 +370,14 @@ impl Sessions {
             self.remove(id);
             return;
         };
+        {
+            let mut sessions = self.lock();
+            let unopened = before.unopened.map(|kind| (id.clone(), kind));
+            sessions.unopened.extend(unopened);
+            let parent = before.parent.map(|parent| (id.clone(), parent));
+            sessions.parents.extend(parent);
+        }
         self.with(id, |state| {
-            state.ownership = before.ownership;
-            state.parent = before.parent;
             state.replaying = false;
             // A turn may have ended meanwhile.
             let running = state.running;
@@ -390,7 +416,12 @@ impl Sessions {
 
     fn remove_one(&self, id: &SessionId) {
         // What the client keeps of it is dropped when the lock is free again.
-        let removed = self.lock().remove(id);
+        let removed = {
+            let mut sessions = self.lock();
+            sessions.unopened.remove(id);
+            sessions.parents.remove(id);
+            sessions.entries.remove(id)
+        };
         if let Some(entry) = removed {
             entry.turn.cancel();
         }
@@ -401,7 +432,7 @@ impl Sessions {
         // Dropped, and told, when the lock is free again.
         let mut over: Vec<Over> = Vec::new();
         let mut states = Vec::new();
-        for entry in self.lock().values_mut() {
+        for entry in self.lock().entries.values_mut() {
             entry.turn.cancel();
             let prompting = entry.prompting.as_mut();
             over.extend(prompting.map(|p| p.failed(Error::Closed(reason.clone()))));
@@ -420,7 +451,7 @@ impl Sessions {
 
 /// A session before it was replayed.
 pub(crate) struct BeforeReplay {
-    ownership: Ownership,
+    unopened: Option<Unopened>,
     parent: Option<SessionId>,
     thread: Thread,
 }

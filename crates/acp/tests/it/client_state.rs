@@ -31,12 +31,11 @@ impl Editor {
 
 struct Numbered {
     number: usize,
-    thread: ThreadHandle,
     editor: Editor,
 }
 
 impl ClientState<Editor> for Numbered {
-    fn new(client: &Editor, session: &SessionId, thread: &ThreadHandle) -> Self {
+    fn new(client: &Editor, session: &SessionId, _: &ThreadHandle) -> Self {
         let number = {
             let mut made = client.made.lock().unwrap();
             *made += 1;
@@ -45,7 +44,6 @@ impl ClientState<Editor> for Numbered {
         client.note(format!("{number} is {session}"));
         Self {
             number,
-            thread: thread.clone(),
             editor: client.clone(),
         }
     }

@@ -278,6 +278,7 @@ fn in_the_chat_a_yes_covers_what_was_shown_and_nothing_else() {
         agent::terminal("touch", &["stolen"]),
         agent::ask(command("touch wanted")),
         agent::terminal("touch", &["wanted"]),
+        agent::wait_for("wanted"),
     ];
     let mut screen = agent::chat(&project, 100, 40, &steps);
     screen.say("go");

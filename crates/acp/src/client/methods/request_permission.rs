@@ -158,12 +158,12 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
             let tool_call = entry
                 .thread
                 .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
-            (tool_call, entry.thread.clone(), entry.own_turn())
+            (tool_call, entry.thread.clone())
         });
-        let Some((tool_call, thread, turn)) = found else {
+        let Some((tool_call, thread)) = found else {
             return pending.refuse_session(&request.session_id);
         };
-        let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
+        let turn = pending.side.sessions.turn_of(&request.session_id);
         let weight = tool_call.weight();
         let request = PermissionRequest::received(request, tool_call, thread);
         pending.ask(state, request, weight, turn);
@@ -187,12 +187,12 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
                     .and_then(|id| entry.thread.read(|thread| thread.tool_call(id).cloned())),
                 _ => None,
             };
-            (tool_call, entry.thread.clone(), entry.own_turn())
+            (tool_call, entry.thread.clone())
         });
-        let Some((tool_call, thread, turn)) = found else {
+        let Some((tool_call, thread)) = found else {
             return pending.refuse_session(&request.session_id);
         };
-        let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
+        let turn = pending.side.sessions.turn_of(&request.session_id);
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
         let request = PermissionRequest::received_v2(request, tool_call, thread);
         pending.ask(state, request, weight, turn);

@@ -7,7 +7,7 @@
 use acp_wire::v1::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ownership, SessionEntry, Sessions, UNCLAIMED};
+use super::{SessionEntry, Sessions, UNCLAIMED};
 use crate::thread::Thread;
 use crate::update::Update;
 
@@ -44,15 +44,12 @@ impl Sessions {
         }
         let state = {
             let sessions = self.lock();
-            let Some(above) = sessions.get(parent) else {
+            let Some(above) = sessions.entries.get(parent) else {
                 return;
             };
-            let known = sessions.get(child).map(|state| state.ownership);
-            let subagents = sessions.values().filter(|state| state.parent.is_some());
-            if above.ownership != Ownership::Claimed
-                || known == Some(Ownership::Claimed)
-                || subagents.count() >= SUBAGENTS
-            {
+            let is_open =
+                |id| sessions.entries.contains_key(id) && !sessions.unopened.contains_key(id);
+            if !is_open(parent) || is_open(child) || sessions.parents.len() >= SUBAGENTS {
                 return;
             }
             let announced = |thread: &Thread| Some(thread.subagent(child)?.thread.clone());
@@ -62,21 +59,20 @@ impl Sessions {
             thread.belongs_to(&above.thread, child);
             SessionEntry {
                 thread,
-                ownership: Ownership::Claimed,
                 replaying: above.replaying,
-                parent: Some(parent.clone()),
                 ..SessionEntry::default()
             }
         };
         // Nobody had opened it. It has the thread from here on that its parent's shows.
         self.remove_one(child);
-        self.add(child, state);
+        self.lock().parents.insert(child.clone(), parent.clone());
+        self.add(child, state, None);
     }
 
     /// A session, its parent, and so on.
     fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
         let sessions = self.lock();
-        let parent = |id: &SessionId| sessions.get(id)?.parent.clone();
+        let parent = |id: &SessionId| sessions.parents.get(id).cloned();
         std::iter::successors(Some(id.clone()), parent)
             .take(DEPTH + 1)
             .collect()
@@ -89,8 +85,9 @@ impl Sessions {
         let mut at = 0;
         while let Some(parent) = found.get(at).cloned() {
             let children = sessions
+                .parents
                 .iter()
-                .filter(|(_, state)| state.parent.as_ref() == Some(&parent))
+                .filter(|(_, above)| **above == parent)
                 .map(|(id, _)| id.clone());
             found.extend(children);
             at += 1;
@@ -112,17 +109,21 @@ impl Sessions {
 
     /// What a subagent is called; `None` for a session that is none.
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
-        let parent = self.with(id, |state| state.parent.clone())??;
+        let parent = self.lock().parents.get(id).cloned()?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
         let name = self.with(&parent, |state| state.thread.read(name))?;
         // Its item may have been dropped.
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 
-    /// The turn that a subagent works for: that of the session which the person has opened. It may work while none runs.
-    pub(crate) fn turn_of(&self, subagent: &SessionId) -> CancellationToken {
-        let turn = |state: &mut SessionEntry| state.at_work().then(|| state.turn.clone());
-        let turn = self.with(&self.opened_for(subagent), turn).flatten();
-        turn.unwrap_or_default()
+    /// The turn that a session asks in. A subagent's is that of the session which the person has opened; it may work while
+    /// none runs there.
+    pub(crate) fn turn_of(&self, id: &SessionId) -> CancellationToken {
+        let opened = self.opened_for(id);
+        let is_subagent = opened != *id;
+        let turn = |entry: &mut SessionEntry| {
+            (!is_subagent || entry.at_work()).then(|| entry.turn.clone())
+        };
+        self.with(&opened, turn).flatten().unwrap_or_default()
     }
 }
