@@ -21,7 +21,8 @@
 //! # Features
 //!
 //! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`], within a tokio runtime.
-//! - `process`, on by default: [`Transport::child`], for processes that tokio has started.
+//! - `process`, on by default: [`Transport::spawn`], an agent as a child process that ends with its connection, within a
+//!   tokio runtime.
 //! - `bridge`, on by default: [`bridge`], an agent of one version of the protocol behind a client of the other, within a
 //!   tokio runtime.
 //! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for

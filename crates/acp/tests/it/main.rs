@@ -18,6 +18,7 @@ mod bridge_peers;
 mod bridge_pump;
 mod bridge_up;
 mod cancellation;
+mod child_process;
 mod client_gone;
 mod closing;
 mod common;
