@@ -79,7 +79,7 @@
 //! ([`cancellation`](super::cancellation)).
 //!
 //! Files and terminals are lent by the crate `acp-host`, with an editor's unsaved buffers laid over the files;
-//! tools of the client's own by the crate `acp-mcp`.
+//! tools of the client's own by the crate `acp-mcp`: each is a closure, or all are one handler of the official `rmcp`.
 //!
 //! # Showing what happens
 //!
