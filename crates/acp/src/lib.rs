@@ -39,10 +39,11 @@ pub mod client;
 mod connection;
 mod dialect;
 mod error;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod guide;
+#[cfg(feature = "__internals")]
+#[doc(hidden)]
+#[path = "internals.rs"]
+pub mod __internals;
 mod options;
 mod pending_request;
 mod recent;

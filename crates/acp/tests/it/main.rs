@@ -26,7 +26,6 @@ mod config;
 mod driver;
 mod examples;
 mod extension;
-mod fuzz_corpus;
 mod hostile;
 mod large_text;
 mod mcp_servers;
