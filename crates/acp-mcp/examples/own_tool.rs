@@ -18,44 +18,11 @@ use acp::agent::{Agent, Prompt, Turn};
 use acp::client::{Client, Update, UpdateContext, connect};
 use acp::v1::{McpServer, StopReason};
 use acp::{Transport, transport};
-use acp_mcp::rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-};
-use acp_mcp::rmcp::service::RequestContext;
-use acp_mcp::rmcp::{RoleServer, ServerHandler, ServiceExt};
-use acp_mcp::{ProxyCommand, ToolServer};
-use tokio::process::{Child, Command};
+use acp_mcp::rmcp::ServiceExt;
+use acp_mcp::rmcp::model::{CallToolRequestParams, ContentBlock};
+use acp_mcp::{NoArguments, ProxyCommand, ToolServer};
+use tokio::process::Command;
 use tokio::sync::Mutex;
-
-/// The tool of an editor: what the person has selected, which no file has.
-struct Selection;
-
-impl ServerHandler for Selection {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let what = "What the person has selected in the editor";
-        let schema = serde_json::Map::from_iter([("type".to_owned(), "object".into())]);
-        let tool = Tool::new("selection", what, schema);
-        Ok(ListToolsResult::with_all_items(vec![tool]))
-    }
-
-    async fn call_tool(
-        &self,
-        _: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let selected = ContentBlock::text("let answer = 42;");
-        Ok(CallToolResult::success(vec![selected]).into())
-    }
-}
 
 /// The client: it prints what the agent says, and every session has its tool.
 struct Editor {
@@ -86,31 +53,32 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn client(agent: &[String]) -> Result<(), Box<dyn Error>> {
-    let proxy = ProxyCommand::this(["mcp-proxy"])?;
-    let tools = ToolServer::start("editor", || Selection, proxy)?;
-    // The process, if there is one, ends with this function.
-    let (transport, _process) = start(agent)?;
-    let (handshake, driver) = connect(transport, Editor { tools });
-    tokio::spawn(driver);
-    let agent = handshake.await?;
-    let session = agent.new_session(std::env::current_dir()?).await?;
-    let reason = session.prompt("What have I selected?").await?;
-    println!("\n({reason})");
+    let what = "What the person has selected in the editor, which no file has";
+    let tools = ToolServer::tools("editor")
+        .tool("selection", what, async |_: NoArguments| {
+            Ok("let answer = 42;")
+        })
+        .start(ProxyCommand::this(["mcp-proxy"])?)?;
+    let (handshake, driver) = connect(start(agent)?, Editor { tools });
+    let work = async {
+        let session = handshake
+            .await?
+            .new_session(std::env::current_dir()?)
+            .await?;
+        Ok::<_, Box<dyn Error>>(session.prompt("What have I selected?").await?)
+    };
+    println!("\n({})", driver.run(work).await?);
     Ok(())
 }
 
 /// The agent of this command, or one of this example's own.
-fn start(command: &[String]) -> Result<(Transport, Option<Child>), Box<dyn Error>> {
-    let Some((program, args)) = command.split_first() else {
-        let (ours, theirs) = transport::memory();
-        tokio::spawn(acp::agent::serve(theirs, Reader::default()));
-        return Ok((ours, None));
-    };
-    let pipe = Stdio::piped;
-    let mut command = Command::new(program);
-    let command = command.args(args).stdin(pipe()).stdout(pipe());
-    let mut child = command.kill_on_drop(true).spawn()?;
-    Ok((Transport::child(&mut child).ok_or("no pipes")?, Some(child)))
+fn start(command: &[String]) -> Result<Transport, Box<dyn Error>> {
+    if let Some((program, args)) = command.split_first() {
+        return Ok(Transport::spawn(Command::new(program).args(args))?);
+    }
+    let (ours, theirs) = transport::memory();
+    tokio::spawn(acp::agent::serve(theirs, Reader::default()));
+    Ok(ours)
 }
 
 /// An agent without a model: it calls every tool that it has and says what it got.

@@ -15,6 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::bounded::{Bounded, REQUESTS};
 use crate::proxy::TOKEN_VAR;
 use crate::proxy_command::ProxyCommand;
+use crate::tools::Tools;
 
 /// How many connections are served at once. Further ones are closed.
 const CONNECTIONS: usize = 64;
@@ -41,8 +42,15 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
+    /// A server that agents know as `name`, whose tools are closures: [`Tools::tool`] adds them, [`Tools::start`]
+    /// starts it.
+    pub fn tools(name: impl Into<String>) -> Tools {
+        Tools::new(name.into())
+    }
+
     /// Starts a server that agents know as `name`. Each connection, which is a session of an agent's
-    /// as a rule, is served by a handler of its own, which `handlers` makes.
+    /// as a rule, is served by a handler of its own, which `handlers` makes. For all that MCP has: resources, prompts, what is different
+    /// for each agent. For a few tools there is [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///

@@ -21,7 +21,8 @@
 //! # Features
 //!
 //! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`], within a tokio runtime.
-//! - `process`, on by default: [`Transport::child`], for processes that tokio has started.
+//! - `process`, on by default: [`Transport::spawn`], an agent as a child process that ends with its connection, within a
+//!   tokio runtime.
 //! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork` and
 //!   subagents. They change with what upstream does, also in a minor release: decision 17.
 //! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]), under the same condition.
@@ -44,6 +45,10 @@
 #[macro_use]
 mod object;
 
+#[cfg(feature = "__internals")]
+#[doc(hidden)]
+#[path = "internals.rs"]
+pub mod __internals;
 pub mod agent;
 #[cfg(feature = "bridge")]
 pub mod bridge;
@@ -53,9 +58,6 @@ mod connection;
 mod dialect;
 mod error;
 mod extension;
-#[cfg(feature = "fuzzing")]
-#[doc(hidden)]
-pub mod fuzzing;
 pub mod guide;
 mod options;
 mod pending_request;

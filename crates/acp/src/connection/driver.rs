@@ -273,7 +273,7 @@ async fn sleep(time: Duration) {
 }
 
 /// What `work` gives; `None` if it takes longer than this.
-pub(super) async fn timeout<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn timeout<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
         done = work => Some(done),

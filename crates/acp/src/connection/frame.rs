@@ -161,7 +161,7 @@ impl Framer {
         self.scanned = self.scanned.max(self.start);
     }
 
-    #[cfg(any(feature = "bridge", feature = "fuzzing"))]
+    #[cfg(any(feature = "bridge", feature = "__internals"))]
     /// How many bytes wait to be handed out.
     pub(crate) fn waiting(&self) -> usize {
         self.buf.len() - self.start
@@ -205,40 +205,6 @@ fn content(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzzing::framer::{naive, read};
-
-    /// All frames of `input` when it arrives in pieces of `piece` bytes.
-    fn frames(input: &[u8], piece: usize, max: usize) -> Vec<String> {
-        read(input, max, |_| piece)
-    }
-
-    #[test]
-    fn lines_come_out_whole_however_the_bytes_arrive() {
-        let input = b"{\"a\":1}\r\n\n  \r\n{\"b\":2}\n\n{\"c\":3}";
-        for piece in 1..input.len() {
-            assert_eq!(
-                frames(input, piece, 100),
-                ["{\"a\":1}", "{\"b\":2}", "left: {\"c\":3}"],
-                "in pieces of {piece}"
-            );
-        }
-    }
-
-    #[test]
-    fn an_oversized_line_is_named_and_the_next_one_is_read() {
-        let line: String = (0..1000).map(|n| format!("{n:05}")).collect();
-        let input = format!("{line}\nnext\n{line}");
-        let (head, tail) = (&line[..HEAD], &line[line.len() - TAIL..]);
-        for max in [10, HEAD, 2000, 4999] {
-            for piece in [1, 7, 999, 1500, 5000, 6000] {
-                assert_eq!(
-                    frames(input.as_bytes(), piece, max),
-                    [&format!("too long: {head} {tail} 5000 Noise"), "next"],
-                    "over {max} in pieces of {piece}"
-                );
-            }
-        }
-    }
 
     #[test]
     fn an_endless_line_does_not_grow_the_buffer() {
@@ -344,18 +310,6 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
-    fn line() -> impl Strategy<Value = Vec<u8>> {
-        prop_oneof![
-            proptest::collection::vec(
-                prop_oneof![Just(b' '), Just(b'\r'), Just(b'\t'), any::<u8>()],
-                0..40
-            ),
-            (any::<u8>(), 1000..4000_usize)
-                .prop_map(|(seed, n)| (0..n).map(|i| seed.wrapping_add((i % 251) as u8)).collect()),
-        ]
-    }
-
     proptest! {
         #[test]
         fn a_text_is_the_same_whether_or_not_it_is_taken_out(
@@ -371,17 +325,6 @@ mod tests {
             let input = format!("{line}\r\n{{\"method\":\"x\"}}\n{line}");
             let whole = with_texts(input.as_bytes(), input.len(), usize::MAX, max);
             prop_assert_eq!(with_texts(input.as_bytes(), piece, large, max), whole);
-        }
-
-        #[test]
-        fn what_comes_out_does_not_depend_on_how_it_arrives(
-            lines in proptest::collection::vec(line(), 0..8),
-            max in prop_oneof![0..60_usize, 900..4200_usize],
-            piece in prop_oneof![1..10_usize, 10..5000_usize],
-        ) {
-            // Line ends within the lines are as good as those between them.
-            let input = lines.join(&b'\n');
-            prop_assert_eq!(frames(&input, piece, max), naive(&input, max));
         }
     }
 }

@@ -30,12 +30,13 @@ use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use acp_wire::{Notification, Request, read_result};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::driver::Driver;
-pub(crate) use self::driver::Spawn;
-use self::driver::{Tasks, timeout};
+use self::driver::Tasks;
+pub(crate) use self::driver::{Spawn, timeout};
 use self::incoming::InFlight;
 pub(crate) use self::incoming::Responder;
 pub use self::limits::Limits;
@@ -418,7 +419,11 @@ struct Life<H: Handler> {
 
 impl<H: Handler> Life<H> {
     async fn run(mut self, transport: Transport) -> CloseReason {
-        let Transport { reader, writer } = transport;
+        let Transport {
+            reader,
+            writer,
+            closing,
+        } = transport;
         let writing = self.write(writer);
         let (conn, handler) = (self.conn.clone(), Arc::clone(&self.handler));
         let inner = &*conn.0;
@@ -456,27 +461,36 @@ impl<H: Handler> Life<H> {
             writing.ended().await;
             inner.tasks.wait().await;
         };
-        let _ = timeout(LAST_WORDS, ended).await;
+        let ended = timeout(LAST_WORDS, ended).await.is_some();
+        if !ended && writing.is_written() {
+            // All has been taken: the peer may end by itself.
+            let _ = timeout(closing, writing.ended()).await;
+        }
         reason
     }
 
     /// Begins to write what is sent.
-    fn write(&self, writer: crate::transport::Writer) -> Writing {
-        let (ended, given_up) = (CancellationToken::new(), CancellationToken::new());
-        let writing = Writing {
-            ended: ended.clone(),
-            given_up: given_up.clone(),
-        };
+    fn write(&self, mut writer: crate::transport::Writer) -> Writing {
+        let writing = Writing::default();
+        let (written, given_up) = (writing.written.clone(), writing.given_up.clone());
         let conn = self.conn.clone();
         // Also if it is dropped before it is polled.
-        let ended = ended.drop_guard();
+        let ended = writing.ended.clone().drop_guard();
         self.conn.0.tasks.begin(async move {
             let _ended = ended;
+            let failed = |e| conn.shut(CloseReason::Transport(Arc::new(e)));
+            let writing = async {
+                conn.0
+                    .outbox
+                    .drain(&mut writer)
+                    .await
+                    .unwrap_or_else(failed);
+                written.cancel();
+                writer.shutdown().await.unwrap_or_else(failed);
+            };
             tokio::select! {
                 biased;
-                written = conn.0.outbox.drain(writer) => if let Err(e) = written {
-                    conn.shut(CloseReason::Transport(Arc::new(e)));
-                },
+                () = writing => {}
                 () = given_up.cancelled() => {}
             }
         });
@@ -512,13 +526,21 @@ impl<H: Handler> Drop for Life<H> {
 }
 
 /// The writer, wherever it runs. Dropping this gives it up.
+#[derive(Default)]
 struct Writing {
+    /// All has been written, or cannot be.
+    written: CancellationToken,
+    /// It is closed as well.
     ended: CancellationToken,
     given_up: CancellationToken,
 }
 
 impl Writing {
-    /// Waits until all has been written, or cannot be.
+    fn is_written(&self) -> bool {
+        self.written.is_cancelled()
+    }
+
+    /// Waits until all has been written, or cannot be, and the writer is closed.
     async fn ended(&self) {
         self.ended.cancelled().await;
     }

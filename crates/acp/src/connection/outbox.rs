@@ -268,7 +268,7 @@ impl Outbox {
             };
             if taken.is_empty() {
                 if over {
-                    return writer.shutdown().await;
+                    return Ok(());
                 }
                 self.filled.notified().await;
                 continue;

@@ -8,7 +8,7 @@
 //! ```no_run
 //! use acp::Transport;
 //! use acp::client::{Client, Update, UpdateContext, connect};
-//! use std::process::Stdio;
+//! use tokio::process::Command;
 //!
 //! struct Printer;
 //!
@@ -22,24 +22,26 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut process = tokio::process::Command::new("some-agent")
-//!     .stdin(Stdio::piped())
-//!     .stdout(Stdio::piped())
-//!     .kill_on_drop(true)
-//!     .spawn()?;
-//! let transport = Transport::child(&mut process).ok_or("no pipes")?;
+//! let transport = Transport::spawn(Command::new("some-agent").arg("--acp"))?;
 //! let (handshake, driver) = connect(transport, Printer);
 //! tokio::spawn(driver);
 //! let agent = handshake.await?;
 //! let session = agent.new_session("/home/ada/project").await?;
 //! println!("{}", session.prompt("What is this project?").await?);
+//! agent.close();
+//! // The driver has ended, and with it the process.
+//! agent.closed().await;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! The connection ends when the last clone of the [`AgentConnection`], its sessions included, is dropped, or
-//! with [`AgentConnection::close`]; the agent sees its stdin end. The process is the program's own: end it if
-//! it does not end by itself. (The crate `acp-host` does that, with all of the process's children.)
+//! with [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started has
+//! two seconds to end then, and is killed if it does not. A program whose `main` returns before the driver has ended
+//! kills it at once: wait with [`AgentConnection::closed`], or let [`Driver::run`](crate::Driver::run) do it. What the
+//! process has started goes on. Programs that people keep open, and that start agents that nobody knows, take
+//! `AgentProcess` of the crate `acp-host`: it ends all that the agent has started, keeps what it prints to stderr, and
+//! can confine it. [`Transport::child`] is for processes that are ended elsewhere.
 //!
 //! # What an agent may ask
 //!
@@ -82,7 +84,7 @@
 //! ([`cancellation`](super::cancellation)).
 //!
 //! Files and terminals are lent by the crate `acp-host`, with an editor's unsaved buffers laid over the files;
-//! tools of the client's own by the crate `acp-mcp`.
+//! tools of the client's own by the crate `acp-mcp`: each is a closure, or all are one handler of the official `rmcp`.
 //!
 //! # Showing what happens
 //!
@@ -137,5 +139,7 @@
 //! [`ThreadHandle::changed`]: crate::ThreadHandle::changed
 //! [`Error::is_auth_required`]: crate::Error::is_auth_required
 
+#[cfg(doc)]
+use crate::Transport;
 #[cfg(doc)]
 use crate::client::{AgentConnection, Client, Session, SessionSetup};

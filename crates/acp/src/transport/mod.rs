@@ -1,16 +1,21 @@
 //! Transports: a pair of byte streams.
 //!
 //! A connection does not care where its bytes come from. This module has stdin and stdout
-//! ([`stdio()`]), a pair in memory ([`memory`]), and [`Transport::new`] and [`Transport::of_futures`] for anything
-//! else, a child process or a socket.
+//! ([`stdio()`]), a pair in memory ([`memory`]), a child process that ends with its connection
+//! ([`Transport::spawn`]), and [`Transport::new`] and [`Transport::of_futures`] for anything else, such as a socket.
 
+#[cfg(feature = "process")]
+mod child;
 mod inspect;
 #[cfg(all(unix, any(feature = "process", feature = "stdio")))]
 mod pipe;
 #[cfg(feature = "stdio")]
 mod stdio;
 
+#[cfg(feature = "process")]
+use std::borrow::BorrowMut;
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 #[cfg(feature = "process")]
@@ -27,6 +32,9 @@ pub(crate) type Writer = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: Reader,
     pub(crate) writer: Writer,
+    /// How long closing the writer may take at the end of a connection, beside the time for what was still to be
+    /// written.
+    pub(crate) closing: Duration,
 }
 
 impl Transport {
@@ -35,9 +43,14 @@ impl Transport {
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
     ) -> Self {
+        Self::of_boxed(Box::pin(reader), Box::pin(writer))
+    }
+
+    fn of_boxed(reader: Reader, writer: Writer) -> Self {
         Self {
-            reader: Box::pin(reader),
-            writer: Box::pin(writer),
+            reader,
+            writer,
+            closing: Duration::ZERO,
         }
     }
 
@@ -49,7 +62,59 @@ impl Transport {
         Self::new(reader.compat(), writer.compat_write())
     }
 
-    /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not.
+    /// Starts a child process, talks to it through its stdin and stdout, and ends it with the connection.
+    ///
+    /// When the connection is over its stdin is closed, and it has two seconds to end by itself, in which agents
+    /// write down what they keep. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that: the
+    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits.
+    ///
+    /// It is killed at once, and tokio's runtime takes its status as it runs on, if
+    ///
+    /// - the transport is dropped unused, or the driver before its end;
+    /// - it has not read in two seconds what was sent to it before the end;
+    /// - both halves of [`into_split`](Self::into_split) are dropped, and the one for writing was not closed.
+    ///
+    /// What the process has started is its own to end. The crate `acp-host` has an `AgentProcess` that ends that too,
+    /// looks for programs with errors that help, keeps what agents print to stderr, and has a sandbox: use it in
+    /// programs that people keep open and for agents that nobody knows; use this for tests, scripts and agents of
+    /// your own.
+    ///
+    /// A process that fails by itself is told with its status: `the process has ended (exit status: 1)`, as
+    /// [`CloseReason::Transport`](crate::CloseReason::Transport).
+    ///
+    /// The command's stderr is left as it is: this process's own, if nothing else is said. To read it, give the command
+    /// the writing end of [`std::io::pipe`].
+    ///
+    /// ```no_run
+    /// use acp::Transport;
+    /// use acp::client::connect;
+    /// # use acp::testing::Nobody;
+    /// use tokio::process::Command;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let transport = Transport::spawn(Command::new("some-agent").arg("--acp"))?;
+    /// let (handshake, driver) = connect(transport, Nobody);
+    /// let work = async { handshake.await?.new_session("/").await?.prompt("Hello").await };
+    /// let stopped = driver.run(work).await?;
+    /// // The agent has ended.
+    /// # let _ = stopped;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// It cannot be started, there is no tokio runtime, or stderr is [`Stdio::piped`](std::process::Stdio::piped),
+    /// which nobody would read.
+    ///
+    /// # Panics
+    /// As tokio does, if the runtime has no I/O (`enable_io`).
+    #[cfg(feature = "process")]
+    pub fn spawn(mut command: impl BorrowMut<tokio::process::Command>) -> std::io::Result<Self> {
+        child::spawn(command.borrow_mut())
+    }
+
+    /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not. It is the
+    /// caller's to end; [`spawn`](Self::spawn) does that.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -64,7 +129,8 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// The pair again, for a program that passes bytes on and does not speak the protocol.
+    /// The pair again, for a program that passes bytes on and does not speak the protocol. Closing the half for
+    /// writing (`shutdown`) ends a process that [`spawn`](Self::spawn) has started, and waits for it.
     #[must_use]
     pub fn into_split(
         self,
@@ -83,7 +149,7 @@ impl Transport {
     pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
         Self {
             reader: Box::pin(inspect::Inspected::new(self.reader, look)),
-            writer: self.writer,
+            ..self
         }
     }
 }

@@ -39,10 +39,7 @@ mod unix {
         let output = keep(io::stdout().as_fd())?;
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
         rustix::stdio::dup2_stdout(io::stderr().as_fd())?;
-        Ok(Transport {
-            reader: reader(input)?,
-            writer: writer(output)?,
-        })
+        Ok(Transport::of_boxed(reader(input)?, writer(output)?))
     }
 
     /// A private copy, which children do not inherit.

@@ -1,7 +1,6 @@
 //! The framer against a reading of the whole.
 
-use crate::connection::frame::{Frame, Framer, HEAD, TAIL};
-use crate::connection::outline::outline;
+use acp::__internals::{Frame, Framer, HEAD, TAIL, outline};
 
 /// Limits on both sides of what is kept of an oversized line.
 const LIMITS: [usize; 16] = [
@@ -51,15 +50,15 @@ pub fn framer(data: &[u8]) {
 
 /// All frames of `input`, one text each, when it arrives in pieces; `piece` gives the size of the next one
 /// of what is left.
-pub(crate) fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<String> {
+fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<String> {
     let mut framer = Framer::new(max);
     let mut out = Vec::new();
     let mut left = input;
     while !left.is_empty() {
         let (bytes, rest) = left.split_at(piece(left.len()).clamp(1, left.len()));
         left = rest;
-        framer.room().extend_from_slice(bytes);
-        while let Some(frame) = framer.next() {
+        framer.push(bytes);
+        while let Some(frame) = framer.next_frame() {
             out.push(text(&frame));
         }
         let kept = framer.waiting();
@@ -73,7 +72,7 @@ pub(crate) fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usi
 }
 
 /// What a line by line reading of the whole gives.
-pub(crate) fn naive(input: &[u8], max: usize) -> Vec<String> {
+fn naive(input: &[u8], max: usize) -> Vec<String> {
     let mut lines: Vec<&[u8]> = input.split(|b| *b == b'\n').collect();
     // Behind the last line end is what was left, or nothing.
     let left = lines.pop().unwrap_or_default();
@@ -105,12 +104,77 @@ pub(crate) fn frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<Item =
 fn text(frame: &Frame<'_>) -> String {
     match frame {
         Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
-        Frame::LargeText(arrived) => format!("text: {arrived:?}"),
+        Frame::LargeText => "a text that nobody asked for".to_owned(),
         Frame::TooLong { head, tail, length } => {
             // Whose it is can be anything, but must be told.
             let whose = outline(head, tail);
             let [head, tail] = [head, tail].map(|end| String::from_utf8_lossy(end));
             format!("too long: {head} {tail} {length} {whose:?}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All frames of `input` when it arrives in pieces of `piece` bytes.
+    fn in_pieces(input: &[u8], piece: usize, max: usize) -> Vec<String> {
+        read(input, max, |_| piece)
+    }
+
+    #[test]
+    fn lines_come_out_whole_however_the_bytes_arrive() {
+        let input = b"{\"a\":1}\r\n\n  \r\n{\"b\":2}\n\n{\"c\":3}";
+        for piece in 1..input.len() {
+            assert_eq!(
+                in_pieces(input, piece, 100),
+                ["{\"a\":1}", "{\"b\":2}", "left: {\"c\":3}"],
+                "in pieces of {piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_oversized_line_is_named_and_the_next_one_is_read() {
+        let line: String = (0..1000).map(|n| format!("{n:05}")).collect();
+        let input = format!("{line}\nnext\n{line}");
+        let (head, tail) = (&line[..HEAD], &line[line.len() - TAIL..]);
+        for max in [10, HEAD, 2000, 4999] {
+            for piece in [1, 7, 999, 1500, 5000, 6000] {
+                assert_eq!(
+                    in_pieces(input.as_bytes(), piece, max),
+                    [&format!("too long: {head} {tail} 5000 Noise"), "next"],
+                    "over {max} in pieces of {piece}"
+                );
+            }
+        }
+    }
+
+    use proptest::prelude::*;
+
+    /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            proptest::collection::vec(
+                prop_oneof![Just(b' '), Just(b'\r'), Just(b'\t'), any::<u8>()],
+                0..40
+            ),
+            (any::<u8>(), 1000..4000_usize)
+                .prop_map(|(seed, n)| (0..n).map(|i| seed.wrapping_add((i % 251) as u8)).collect()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_does_not_depend_on_how_it_arrives(
+            lines in proptest::collection::vec(line(), 0..8),
+            max in prop_oneof![0..60_usize, 900..4200_usize],
+            piece in prop_oneof![1..10_usize, 10..5000_usize],
+        ) {
+            // Line ends within the lines are as good as those between them.
+            let input = lines.join(&b'\n');
+            prop_assert_eq!(in_pieces(&input, piece, max), naive(&input, max));
         }
     }
 }

@@ -1,36 +1,21 @@
 //! A tool server as its proxies see it: over real sockets, with the agent's end in memory.
 
-// Clippy takes only what is in a test function for a test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use acp::Transport;
-use acp::v1::{McpServer, McpServerStdio};
-use acp_mcp::proxy::{ProxyError, run_with};
+use acp_mcp::ToolServer;
+use acp_mcp::proxy::ProxyError;
 use acp_mcp::rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use acp_mcp::rmcp::service::{RequestContext, RunningService};
 use acp_mcp::rmcp::{RoleClient, RoleServer, ServerHandler, ServiceExt};
-use acp_mcp::{Endpoint, ProxyCommand, Token, ToolServer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
-/// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, work).await {
-        Ok(done) => done,
-        Err(_) => panic!("it does not happen that {what}"),
-    }
-}
+use super::common::{agent, no_proxy, proxy, soon, stdio, way_to};
 
 /// Two tools: `number` says which handler it is, `wait` waits to be let go or cancelled.
 struct Tools {
@@ -88,42 +73,7 @@ fn start(state: &State) -> ToolServer {
         number: state.handlers.fetch_add(1, Ordering::Relaxed),
         state: state.clone(),
     };
-    // Nothing here starts it.
-    let proxy = ProxyCommand::new("/bin/acp", ["mcp-proxy"]).unwrap();
-    ToolServer::start("tools", handlers, proxy).unwrap()
-}
-
-fn stdio(server: &ToolServer) -> McpServerStdio {
-    match server.mcp_server() {
-        McpServer::Stdio(stdio) => stdio,
-        other => panic!("not on stdio: {other:?}"),
-    }
-}
-
-/// What a proxy is told of the server.
-fn way_to(server: &ToolServer) -> (Endpoint, Token) {
-    let told = stdio(server);
-    let endpoint = told.args.last().unwrap().parse().unwrap();
-    (endpoint, told.env[0].value.parse().unwrap())
-}
-
-type Running = JoinHandle<Result<(), ProxyError>>;
-
-/// A proxy with the agent's ends of its stdin and stdout.
-fn proxy(endpoint: Endpoint, token: Token) -> (Running, DuplexStream, DuplexStream) {
-    let (stdin, its_stdin) = tokio::io::duplex(64 * 1024);
-    let (its_stdout, stdout) = tokio::io::duplex(64 * 1024);
-    let transport = Transport::new(its_stdin, its_stdout);
-    let running = tokio::spawn(async move { run_with(&endpoint, &token, transport).await });
-    (running, stdin, stdout)
-}
-
-/// An agent that is connected through a proxy.
-async fn agent(server: &ToolServer) -> (Running, RunningService<RoleClient, ()>) {
-    let (endpoint, token) = way_to(server);
-    let (running, stdin, stdout) = proxy(endpoint, token);
-    let agent = soon("the agent connects", ().serve((stdout, stdin))).await;
-    (running, agent.unwrap())
+    ToolServer::start("tools", handlers, no_proxy()).unwrap()
 }
 
 async fn call(agent: &RunningService<RoleClient, ()>, tool: &'static str) -> String {
@@ -299,9 +249,8 @@ async fn so_many_connections_and_no_more() {
 
 #[test]
 fn without_a_runtime_it_is_an_error_and_no_panic() {
-    let proxy = ProxyCommand::new("/bin/acp", ["mcp-proxy"]).unwrap();
     struct None;
     impl ServerHandler for None {}
-    let error = ToolServer::start("tools", || None, proxy).unwrap_err();
+    let error = ToolServer::start("tools", || None, no_proxy()).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
 }

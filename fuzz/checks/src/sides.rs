@@ -3,7 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use acp_wire::v1::{
+use acp::agent::{
+    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
+    ListSessions, LoadSession, Prompt, Providers, ResumeSession, Session, SessionOpened,
+    SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
+};
+use acp::client::{
+    Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+    connect_with,
+};
+use acp::v1::{
     AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodId, AuthState, AuthStatusResponse,
     AvailableCommand, CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
     CreateTerminalResponse, ElicitationAction, ElicitationCapabilities,
@@ -20,21 +30,10 @@ use acp_wire::v1::{
     ToolCallUpdate, WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
     WriteTextFileResponse,
 };
+use acp::{Agent, Client, Connection, Error, Options, Result, Transport};
 use serde_json::value::RawValue;
 
-use super::connection::Setup;
-use crate::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
-    CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
-    ListSessions, LoadSession, Prompt, Providers, ResumeSession, Session, SessionOpened,
-    SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
-};
-use crate::client::{
-    Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
-    connect_with,
-};
-use crate::error::{Error, Result};
-use crate::{Agent, Client, Connection, Options, Transport};
+use crate::connection::Setup;
 
 /// How long either side waits for an answer of its peer's.
 const WAIT: Duration = Duration::from_secs(5);
@@ -52,7 +51,7 @@ fn web_page() -> ElicitationMode {
 }
 
 /// An agent that offers everything, and does what a prompt's letters say.
-pub(super) fn agent(setup: Setup) -> impl Agent {
+pub(crate) fn agent(setup: Setup) -> impl Agent {
     Everything {
         setup,
         sessions: AtomicU64::new(0),
@@ -359,7 +358,7 @@ impl Authentication for Everything {
 
 /// A client that offers everything, connected to an agent of which it asks everything; until the connection
 /// ends. Gives whether it could connect.
-pub(super) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
+pub(crate) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
     let client = Anyone { setup };
     let (handshake, driver) = connect_with(transport, client, options);
     tokio::spawn(driver);
@@ -409,7 +408,7 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
         tokio::join!(work, opening);
         // What it shows can be looked at.
         session.thread().read(|thread| {
-            let limit = super::connection::thread_limit(setup);
+            let limit = crate::connection::thread_limit(setup);
             assert!(
                 thread.items().len() <= limit / 100,
                 "a thread of {} items",

@@ -2,8 +2,9 @@
 
 use std::fmt::Debug;
 
-use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
-use acp_wire::{ReadError, v1, v2};
+use acp::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
+use acp::wire::ReadError;
+use acp::{v1, v2};
 use serde::Serialize;
 use serde_json::value::RawValue;
 

@@ -6,15 +6,14 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
+use acp::__internals::{Frame, Outline, outline};
+use acp::jsonrpc::{self, Incoming, ParseError, RequestId};
+use acp::{Limits, Options, Transport};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 
-use super::framer::frames;
-use super::sides::{agent, client};
-use crate::connection::frame::Frame;
-use crate::connection::outline::{Outline, outline};
-use crate::{Limits, Options, Transport};
+use crate::framer::frames;
+use crate::sides::{agent, client};
 
 /// How much a peer sends, in bytes. What is repeated counts.
 const MOST: usize = 512 * 1024;
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(100_000);
 
 /// How a connection is set up, told by one byte.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Setup(u8);
+pub(crate) struct Setup(u8);
 
 impl Setup {
     fn has(self, bit: u8) -> bool {
@@ -34,7 +33,7 @@ impl Setup {
     fn client(self) -> bool {
         self.has(0)
     }
-    pub(super) fn v2(self) -> bool {
+    pub(crate) fn v2(self) -> bool {
         self.has(1)
     }
     fn small_limits(self) -> bool {
@@ -45,7 +44,7 @@ impl Setup {
         self.has(3)
     }
     /// Handlers take their time.
-    pub(super) fn slow(self) -> bool {
+    pub(crate) fn slow(self) -> bool {
         self.has(4)
     }
     fn pipe(self) -> usize {
@@ -58,25 +57,21 @@ impl Setup {
     }
 
     fn limits(self) -> Limits {
-        if !self.small_limits() {
-            return Limits {
-                linger: Duration::from_secs(2),
-                ..Limits::default()
-            };
+        let mut limits = Limits::default();
+        limits.linger = Duration::from_secs(2);
+        if self.small_limits() {
+            limits.message = 4000;
+            limits.message_memory = 200_000;
+            limits.outbox = 1000;
+            limits.read_ahead = 1000;
+            limits.backlog = 4000;
+            limits.requests = 4;
+            limits.request_memory = 30_000;
+            limits.prompts = 2;
+            limits.sessions = 3;
+            limits.thread = 30_000;
         }
-        Limits {
-            message: 4000,
-            message_memory: 200_000,
-            outbox: 1000,
-            read_ahead: 1000,
-            backlog: 4000,
-            requests: 4,
-            request_memory: 30_000,
-            prompts: 2,
-            sessions: 3,
-            thread: 30_000,
-            linger: Duration::from_secs(2),
-        }
+        limits
     }
 
     fn options(self) -> Options {
@@ -181,7 +176,7 @@ async fn run(setup: Setup, script: &[u8]) {
                 }
             }
         } else {
-            let (conn, driver) = crate::agent::start(transport, agent(setup), setup.options());
+            let (conn, driver) = acp::agent::start(transport, agent(setup), setup.options());
             tokio::spawn(driver);
             peer.play(script).await;
             let ended = tokio::time::timeout(PATIENCE, conn.closed()).await;
@@ -391,7 +386,7 @@ fn check(peer: &Peer<'_>, heard: &[u8]) {
 fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
-        Frame::LargeText(_) => return None,
+        Frame::LargeText => return None,
         Frame::TooLong { head, tail, .. } => {
             return match outline(head, tail) {
                 Outline::Answer(_) => None,
@@ -410,6 +405,6 @@ fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
 }
 
 /// How much a thread keeps.
-pub(super) fn thread_limit(setup: Setup) -> usize {
+pub(crate) fn thread_limit(setup: Setup) -> usize {
     setup.limits().thread
 }

@@ -12,7 +12,7 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// The files of a target.
 fn files(target: &str) -> Vec<PathBuf> {
-    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
     for folder in ["corpus", "regressions"] {
         let folder = fuzz.join(folder).join(target);
@@ -50,8 +50,8 @@ fn what_the_fuzzers_know_holds() {
         PANICKED.store(true, Ordering::Relaxed);
         say(panic);
     }));
-    replay("framer", acp::fuzzing::framer);
-    replay("messages_v1", acp::fuzzing::messages_v1);
-    replay("messages_v2", acp::fuzzing::messages_v2);
-    replay("connection", acp::fuzzing::connection);
+    replay("framer", acp_fuzz_checks::framer);
+    replay("messages_v1", acp_fuzz_checks::messages_v1);
+    replay("messages_v2", acp_fuzz_checks::messages_v2);
+    replay("connection", acp_fuzz_checks::connection);
 }

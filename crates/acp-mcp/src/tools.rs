@@ -1,0 +1,396 @@
+//! Tools that are closures.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+use rmcp::handler::server::tool::schema_for_input;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, Tool,
+};
+use rmcp::schemars::JsonSchema;
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::proxy_command::ProxyCommand;
+use crate::tool_server::ToolServer;
+
+/// A call that is under way.
+type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
+
+/// The tools of a [`ToolServer`], each a closure. [`ToolServer::tools`] begins one.
+///
+/// A closure takes the arguments of a call as a type of its own, and gives text or content for the model. Calls are
+/// worked on side by side, of all agents. One that is cancelled, or whose server is dropped, is dropped where it
+/// waits.
+///
+/// What goes wrong is answered so that the model can mend it, as the result of the call with `isError`, which models are
+/// shown, and not as an error of the protocol, which many agents keep to themselves: arguments that do not fit, with the
+/// field that does not; a [`ToolError`]; a closure that panics. Only a tool that there is not is an error of the
+/// protocol. Tools, "Error Handling".
+#[must_use = "the tools are there once the server is started"]
+pub struct Tools {
+    name: String,
+    tools: Vec<Entry>,
+    /// What is wrong with the first tool that is.
+    wrong: Option<String>,
+}
+
+struct Entry {
+    tool: Tool,
+    call: Box<dyn Fn(JsonObject) -> Call + Send + Sync>,
+}
+
+impl std::fmt::Debug for Tools {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let tools = self.tools.iter().map(|entry| &entry.tool.name);
+        f.debug_struct("Tools")
+            .field("name", &self.name)
+            .field("tools", &tools.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Tools {
+    pub(crate) fn new(name: String) -> Self {
+        Self {
+            name,
+            tools: Vec::new(),
+            wrong: None,
+        }
+    }
+
+    /// Adds a tool. What it is called and does, and what its arguments are, is what the model knows of it: the schema
+    /// is that of the type, whose comments are the descriptions of the fields. [`NoArguments`] if it takes none.
+    pub fn tool<A, F, Fut, R>(
+        mut self,
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        call: F,
+    ) -> Self
+    where
+        A: DeserializeOwned + JsonSchema + Any + Send,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: IntoToolResult,
+    {
+        let name = name.into();
+        let schema = schema_for_input::<A>().unwrap_or_else(|error| {
+            let wrong = || format!("the arguments of the tool `{name}` are no object: {error}");
+            self.wrong.get_or_insert_with(wrong);
+            Arc::default()
+        });
+        self.tool_of(Tool::new(name, description, schema), call)
+    }
+
+    /// As [`tool`](Self::tool), with all that MCP can say of one: a schema of one's own, a title, hints. Whether the
+    /// schema is that of the type is not looked at.
+    pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(A) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, ToolError>> + Send + 'static,
+        R: IntoToolResult,
+    {
+        let name = &tool.name;
+        if self.tools.iter().any(|entry| entry.tool.name == *name) {
+            let wrong = || format!("two tools have the name `{name}`");
+            self.wrong.get_or_insert_with(wrong);
+        }
+        let name = name.clone();
+        let call = move |arguments| -> Call {
+            let arguments = match read_arguments(&name, arguments) {
+                Ok(arguments) => arguments,
+                Err(misfit) => return Box::pin(std::future::ready(failed(misfit))),
+            };
+            let called = call(arguments);
+            Box::pin(async move {
+                match called.await {
+                    Ok(result) => result.into_tool_result(),
+                    Err(ToolError(error)) => failed(error),
+                }
+            })
+        };
+        let call = Box::new(call);
+        self.tools.push(Entry { tool, call });
+        self
+    }
+
+    /// Starts the server: each agent that connects has these tools.
+    ///
+    /// Must be called within a Tokio runtime that has I/O and time enabled.
+    ///
+    /// # Errors
+    /// Two tools have one name, the arguments of one are no JSON object, or as [`ToolServer::start`].
+    pub fn start(self, proxy: ProxyCommand) -> io::Result<ToolServer> {
+        if let Some(wrong) = self.wrong {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
+        }
+        let tools = Arc::new(Handler {
+            name: self.name.clone(),
+            tools: self.tools,
+        });
+        ToolServer::start(self.name, move || Arc::clone(&tools), proxy)
+    }
+}
+
+/// The arguments of a tool that takes none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars", extend("additionalProperties" = false))]
+#[non_exhaustive]
+pub struct NoArguments {}
+
+/// Why a tool did not do what it was called for: a text for the model. Any error becomes one by `?`, and so does a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolError(String);
+
+impl<E: Display> From<E> for ToolError {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// What a tool may give: text, content, or a whole result.
+pub trait IntoToolResult {
+    /// The result as MCP has it.
+    fn into_tool_result(self) -> CallToolResult;
+}
+
+impl IntoToolResult for CallToolResult {
+    fn into_tool_result(self) -> CallToolResult {
+        self
+    }
+}
+
+impl IntoToolResult for Vec<ContentBlock> {
+    fn into_tool_result(self) -> CallToolResult {
+        CallToolResult::success(self)
+    }
+}
+
+impl IntoToolResult for ContentBlock {
+    fn into_tool_result(self) -> CallToolResult {
+        vec![self].into_tool_result()
+    }
+}
+
+impl IntoToolResult for String {
+    fn into_tool_result(self) -> CallToolResult {
+        ContentBlock::text(self).into_tool_result()
+    }
+}
+
+impl IntoToolResult for &str {
+    fn into_tool_result(self) -> CallToolResult {
+        self.to_owned().into_tool_result()
+    }
+}
+
+impl IntoToolResult for () {
+    fn into_tool_result(self) -> CallToolResult {
+        Vec::new().into_tool_result()
+    }
+}
+
+/// A result that says what went wrong.
+fn failed(why: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(why)])
+}
+
+/// The tools, as `rmcp` asks for them.
+struct Handler {
+    name: String,
+    tools: Vec<Entry>,
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let version = env!("CARGO_PKG_VERSION");
+        ServerConfig::new(capabilities).with_server_info(Implementation::new(&self.name, version))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools.iter().map(|entry| entry.tool.clone());
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let name = request.name;
+        let Some(entry) = self.tools.iter().find(|entry| entry.tool.name == name) else {
+            let message = format!("there is no tool `{name}`");
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let call = async { (entry.call)(request.arguments.unwrap_or_default()).await };
+        let called = cx.ct.run_until_cancelled(unless_it_panics(call)).await;
+        Ok(match called {
+            Some(Some(result)) => result,
+            Some(None) => failed(format!("`{name}` has failed")),
+            None => failed(format!("`{name}` was cancelled")),
+        }
+        .into())
+    }
+}
+
+/// What this gives; `None` if it panics.
+async fn unless_it_panics<T>(work: impl Future<Output = T>) -> Option<T> {
+    let mut work = pin!(work);
+    std::future::poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Some),
+            Err(_) => {
+                tracing::error!("a tool panicked");
+                Poll::Ready(None)
+            }
+        },
+    )
+    .await
+}
+
+/// Reads the arguments of a call.
+///
+/// # Errors
+/// They are none that the tool takes; says where and why.
+fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
+    let arguments = Value::Object(arguments);
+    // Read as text, since only then it is known where they do not fit.
+    let text = arguments.to_string();
+    serde_json::from_str(&text).map_err(|error| {
+        let place = place_in(&arguments, error.column().saturating_sub(1));
+        let error = error.to_string();
+        let why = error
+            .rsplit_once(" at line ")
+            .map_or(&*error, |(why, _)| why);
+        let place = match place.trim_start_matches('.') {
+            "" => String::new(),
+            place => format!("`{place}`: "),
+        };
+        format!("`{tool}` cannot take these arguments: {place}{why}")
+    })
+}
+
+/// Which part of a value it is that has this byte of its text, as `.field[0]`; nothing if it is the whole.
+fn place_in(value: &Value, at: usize) -> String {
+    // What is before each part: a bracket, or a comma; and a name with its colon.
+    let mut begin = 1;
+    let mut part = |name: usize, value: &Value| {
+        begin += name;
+        let text = begin..begin + value.to_string().len();
+        begin = text.end + 1;
+        text.contains(&at).then(|| place_in(value, at - text.start))
+    };
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let place = part(Value::from(&**name).to_string().len() + 1, value)?;
+            Some(format!(".{name}{place}"))
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, value)| {
+            let place = part(0, value)?;
+            Some(format!("[{index}]{place}"))
+        }),
+        _ => None,
+    }
+    .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "read, not looked at")]
+    struct Arguments {
+        name: String,
+        #[serde(default)]
+        sizes: Vec<u8>,
+        #[serde(default, rename = "é \"quoted\"")]
+        odd: Option<bool>,
+        inner: Option<Box<Arguments>>,
+        kind: Option<Kind>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Small,
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_its_place() {
+        for (arguments, told) in [
+            (json!({}), "missing field `name`"),
+            (
+                json!({"name": 3}),
+                "`name`: invalid type: integer `3`, expected a string",
+            ),
+            (
+                json!({"name": null, "sizes": []}),
+                "`name`: invalid type: null, expected a string",
+            ),
+            (
+                json!({"name": ["a"]}),
+                "`name`: invalid type: sequence, expected a string",
+            ),
+            (
+                json!({"name": "a", "sizes": [1, 22, 333, 4]}),
+                "`sizes[2]`: invalid value: integer `333`, expected u8",
+            ),
+            (
+                json!({"name": "a", "sizes": "all"}),
+                "`sizes`: invalid type: string \"all\", expected a sequence",
+            ),
+            (
+                json!({"name": "a\nb", "é \"quoted\"": {"a": 1}}),
+                "`é \"quoted\"`: invalid type: map, expected a boolean",
+            ),
+            (
+                json!({"inner": {"inner": {"name": "c", "sizes": [true]}, "name": "b"}, "name": "a"}),
+                "`inner.inner.sizes[0]`: invalid type: boolean `true`, expected u8",
+            ),
+            (
+                json!({"inner": {"inner": {}, "name": "b"}, "name": "a"}),
+                "`inner.inner`: missing field `name`",
+            ),
+            (
+                json!({"kind": "large", "name": "a"}),
+                "`kind`: unknown variant `large`, expected `small`",
+            ),
+        ] {
+            let Value::Object(object) = arguments.clone() else {
+                panic!("{arguments}")
+            };
+            let error = read_arguments::<Arguments>("tool", object).unwrap_err();
+            let expected = format!("`tool` cannot take these arguments: {told}");
+            assert_eq!(error, expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_tool_without_arguments_says_so_and_takes_any() {
+        let schema = schema_for_input::<NoArguments>().unwrap();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["additionalProperties"], false);
+        let some = JsonObject::from_iter([("why".to_owned(), json!("because"))]);
+        assert!(read_arguments::<NoArguments>("tool", some).is_ok());
+    }
+}

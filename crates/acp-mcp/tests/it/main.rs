@@ -1,0 +1,8 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+mod tool_server;
+mod tools;

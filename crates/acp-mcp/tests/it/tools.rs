@@ -1,0 +1,249 @@
+//! Tools that are closures, as an agent sees them: over real sockets, with the agent's end in memory.
+
+use std::sync::Arc;
+
+use acp_mcp::rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations,
+};
+use acp_mcp::rmcp::schemars::{self, JsonSchema};
+use acp_mcp::rmcp::service::{PeerRequestOptions, RunningService, ServiceError};
+use acp_mcp::rmcp::{RoleClient, model};
+use acp_mcp::{NoArguments, ToolError, ToolServer, Tools};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::common::{agent, no_proxy, soon};
+
+#[derive(Deserialize, JsonSchema)]
+struct Pick {
+    /// What the person is asked
+    question: String,
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Choice {
+    label: String,
+}
+
+fn editor() -> Tools {
+    ToolServer::tools("editor")
+        .tool("pick", "Ask the person to pick one", async |pick: Pick| {
+            let Some(last) = pick.choices.last() else {
+                return Err("there is nothing to pick from".into());
+            };
+            Ok(format!("{}: {}", pick.question, last.label))
+        })
+        .tool("open", "Fail as a file may", async |_: NoArguments| {
+            Ok(std::fs::read_to_string("/no/such/file")?)
+        })
+        .tool(
+            "panic",
+            "Break",
+            async |_: NoArguments| -> Result<(), ToolError> { panic!("as it was told") },
+        )
+        .tool("image", "Show", async |_: NoArguments| {
+            Ok(vec![
+                ContentBlock::text("a dot"),
+                ContentBlock::image("AA==", "image/png"),
+            ])
+        })
+        .tool("whole", "A result as it is", async |_: NoArguments| {
+            Ok(CallToolResult::structured(json!({"answer": 42})))
+        })
+}
+
+type Agent = RunningService<RoleClient, ()>;
+
+fn params(tool: &'static str, arguments: Value) -> CallToolRequestParams {
+    CallToolRequestParams::new(tool).with_arguments(model::object(arguments))
+}
+
+async fn result(agent: &Agent, tool: &'static str, arguments: Value) -> CallToolResult {
+    let called = agent.call_tool(params(tool, arguments));
+    soon("the tool answers", called).await.unwrap()
+}
+
+/// Whether it is an error, and its text.
+async fn text(agent: &Agent, tool: &'static str, arguments: Value) -> (bool, String) {
+    let result = result(agent, tool, arguments).await;
+    let text = result.content[0].as_text().unwrap().text.clone();
+    (result.is_error == Some(true), text)
+}
+
+#[tokio::test]
+async fn a_tool_is_told_with_the_schema_of_its_arguments() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    let info = agent.peer_info().unwrap();
+    assert_eq!(info.server_info.as_ref().unwrap().name, "editor");
+    let tools = soon("the tools are told", agent.list_all_tools())
+        .await
+        .unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["pick", "open", "panic", "image", "whole"]);
+    let pick = &tools[0];
+    assert_eq!(
+        pick.description.as_deref(),
+        Some("Ask the person to pick one")
+    );
+    let schema = pick.schema_as_json_value();
+    assert_eq!(schema["type"], "object");
+    assert_eq!(schema["required"], json!(["question", "choices"]));
+    let question = &schema["properties"]["question"];
+    assert_eq!(question["description"], "What the person is asked");
+    let none = tools[1].schema_as_json_value();
+    assert_eq!(none["type"], "object");
+}
+
+#[tokio::test]
+async fn a_tool_gives_text_content_or_an_error() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    let choices = json!([{"label": "tea"}, {"label": "coffee"}]);
+    let some = json!({"question": "Which", "choices": choices});
+    let said = text(&agent, "pick", some).await;
+    assert_eq!(said, (false, "Which: coffee".to_owned()));
+    let none = json!({"question": "Which", "choices": []});
+    let said = text(&agent, "pick", none).await;
+    assert_eq!(said, (true, "there is nothing to pick from".to_owned()));
+    let (failed, why) = text(&agent, "open", json!({})).await;
+    assert!(failed && why.contains("os error"), "{why}");
+    let image = result(&agent, "image", json!({})).await;
+    assert_eq!(image.content.len(), 2);
+    assert_eq!(image.content[1].as_image().unwrap().mime_type, "image/png");
+    let whole = result(&agent, "whole", json!({})).await;
+    assert_eq!(whole.structured_content, Some(json!({"answer": 42})));
+}
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_answered_so_that_they_can_be_mended() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    for (arguments, told) in [
+        (
+            json!({"question": "Which", "choices": [{"label": "tea"}, {"label": 3}]}),
+            "`choices[1].label`: invalid type: integer `3`, expected a string",
+        ),
+        (json!({"choices": []}), "missing field `question`"),
+        (json!({}), "missing field `question`"),
+    ] {
+        let said = text(&agent, "pick", arguments).await;
+        let told = format!("`pick` cannot take these arguments: {told}");
+        assert_eq!(said, (true, told));
+    }
+    // Some call without any.
+    let called = agent.call_tool(CallToolRequestParams::new("image"));
+    let result = soon("the tool answers", called).await.unwrap();
+    assert_eq!(result.is_error, Some(false));
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_answered_for_and_the_others_go_on() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    let said = text(&agent, "panic", json!({})).await;
+    assert_eq!(said, (true, "`panic` has failed".to_owned()));
+    assert!(!text(&agent, "image", json!({})).await.0);
+}
+
+#[tokio::test]
+async fn a_tool_that_there_is_not_is_an_error_of_the_protocol() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    let called = agent.call_tool(CallToolRequestParams::new("no-such"));
+    let error = soon("the call is refused", called).await.unwrap_err();
+    let ServiceError::McpError(error) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(error.code.0, -32602);
+    assert_eq!(error.message, "there is no tool `no-such`");
+}
+
+#[tokio::test]
+async fn a_schema_of_ones_own_is_told_as_it_is() {
+    let schema = model::object(json!({"type": "object", "minProperties": 1}));
+    let tool = Tool::new("any", "Takes anything", schema)
+        .with_annotations(ToolAnnotations::new().read_only(true));
+    let server = ToolServer::tools("own")
+        .tool_of(tool.clone(), async |it: JsonObject| {
+            Ok(Value::Object(it).to_string())
+        })
+        .start(no_proxy())
+        .unwrap();
+    let (_running, agent) = agent(&server).await;
+    let tools = soon("the tools are told", agent.list_all_tools())
+        .await
+        .unwrap();
+    assert_eq!(tools, [tool]);
+    let said = text(&agent, "any", json!({"a": [1]})).await;
+    assert_eq!(said, (false, r#"{"a":[1]}"#.to_owned()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_told_is_refused_as_the_server_starts() {
+    let twice = editor().tool("pick", "Again", async |_: NoArguments| Ok(()));
+    let error = twice.start(no_proxy()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    assert_eq!(error.to_string(), "two tools have the name `pick`");
+    let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
+    let error = list.start(no_proxy()).unwrap_err().to_string();
+    assert!(
+        error.contains("`list`") && error.contains("'array'"),
+        "{error}"
+    );
+}
+
+/// Counts itself as long as it is there.
+struct Held(watch::Sender<usize>);
+
+impl Held {
+    fn new(count: &watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_cancelled_is_dropped_and_so_are_all_with_the_server() {
+    let held = watch::Sender::new(0);
+    let mut count = held.subscribe();
+    let held = Arc::new(held);
+    let server = ToolServer::tools("slow")
+        .tool("wait", "Waits for ever", move |_: NoArguments| {
+            let held = Held::new(&held);
+            async move {
+                std::future::pending::<()>().await;
+                drop(held);
+                Ok(())
+            }
+        })
+        .start(no_proxy())
+        .unwrap();
+    let (_running, agent) = agent(&server).await;
+    let mut calls = Vec::new();
+    for running in 1..=2 {
+        let request = model::CallToolRequest::new(params("wait", json!({})));
+        let options = PeerRequestOptions::no_options();
+        let call = agent.send_cancellable_request(request.into(), options);
+        calls.push(call.await.unwrap());
+        soon("the call begins", count.wait_for(|count| *count == running))
+            .await
+            .unwrap();
+    }
+    calls.remove(0).cancel(None).await.unwrap();
+    soon("one is dropped", count.wait_for(|count| *count == 1))
+        .await
+        .unwrap();
+    drop(server);
+    soon("the other is dropped", count.wait_for(|count| *count == 0))
+        .await
+        .unwrap();
+}

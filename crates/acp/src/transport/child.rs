@@ -1,0 +1,223 @@
+//! A child process as a transport: it ends with its connection.
+
+use std::io;
+use std::pin::Pin;
+use std::process::{ExitStatus, Stdio};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt, Shared};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+use super::Transport;
+use crate::connection::timeout;
+
+/// How long a process may take to end once its stdin is closed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long the end of a connection waits for a process that is killed as well: a system under load may take
+/// its time.
+const CLOSING: Duration = GRACE.saturating_add(Duration::from_secs(1));
+
+/// How long one whose pipes have ended may take to end, for its status to be told.
+const STATUS: Duration = Duration::from_millis(200);
+
+#[cfg(unix)]
+type Stdin = super::pipe::Growing<ChildStdin>;
+#[cfg(not(unix))]
+type Stdin = ChildStdin;
+
+/// Starts a process, which ends with the transport.
+pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
+    // Without one, tokio panics.
+    tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().map_err(|e| {
+        let program = command.as_std().get_program().display();
+        io::Error::new(e.kind(), format!("cannot start `{program}`: {e}"))
+    })?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), None) = pipes else {
+        // The process is killed: it would wait for ever once the pipe is full.
+        let message = "stderr is a pipe that nobody would read; give the command one of your own";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    };
+    #[cfg(unix)]
+    let stdin = Stdin::new(stdin);
+    let process = Process::new(child);
+    let output = Output {
+        stdout,
+        process: process.clone(),
+        end: End::default(),
+    };
+    let input = Input {
+        stage: Stage::Running(stdin),
+        process,
+        end: End::default(),
+    };
+    Ok(Transport {
+        reader: Box::pin(output),
+        writer: Box::pin(input),
+        closing: CLOSING,
+    })
+}
+
+/// A process, until it has ended. Dropping the last clone kills it; tokio takes its status then.
+#[derive(Clone)]
+struct Process {
+    /// How it has ended; absent if the system does not say.
+    exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
+    kill: CancellationToken,
+}
+
+impl Process {
+    fn new(mut child: Child) -> Self {
+        let kill = CancellationToken::new();
+        let killed = kill.clone();
+        let exit = async move {
+            if let Some(exited) = killed.run_until_cancelled(child.wait()).await {
+                return exited.ok();
+            }
+            if let Err(error) = child.start_kill() {
+                tracing::warn!(%error, "a process cannot be killed");
+            }
+            child.wait().await.ok()
+        };
+        Self {
+            exit: exit.boxed().shared(),
+            kill,
+        }
+    }
+
+    /// Waits until it has ended, and kills it if it takes too long.
+    async fn end(self) {
+        if timeout(GRACE, self.exit.clone()).await.is_none() {
+            tracing::debug!("a process does not end with its input, and is killed");
+            self.kill.cancel();
+            self.exit.await;
+        }
+    }
+
+    /// How it has failed, if it has: to be asked when one of its pipes has ended.
+    async fn failure(self) -> Option<io::Error> {
+        let status = timeout(STATUS, self.exit).await??;
+        let message = format!("the process has ended ({status})");
+        (!status.success()).then(|| io::Error::new(io::ErrorKind::BrokenPipe, message))
+    }
+}
+
+/// The end of one of its pipes.
+#[derive(Default)]
+enum End {
+    /// It is still to come.
+    #[default]
+    Ahead,
+    /// It has come. Whether it is a failure of the process is being found out.
+    Asking(BoxFuture<'static, Option<io::Error>>),
+    /// That has been told.
+    Told,
+}
+
+impl End {
+    /// Finds out how the process has failed, if it has. It is told once.
+    fn poll_failure(&mut self, process: &Process, cx: &mut Context<'_>) -> Poll<Option<io::Error>> {
+        if matches!(self, Self::Ahead) {
+            *self = Self::Asking(process.clone().failure().boxed());
+        }
+        let Self::Asking(asking) = self else {
+            return Poll::Ready(None);
+        };
+        let failure = ready!(asking.as_mut().poll(cx));
+        *self = Self::Told;
+        Poll::Ready(failure)
+    }
+}
+
+/// What a process writes.
+struct Output {
+    stdout: ChildStdout,
+    process: Process,
+    end: End,
+}
+
+impl AsyncRead for Output {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if matches!(this.end, End::Ahead) {
+            let room = buf.remaining();
+            ready!(Pin::new(&mut this.stdout).poll_read(cx, buf))?;
+            if room == 0 || buf.remaining() < room {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Poll::Ready(match ready!(this.end.poll_failure(&this.process, cx)) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        })
+    }
+}
+
+/// What a process reads. Closing it ends the process.
+struct Input {
+    stage: Stage,
+    process: Process,
+    end: End,
+}
+
+/// How far a process is.
+enum Stage {
+    Running(Stdin),
+    /// Its stdin is closed.
+    Ending(BoxFuture<'static, ()>),
+    Ended,
+}
+
+impl AsyncWrite for Input {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if let (Stage::Running(stdin), End::Ahead) = (&mut this.stage, &this.end) {
+            match ready!(Pin::new(stdin).poll_write(cx, buf)) {
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
+                written => return Poll::Ready(written),
+            }
+        }
+        let failure = ready!(this.end.poll_failure(&this.process, cx));
+        let failure = failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+        Poll::Ready(Err(failure))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.get_mut().stage {
+            Stage::Running(stdin) => Pin::new(stdin).poll_flush(cx),
+            Stage::Ending(_) | Stage::Ended => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            match &mut this.stage {
+                Stage::Running(stdin) => {
+                    // That it fails says no more than that nobody reads. It is dropping it that closes a pipe.
+                    let _ = ready!(Pin::new(stdin).poll_shutdown(cx));
+                    this.stage = Stage::Ending(this.process.clone().end().boxed());
+                }
+                Stage::Ending(ending) => {
+                    ready!(ending.as_mut().poll(cx));
+                    this.stage = Stage::Ended;
+                }
+                Stage::Ended => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+}

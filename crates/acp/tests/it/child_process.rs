@@ -1,0 +1,230 @@
+//! A child process as a transport: it ends with its connection, in whichever way that ends.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, PipeReader, Read};
+use std::process::Stdio;
+use std::time::Instant;
+
+use acp::client::connect;
+use acp::{CloseReason, Driver, Error, Transport};
+use rustix::process::{Pid, test_kill_process};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::common::{Nobody, soon};
+
+/// Answers `initialize`, as an agent of version 1.
+const INITIALIZE: &str = r#"read -r line
+printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
+"#;
+
+/// A process, as those who started it see it.
+struct Seen {
+    pid: Pid,
+    stderr: BufReader<PipeReader>,
+}
+
+/// Starts this shell script.
+fn start(script: &str) -> (Transport, Seen) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = Command::new("sh");
+    let script = format!("echo $$ >&2\n{script}");
+    command.args(["-c", &script]).stderr(writer);
+    let transport = Transport::spawn(command).unwrap();
+    let mut stderr = BufReader::new(reader);
+    let mut pid = String::new();
+    stderr.read_line(&mut pid).unwrap();
+    let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    (transport, Seen { pid, stderr })
+}
+
+impl Seen {
+    /// Neither it nor its status is left.
+    fn is_gone(&self) -> bool {
+        test_kill_process(self.pid) == Err(rustix::io::Errno::SRCH)
+    }
+
+    /// It is gone, as soon as the runtime goes on. What it has written to stderr since the beginning.
+    async fn ends(mut self) -> String {
+        let mut said = String::new();
+        // Nobody has the pipe open any more.
+        self.stderr.read_to_string(&mut said).unwrap();
+        let taken = async {
+            while !self.is_gone() {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon("its status is taken", taken).await;
+        said
+    }
+}
+
+/// Drives a connection to its end; the process must be gone by then. What it has written to stderr.
+async fn over(driver: Driver, seen: Seen) -> (CloseReason, String) {
+    let reason = soon("the connection ends", driver).await;
+    assert!(seen.is_gone());
+    (reason, seen.ends().await)
+}
+
+#[tokio::test]
+async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
+    let (transport, seen) = start(&format!(
+        "{INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
+    ));
+    let (handshake, driver) = connect(transport, Nobody);
+    let work = async {
+        let agent = handshake.await.unwrap();
+        agent.connection().notify_raw("_last", &()).await.unwrap();
+    };
+    soon("the connection ends", driver.run(work)).await;
+    assert!(seen.is_gone());
+    let said = seen.ends().await;
+    assert!(
+        said.contains("_last") && said.ends_with("saved\n"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn whoever_waits_for_the_connection_waits_for_the_process() {
+    let (transport, seen) = start(&format!("{INITIALIZE}\ncat >&2\nsleep 0.3"));
+    let (handshake, driver) = connect(transport, Nobody);
+    tokio::spawn(driver);
+    let agent = soon("the client connects", handshake).await.unwrap();
+    agent.close();
+    let reason = soon("the connection ends", agent.closed()).await;
+    assert!(matches!(reason, CloseReason::Local), "{reason:?}");
+    assert!(seen.is_gone());
+}
+
+#[tokio::test]
+async fn one_that_ignores_the_end_of_its_input_is_killed_after_two_seconds() {
+    // Nor does it care for what it can care for.
+    let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
+    let (handshake, driver) = connect(transport, Nobody);
+    drop(handshake);
+    let began = Instant::now();
+    let (reason, _) = over(driver, seen).await;
+    assert!(matches!(reason, CloseReason::Local), "{reason:?}");
+    let took = began.elapsed().as_secs_f32();
+    assert!((2.0..10.0).contains(&took), "{took} s");
+}
+
+#[tokio::test]
+async fn one_that_reads_nothing_is_not_waited_for() {
+    let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
+    let (handshake, driver) = connect(transport, Nobody);
+    let work = async {
+        let agent = handshake.await.unwrap();
+        let much = "x".repeat(4_000_000);
+        agent.connection().notify_raw("_much", &much).await.unwrap();
+    };
+    soon("the connection ends", driver.run(work)).await;
+    seen.ends().await;
+}
+
+#[tokio::test]
+async fn one_that_fails_by_itself_is_told_with_its_status() {
+    for (script, status) in [
+        ("exit 3", "exit status: 3"),
+        ("read -r line; exit 4", "exit status: 4"),
+        ("read -r line; kill -KILL $$", "signal: 9 (SIGKILL)"),
+        // It stops reading before it stops writing.
+        ("exec <&-; printf '\\n'; exit 5", "exit status: 5"),
+    ] {
+        let (transport, seen) = start(script);
+        let (handshake, driver) = connect(transport, Nobody);
+        let (reason, handshake) = tokio::join!(over(driver, seen), handshake);
+        let told = format!("the process has ended ({status})");
+        assert_eq!(reason.0.to_string(), told, "{script}");
+        let error = handshake.unwrap_err();
+        assert!(error.is_transport(), "{script}: {error:?}");
+        assert_eq!(
+            error.to_string(),
+            format!("the connection is closed: {told}")
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_that_ends_well_has_closed_the_connection() {
+    let (transport, seen) = start(&format!("{INITIALIZE}\nexit 0"));
+    let (handshake, driver) = connect(transport, Nobody);
+    let (reason, agent) = tokio::join!(over(driver, seen), handshake);
+    assert!(matches!(reason.0, CloseReason::Peer), "{reason:?}");
+    let error = agent.unwrap().new_session("/").await.unwrap_err();
+    assert!(
+        matches!(error, Error::Closed(CloseReason::Peer)),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn one_that_only_stops_writing_ends_with_the_connection() {
+    let (transport, seen) = start("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
+    let (handshake, driver) = connect(transport, Nobody);
+    let (over, handshake) = tokio::join!(over(driver, seen), handshake);
+    assert!(matches!(over.0, CloseReason::Peer), "{over:?}");
+    assert!(handshake.unwrap_err().is_closed());
+    assert_eq!(over.1, "saved\n");
+}
+
+#[tokio::test]
+async fn it_is_killed_with_what_is_dropped() {
+    // The transport, before it is used.
+    let (transport, seen) = start("exec sleep 1000");
+    drop(transport);
+    seen.ends().await;
+    // The driver, before it is polled.
+    let (transport, seen) = start("exec sleep 1000");
+    drop(connect(transport, Nobody));
+    seen.ends().await;
+    // The driver, while the two talk.
+    let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
+    let (handshake, driver) = connect(transport, Nobody);
+    let driving = tokio::spawn(driver);
+    let agent = soon("the client connects", handshake).await.unwrap();
+    driving.abort();
+    soon("the connection ends", agent.closed()).await;
+    seen.ends().await;
+    // Its two halves.
+    let (transport, seen) = start("exec sleep 1000");
+    let (reader, writer) = transport.into_split();
+    drop(reader);
+    assert!(!seen.is_gone());
+    drop(writer);
+    seen.ends().await;
+}
+
+#[tokio::test]
+async fn closing_the_half_for_writing_ends_it() {
+    let (transport, seen) = start("cat >&2\necho saved >&2\n");
+    let (_reader, mut writer) = transport.into_split();
+    writer.write_all(b"hello\n").await.unwrap();
+    soon("it ends", writer.shutdown()).await.unwrap();
+    assert!(seen.is_gone());
+    assert_eq!(seen.ends().await, "hello\nsaved\n");
+    assert!(writer.write_all(b"more").await.is_err());
+    writer.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_started_is_told_by_its_name() {
+    let error = Transport::spawn(Command::new("no-such-agent").arg("--acp")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let told = error.to_string();
+    assert!(told.starts_with("cannot start `no-such-agent`: "), "{told}");
+}
+
+#[tokio::test]
+async fn a_pipe_that_nobody_would_read_is_refused() {
+    let mut command = Command::new("sh");
+    let error = Transport::spawn(command.stderr(Stdio::piped())).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+}
+
+#[test]
+fn without_a_runtime_it_is_an_error_and_no_panic() {
+    let error = Transport::spawn(Command::new("sh")).unwrap_err();
+    assert!(error.to_string().contains("runtime"), "{error}");
+}

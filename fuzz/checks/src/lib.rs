@@ -1,0 +1,22 @@
+//! What must hold whatever a peer sends, as functions of arbitrary bytes.
+//!
+//! They are called by the targets in `fuzz/`, with bytes that a fuzzer makes up, and by `tests/it/corpus.rs`, with the
+//! bytes in `fuzz/corpus/` and `fuzz/regressions/`. Each returns if all is as it must be, and panics if it is not.
+
+// What it is for.
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a finding is a panic"
+)]
+
+mod connection;
+mod framer;
+mod messages;
+mod sides;
+
+pub use connection::connection;
+pub use framer::framer;
+pub use messages::{messages_v1, messages_v2};
