@@ -270,45 +270,13 @@ async fn unless_it_panics<T>(work: impl Future<Output = T>) -> Option<T> {
 /// # Errors
 /// They are none that the tool takes; says where and why.
 fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
-    let arguments = Value::Object(arguments);
-    // Read as text, since only then it is known where they do not fit.
-    let text = arguments.to_string();
-    serde_json::from_str(&text).map_err(|error| {
-        let place = place_in(&arguments, error.column().saturating_sub(1));
-        let error = error.to_string();
-        let why = error
-            .rsplit_once(" at line ")
-            .map_or(&*error, |(why, _)| why);
-        let place = match place.trim_start_matches('.') {
-            "" => String::new(),
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let place = match error.path().to_string().as_str() {
+            "." => String::new(),
             place => format!("`{place}`: "),
         };
-        format!("`{tool}` cannot take these arguments: {place}{why}")
+        format!("`{tool}` cannot take these arguments: {place}{}", error.inner())
     })
-}
-
-/// Which part of a value it is that has this byte of its text, as `.field[0]`; nothing if it is the whole.
-fn place_in(value: &Value, at: usize) -> String {
-    // What is before each part: a bracket, or a comma; and a name with its colon.
-    let mut begin = 1;
-    let mut part = |name: usize, value: &Value| {
-        begin += name;
-        let text = begin..begin + value.to_string().len();
-        begin = text.end + 1;
-        text.contains(&at).then(|| place_in(value, at - text.start))
-    };
-    match value {
-        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            let place = part(Value::from(&**name).to_string().len() + 1, value)?;
-            Some(format!(".{name}{place}"))
-        }),
-        Value::Array(items) => items.iter().enumerate().find_map(|(index, value)| {
-            let place = part(0, value)?;
-            Some(format!("[{index}]{place}"))
-        }),
-        _ => None,
-    }
-    .unwrap_or_default()
 }
 
 #[cfg(test)]
