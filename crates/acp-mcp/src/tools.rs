@@ -275,7 +275,10 @@ fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Res
             "." => String::new(),
             place => format!("`{place}`: "),
         };
-        format!("`{tool}` cannot take these arguments: {place}{}", error.inner())
+        format!(
+            "`{tool}` cannot take these arguments: {place}{}",
+            error.inner()
+        )
     })
 }
 
