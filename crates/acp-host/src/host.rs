@@ -57,6 +57,15 @@ impl HostSession {
     }
 }
 
+impl HostSession {
+    /// The session is closed: its commands end, and no more are begun. For
+    /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command's end holds the session
+    /// until then, so that dropping it is not enough.
+    pub fn closed(&self) {
+        drop(self.terminals.close());
+    }
+}
+
 impl AsRef<Self> for HostSession {
     fn as_ref(&self) -> &Self {
         self
@@ -232,14 +241,13 @@ where
         // Where nothing is said of it, reading is lent freely.
         if let Some(question) = self.gate.unasked(action, what)?
             && question.is_of_a_rule()
+            && !question.take_grant(session, None)
         {
-            if !question.is_granted(session, None) {
-                let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
-                    .title(format!("Read {} (the agent did not ask)", request.path))
-                    .kind(ToolKind::Read);
-                let asking = self.gate.ask_unasked(session, &question, &call);
-                asking.await?;
-            }
+            let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
+                .title(format!("Read {} (the agent did not ask)", request.path))
+                .kind(ToolKind::Read);
+            let asking = self.gate.ask_unasked(session, &question, &call);
+            asking.await?;
         }
         Ok(self.files.read(&request).await?)
     }
@@ -268,7 +276,7 @@ where
                 old: old.as_deref(),
                 new: &new,
             };
-            if !question.is_granted(session, Some(change)) {
+            if !question.take_grant(session, Some(change)) {
                 let mut diff = Diff::new(&request.path, new);
                 diff.old_text = old;
                 let call = ToolCallUpdate::new(WriteTextFileRequest::METHOD)
@@ -298,16 +306,16 @@ where
         let session = session.as_ref();
         let action = Action::terminal(&request, self.files.pinned());
         let line = terminals::shown(&request);
-        if let Some(question) = self.gate.unasked(action, format!("Run {line}"))? {
-            if !question.is_granted(session, None) {
-                let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
-                    .title("Run a command (the agent did not ask)")
-                    .kind(ToolKind::Execute)
-                    .raw_input(self.input(&request, &line))
-                    .content(vec![ContentBlock::text(line).into()]);
-                let asking = self.gate.ask_unasked(session, &question, &call);
-                asking.await?;
-            }
+        if let Some(question) = self.gate.unasked(action, format!("Run {line}"))?
+            && !question.take_grant(session, None)
+        {
+            let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
+                .title("Run a command (the agent did not ask)")
+                .kind(ToolKind::Execute)
+                .raw_input(self.input(&request, &line))
+                .content(vec![ContentBlock::text(line).into()]);
+            let asking = self.gate.ask_unasked(session, &question, &call);
+            asking.await?;
         }
         Ok(session.terminals.create(&request).await?)
     }

@@ -85,7 +85,7 @@ impl Tools {
         R: IntoToolResult,
     {
         let name = name.into();
-        let schema = schema_for_input::<A>().unwrap_or_else(|error| {
+        let schema = schema_of::<A>().unwrap_or_else(|error| {
             let wrong = || format!("the arguments of the tool `{name}` are no object: {error}");
             self.wrong.get_or_insert_with(wrong);
             Arc::default()
@@ -265,6 +265,20 @@ async fn unless_it_panics<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
+/// The schema of a tool's arguments. It has `properties` also if there are none: models are known to refuse a tool
+/// without.
+fn schema_of<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
+    let mut schema = schema_for_input::<A>()?;
+    if !schema.contains_key("properties") {
+        let none = Value::Object(JsonObject::new());
+        Arc::make_mut(&mut schema).insert("properties".to_owned(), none);
+    }
+    Ok(schema)
+}
+
+/// How much of what is wrong with arguments is told, in characters: it may quote them.
+const LONGEST_MISFIT: usize = 500;
+
 /// Reads the arguments of a call.
 ///
 /// # Errors
@@ -275,10 +289,10 @@ fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Res
             "." => String::new(),
             place => format!("`{place}`: "),
         };
-        format!(
-            "`{tool}` cannot take these arguments: {place}{}",
-            error.inner()
-        )
+        let misfit = error.inner().to_string();
+        let end = misfit.char_indices().nth(LONGEST_MISFIT);
+        let misfit = end.map_or(&*misfit, |(end, _)| &misfit[..end]);
+        format!("`{tool}` cannot take these arguments: {place}{misfit}")
     })
 }
 
@@ -357,8 +371,17 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_fit_is_quoted_in_part() {
+        let long = JsonObject::from_iter([("sizes".to_owned(), json!("x".repeat(10_000)))]);
+        let error = read_arguments::<Arguments>("tool", long).unwrap_err();
+        assert!(error.len() < 600, "{error}");
+        assert!(error.contains("`sizes`: invalid type: string"), "{error}");
+    }
+
+    #[test]
     fn a_tool_without_arguments_says_so_and_takes_any() {
-        let schema = schema_for_input::<NoArguments>().unwrap();
+        let schema = schema_of::<NoArguments>().unwrap();
+        assert_eq!(schema["properties"], json!({}));
         assert_eq!(schema["type"], "object");
         assert_eq!(schema["additionalProperties"], false);
         let some = JsonObject::from_iter([("why".to_owned(), json!("because"))]);

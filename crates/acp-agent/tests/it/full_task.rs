@@ -387,7 +387,11 @@ impl ClientState<Editor> for HostSession {
     }
 
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
-        self.turn_ended(stop_reason);
+        HostSession::turn_ended(self, stop_reason);
+    }
+
+    fn closed(&self) {
+        HostSession::closed(self);
     }
 }
 

@@ -34,8 +34,9 @@ impl Question {
         self.rule.is_some()
     }
 
-    /// Whether an earlier answer in the session covers it. `change` is what would become of a file.
-    pub(crate) fn is_granted(&self, session: &HostSession, change: Option<FileChange<'_>>) -> bool {
+    /// Whether an earlier answer in the session covers it, which is used up by that. `change` is what would become of a
+    /// file.
+    pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileChange<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
         for_session || grants.take(&self.action, change, &session.thread)

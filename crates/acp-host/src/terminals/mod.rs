@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{TerminalExitStatus, TerminalId};
 
+use tokio::sync::watch;
+
 use crate::environment::Environment;
 use crate::sandbox::Sandbox;
 
@@ -54,7 +56,7 @@ pub enum TerminalEventKind {
         cwd: PathBuf,
     },
     /// It printed this: whole characters, with U+FFFD for what is no UTF-8. All of it passes here,
-    /// whatever is kept for [`Terminals::output`].
+    /// whatever is kept for [`SessionTerminals::output`].
     Output(String),
     /// It ended, and all that it printed itself has been reported.
     Exited(TerminalExitStatus),
@@ -113,7 +115,7 @@ struct Shared {
 /// What all terminals take together.
 #[derive(Debug, Default)]
 struct Used {
-    terminals: AtomicUsize,
+    terminals: watch::Sender<usize>,
     /// How much output they may keep, in bytes.
     output: AtomicUsize,
 }
@@ -127,7 +129,7 @@ struct Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        self.used.terminals.fetch_sub(1, Ordering::Relaxed);
+        self.used.terminals.send_modify(|terminals| *terminals -= 1);
         self.used.output.fetch_sub(self.output, Ordering::Relaxed);
     }
 }
@@ -226,7 +228,8 @@ impl Terminals {
         session
     }
 
-    /// Ends the terminals of all sessions, as [`SessionTerminals::close`] does those of one.
+    /// Ends the terminals of all sessions, as [`SessionTerminals::close`] does those of one. When it returns, the processes
+    /// of all terminals that there were are gone.
     pub async fn close_all(&self) {
         let sessions = {
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,6 +243,9 @@ impl Terminals {
         for end in ends {
             end.await;
         }
+        // Also of sessions that were closed before.
+        let mut terminals = self.shared.used.terminals.subscribe();
+        let _ = terminals.wait_for(|count| *count == 0).await;
     }
 }
 
@@ -251,7 +257,11 @@ impl Shared {
             used: Arc::clone(&self.used),
             output,
         };
-        let terminals = self.used.terminals.fetch_add(1, Ordering::Relaxed);
+        let mut terminals = 0;
+        self.used.terminals.send_modify(|count| {
+            terminals = *count;
+            *count += 1;
+        });
         let kept = self.used.output.fetch_add(output, Ordering::Relaxed);
         if terminals >= setup.max_terminals {
             return Err(Error::invalid_params(format!(

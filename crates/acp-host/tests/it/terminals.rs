@@ -551,6 +551,17 @@ async fn sessions_are_apart() {
 }
 
 #[tokio::test]
+async fn all_that_was_ended_is_waited_for_at_the_end() {
+    let mut host = host();
+    host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    // Nobody has waited for the end of the session.
+    drop(host.terminals);
+    soon(host.all.close_all()).await;
+    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+}
+
+#[tokio::test]
 async fn a_session_may_have_so_many_terminals() {
     let host = host_with(|terminals| terminals.max_per_session(2));
     let first = host.create(&sh("true")).await;

@@ -106,6 +106,10 @@ impl ClientState<ChatClient> for ChatSession {
             }
         });
     }
+
+    fn closed(&self) {
+        self.host.closed();
+    }
 }
 
 impl Client for ChatClient {

@@ -47,6 +47,14 @@ impl Session {
         &self.thread
     }
 
+    /// What the client `C`, which is the one that this connection was made with, keeps of the session. `None` when the
+    /// session is closed, or for another type of client.
+    #[must_use]
+    pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
+        let state = |entry: &mut SessionEntry| entry.client_state::<C>();
+        self.sessions().with(&self.id, state).flatten()
+    }
+
     /// The agent.
     #[must_use]
     pub fn agent(&self) -> &AgentConnection {
@@ -61,7 +69,7 @@ impl Session {
     /// update of it has been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// A turn is running already, or the session is closed ([`Error::Invalid`]); the prompt holds what the
+    /// A turn is running already, or the session is closed or being loaded ([`Error::Invalid`]); the prompt holds what the
     /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
     /// that was cancelled is no error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<StopReason> {
@@ -69,21 +77,18 @@ impl Session {
         self.check(&prompt.content)?;
         let begun = self.sessions().with(&self.id, |state| {
             if state.running {
-                return false;
+                return Err("a turn is already running in this session");
+            }
+            if state.replaying {
+                return Err("the session is being loaded");
             }
             state.running = true;
             state.turn = CancellationToken::new();
-            true
+            Ok(())
         });
-        match begun {
-            Some(true) => {}
-            Some(false) => {
-                return Err(Error::Invalid(
-                    "a turn is already running in this session".to_owned(),
-                ));
-            }
-            None => return Err(Error::Invalid("the session is closed".to_owned())),
-        }
+        begun
+            .unwrap_or(Err("the session is closed"))
+            .map_err(|why| Error::Invalid(why.to_owned()))?;
         self.thread
             .change(|thread| thread.begin_turn(&prompt.content));
         let mut turn = RunningTurn {

@@ -317,6 +317,9 @@ impl Sessions {
         let mut sessions = self.lock();
         if let Some(there) = sessions.entries.get(id) {
             let thread = there.thread.clone();
+            if unopened.is_none() && sessions.unopened.remove(id).is_some() {
+                thread.change(|thread| thread.set_limit(kept));
+            }
             // Ahead of what the client keeps of the one that is not needed.
             drop(sessions);
             return thread;
@@ -379,11 +382,9 @@ impl Sessions {
         }
         self.with(id, |state| {
             state.replaying = false;
-            // A turn may have ended meanwhile.
-            let running = state.running;
             state
                 .thread
-                .change(|thread| thread.end_replay(before.thread, running));
+                .change(|thread| thread.end_replay(before.thread));
         });
     }
 
@@ -424,6 +425,9 @@ impl Sessions {
         };
         if let Some(entry) = removed {
             entry.turn.cancel();
+            if let Some(client) = entry.client {
+                client.closed();
+            }
         }
     }
 
@@ -443,8 +447,11 @@ impl Sessions {
             entry.thread.change(Thread::disconnected);
             states.extend(entry.client.take().map(|state| (state, ran)));
         }
-        for (state, _) in states.iter().filter(|(_, ran)| *ran) {
-            state.turn_ended(None);
+        for (state, ran) in states {
+            if ran {
+                state.turn_ended(None);
+            }
+            state.closed();
         }
     }
 }

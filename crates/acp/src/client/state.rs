@@ -14,7 +14,7 @@ use crate::thread::ThreadHandle;
 /// also for a session that only the agent has named: agents may speak ahead of that answer. It is handed to every call
 /// about the session. It is dropped when this client closes, deletes or archives the session, when opening it failed, or
 /// when the connection ends; a call that still runs keeps it until it returns. A session that is loaded again while it is
-/// open keeps its state.
+/// open keeps its state, but its subagents lose theirs. What arrives for a session after it was closed makes a new one.
 ///
 /// `()` is one, for clients that keep nothing.
 pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
@@ -22,10 +22,17 @@ pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
     /// A turn that this client began has ended, and the thread shows it: with this stop reason, or without one if it
-    /// failed. Called also when nobody waits for its end any more, and for each subagent of the session. Must not block.
+    /// failed. Called also when nobody waits for its end any more, and for each subagent of the session. When the
+    /// connection ends, it is called for sessions whose own turn ran; when a session is closed, only
+    /// [`closed`](Self::closed) is. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
+
+    /// The session is open no more, or the connection has ended. Calls that still run keep the state, maybe for as long
+    /// as something in it goes on: what the session began is to be ended here, not when the state is dropped. Must not
+    /// block.
+    fn closed(&self) {}
 }
 
 impl<C: ?Sized> ClientState<C> for () {
@@ -46,6 +53,7 @@ impl StateFactory {
             Some(ErasedState {
                 state: Arc::new(state),
                 turn_ended: turn_ended::<C>,
+                closed: closed::<C>,
             })
         }))
     }
@@ -61,6 +69,7 @@ impl StateFactory {
 pub(super) struct ErasedState {
     state: Arc<dyn Any + Send + Sync>,
     turn_ended: fn(&(dyn Any + Send + Sync), Option<&StopReason>),
+    closed: fn(&(dyn Any + Send + Sync)),
 }
 
 impl ErasedState {
@@ -72,10 +81,20 @@ impl ErasedState {
     pub(super) fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         (self.turn_ended)(&*self.state, stop_reason);
     }
+
+    pub(super) fn closed(&self) {
+        (self.closed)(&*self.state);
+    }
 }
 
 fn turn_ended<C: Client>(state: &(dyn Any + Send + Sync), stop_reason: Option<&StopReason>) {
     if let Some(state) = state.downcast_ref::<C::State>() {
         state.turn_ended(stop_reason);
+    }
+}
+
+fn closed<C: Client>(state: &(dyn Any + Send + Sync)) {
+    if let Some(state) = state.downcast_ref::<C::State>() {
+        state.closed();
     }
 }

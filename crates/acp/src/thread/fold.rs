@@ -151,20 +151,40 @@ impl Thread {
         self.stop_reason = stop_reason.filter(|reason| self.fits(reason)).cloned();
     }
 
-    /// What happened is told again from the beginning: nothing of it is here yet. Gives the thread as it was.
+    /// What happened is told again from the beginning: nothing of it is here yet. How the session is set, and what is done
+    /// in it now, stays. Gives the thread as it was.
     pub(crate) fn begin_replay(&mut self) -> Self {
-        let mut empty = Self::with_limit(self.limit());
-        empty.revision = self.revision + 1;
-        std::mem::replace(self, empty)
+        let mut replayed = Self::with_limit(self.limit());
+        replayed.revision = self.revision + 1;
+        let before = std::mem::replace(self, replayed);
+        self.keep_present(&before);
+        before
     }
 
-    /// The replay has failed: the thread is what it was before, but for a turn that has ended since.
-    pub(crate) fn end_replay(&mut self, before: Self, in_turn: bool) {
+    /// The replay has failed: what happened is again what it was before. What has been set since, and a turn that has
+    /// ended since, stays.
+    pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
+        self.keep_present(&failed);
+        // All of it may be other than what was last seen.
         self.revision = self.revision.max(failed.revision) + 1;
-        if self.turn && !in_turn {
-            self.end_turn(failed.stop_reason.as_ref());
+        for item in &mut self.items {
+            item.revision = self.revision;
         }
+        for plan in &mut self.plans {
+            plan.revision = self.revision;
+        }
+    }
+
+    /// Takes what is so now, and no part of what happened, from another picture of the same session.
+    fn keep_present(&mut self, other: &Self) {
+        self.turn = other.turn;
+        self.stop_reason.clone_from(&other.stop_reason);
+        self.activity = other.activity;
+        self.background.clone_from(&other.background);
+        self.config_options.clone_from(&other.config_options);
+        self.modes_only = other.modes_only;
+        self.models_only = other.models_only;
     }
 
     /// The connection is gone: whatever the agent said that it did, it does no more.

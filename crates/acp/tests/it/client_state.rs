@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use acp::agent::limits;
 use acp::client::{AgentConnection, ClientState, PermissionRequest, ReadTextFile, UpdateContext};
 use acp::v1::{
-    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionId, StopReason,
+    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionConfigKind,
+    SessionId, StopReason,
 };
 use acp::{Client, Result, ThreadHandle, Update};
 use serde_json::json;
@@ -269,4 +270,94 @@ async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
     drop((conn, peer));
     settle().await;
     assert!(alive.upgrade().is_none());
+}
+
+/// A client whose session reads until it is closed.
+struct Reader;
+
+struct Reading(tokio::sync::Semaphore);
+
+impl ClientState<Reader> for Reading {
+    fn new(_: &Reader, _: &SessionId, _: &ThreadHandle) -> Self {
+        Self(tokio::sync::Semaphore::new(0))
+    }
+
+    fn closed(&self) {
+        self.0.add_permits(1);
+    }
+}
+
+impl Client for Reader {
+    type State = Reading;
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<Reading>> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile<Reading> for Reader {
+    async fn read(&self, state: &Reading, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        let _closed = state.0.acquire().await;
+        Ok(ReadTextFileResponse::new("it is closed"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
+    let capabilities = json!({"sessionCapabilities": {"close": {}}});
+    let (conn, mut peer) = Peer::of_client_with(Reader, limits(), PIPE, capabilities).await;
+    let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
+    assert!(session.state::<Reader>().is_some());
+    assert!(session.state::<Editor>().is_none(), "another client's");
+    let read = json!({"sessionId": "one", "path": "/file"});
+    peer.ask(1, "fs/read_text_file", read).await;
+    peer.silence().await;
+    let closing = tokio::spawn({
+        let session = session.clone();
+        async move { session.close().await }
+    });
+    answer(&mut peer, "session/close", json!({})).await;
+    assert_eq!(peer.result(1).await["content"], "it is closed");
+    soon("it is closed", closing).await.unwrap().unwrap();
+    assert!(session.state::<Reader>().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_set_while_a_session_is_loaded_stays_if_that_fails() {
+    let (_, conn, mut peer) = start().await;
+    let modes = json!({"currentModeId": "ask", "availableModes": [
+        {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
+    let session = peer
+        .opens(&conn, json!({"sessionId": "one", "modes": modes}))
+        .await;
+    peer.says("one", "before").await;
+    settle().await;
+    let setting = tokio::spawn({
+        let session = session.clone();
+        async move { session.set_mode("code").await }
+    });
+    let (set, _) = peer.request("session/set_mode").await;
+    let loading = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.load_session("one", "/work").await }
+    });
+    let (load, _) = peer.request("session/load").await;
+    let error = session.prompt("now").await.unwrap_err();
+    assert!(error.to_string().contains("being loaded"), "{error}");
+    peer.says("one", "replayed").await;
+    peer.answer(&set, json!({})).await;
+    soon("it is set", setting).await.unwrap().unwrap();
+    let seen = session.thread().read(acp::Thread::revision);
+    peer.refuse(&load, -32603).await;
+    soon("it fails", loading).await.unwrap().unwrap_err();
+    session.thread().read(|thread| {
+        let modes = &thread.config_options()[0].kind;
+        assert!(
+            matches!(modes, SessionConfigKind::Select(modes) if modes.current_value.as_str() == "code"),
+            "{modes:?}"
+        );
+        // Who renders only what is new renders it again.
+        assert!(thread.items().iter().all(|item| item.revision > seen));
+    });
+    assert_eq!(shown(session.thread()), ["agent: before"]);
 }

@@ -117,6 +117,10 @@ impl ClientState<Person> for HostSession {
     fn new(client: &Person, session: &SessionId, thread: &ThreadHandle) -> Self {
         client.host.session(session, thread)
     }
+
+    fn closed(&self) {
+        HostSession::closed(self);
+    }
 }
 
 impl Client for Person {

@@ -183,7 +183,11 @@ impl ClientState<Right> for HostSession {
     }
 
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
-        self.turn_ended(stop_reason);
+        HostSession::turn_ended(self, stop_reason);
+    }
+
+    fn closed(&self) {
+        HostSession::closed(self);
     }
 }
 

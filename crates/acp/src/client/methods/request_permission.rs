@@ -158,12 +158,13 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
             let tool_call = entry
                 .thread
                 .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
-            (tool_call, entry.thread.clone())
+            (tool_call, entry.thread.clone(), entry.turn.clone())
         });
-        let Some((tool_call, thread)) = found else {
+        let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
         };
-        let turn = pending.side.sessions.turn_of(&request.session_id);
+        let turn_above = pending.side.sessions.turn_of(&request.session_id);
+        let turn = turn_above.unwrap_or(turn);
         let weight = tool_call.weight();
         let request = PermissionRequest::received(request, tool_call, thread);
         pending.ask(state, request, weight, turn);
@@ -187,12 +188,13 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
                     .and_then(|id| entry.thread.read(|thread| thread.tool_call(id).cloned())),
                 _ => None,
             };
-            (tool_call, entry.thread.clone())
+            (tool_call, entry.thread.clone(), entry.turn.clone())
         });
-        let Some((tool_call, thread)) = found else {
+        let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
         };
-        let turn = pending.side.sessions.turn_of(&request.session_id);
+        let turn_above = pending.side.sessions.turn_of(&request.session_id);
+        let turn = turn_above.unwrap_or(turn);
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
         let request = PermissionRequest::received_v2(request, tool_call, thread);
         pending.ask(state, request, weight, turn);

@@ -42,7 +42,7 @@ impl Sessions {
             tracing::warn!(%parent, %child, "a subagent that is above itself, or too deep below others");
             return;
         }
-        let state = {
+        let mut state = {
             let sessions = self.lock();
             let Some(above) = sessions.entries.get(parent) else {
                 return;
@@ -63,9 +63,19 @@ impl Sessions {
                 ..SessionEntry::default()
             }
         };
-        // Nobody had opened it. It has the thread from here on that its parent's shows.
-        self.remove_one(child);
-        self.lock().parents.insert(child.clone(), parent.clone());
+        // Nobody had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
+        let before = {
+            let mut sessions = self.lock();
+            sessions.unopened.remove(child);
+            sessions.parents.insert(child.clone(), parent.clone());
+            sessions.entries.remove(child)
+        };
+        if let Some(before) = before {
+            state.turn = before.turn;
+            if let Some(client) = before.client {
+                client.closed();
+            }
+        }
         self.add(child, state, None);
     }
 
@@ -116,14 +126,14 @@ impl Sessions {
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 
-    /// The turn that a session asks in. A subagent's is that of the session which the person has opened; it may work while
-    /// none runs there.
-    pub(crate) fn turn_of(&self, id: &SessionId) -> CancellationToken {
+    /// The turn that a subagent works for: that of the session which the person has opened; it may work while none runs
+    /// there. `None` for a session that is no subagent.
+    pub(crate) fn turn_of(&self, id: &SessionId) -> Option<CancellationToken> {
         let opened = self.opened_for(id);
-        let is_subagent = opened != *id;
-        let turn = |entry: &mut SessionEntry| {
-            (!is_subagent || entry.at_work()).then(|| entry.turn.clone())
-        };
-        self.with(&opened, turn).flatten().unwrap_or_default()
+        if opened == *id {
+            return None;
+        }
+        let turn = |entry: &mut SessionEntry| entry.at_work().then(|| entry.turn.clone());
+        Some(self.with(&opened, turn).flatten().unwrap_or_default())
     }
 }
