@@ -77,7 +77,7 @@ impl CommandLine {
         }
     }
 
-    /// What [`Terminals::create`](crate::Terminals::create) runs, which takes a command without arguments for a line
+    /// What [`SessionTerminals::create`](crate::SessionTerminals::create) runs, which takes a command without arguments for a line
     /// if it looks like one.
     pub(crate) fn of_terminal(command: &str, args: &[String]) -> Self {
         if !args.is_empty() || !program::is_shell_line(command) {

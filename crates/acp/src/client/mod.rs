@@ -81,7 +81,7 @@ pub trait Client: Send + Sync + 'static {
     /// When the turn is cancelled meanwhile, the future is dropped and the agent is told so.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] is answered as cancelled; any other is the answer to the request.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) is answered as cancelled; any other is the answer to the request.
     fn request_permission(
         &self,
         state: &Self::State,

@@ -139,7 +139,7 @@ impl Session {
     /// send it again. In version 1 the thread does not show it unless the agent tells of it.
     ///
     /// # Errors
-    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`]); its error; the end of the connection.
+    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`](crate::Error::NotOffered)); its error; the end of the connection.
     pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<SteerResponse> {
         let prompt = prompt.into();
         if !self.agent().takes_steering() {
