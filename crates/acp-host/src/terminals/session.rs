@@ -276,7 +276,8 @@ impl SessionTerminals {
         &self,
         request: &WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse, Error> {
-        // Nothing is held while this waits but a view of the exit, so that a release is a release.
+        // No terminal is held while this waits, only a view of its exit, so that a release is a release. Who calls holds the
+        // session: it is closed by `close`, not by being dropped.
         let exited = self.terminal(&request.terminal_id)?.running.exited();
         let exit = exited
             .await

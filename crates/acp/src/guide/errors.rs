@@ -17,9 +17,9 @@
 //! | variant | caused by | the connection | what to do |
 //! |---|---|---|---|
 //! | [`Rpc`](Error::Rpc) | the peer, which answered so; or a handler of one's own | goes on | show its message; look at its code |
-//! | [`Closed`](Error::Closed)`(`[`Peer`](CloseReason::Peer)`)` | the peer closed it, or its process ended | is over | connect again; an agent's exit status says why, and [`Transport::spawn`] tells it if it is a failure |
+//! | [`Closed`](Error::Closed)`(`[`Peer`](CloseReason::Peer)`)` | the peer closed it, or its process ended | is over | connect again; an agent's exit status says why |
 //! | [`Closed`](Error::Closed)`(`[`Local`](CloseReason::Local)`)` | this side closed it | is over | nothing |
-//! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; an agent's process that failed | is over | connect again |
+//! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is over | connect again |
 //! | [`Unreadable`](Error::Unreadable) | the peer: its answer is not what the method gives, or too long | goes on | report it to whoever made the peer |
 //! | [`Version`](Error::Version) | both: no version that both speak | is closed | another peer, or another version of it |
 //! | [`NotOffered`](Error::NotOffered) | the peer did not say that it can do this; nothing was sent | goes on | do without; look at the capabilities before |

@@ -66,7 +66,9 @@ impl Transport {
     ///
     /// When the connection is over its stdin is closed, and it has two seconds to end by itself, in which agents
     /// write down what they keep. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that: the
-    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits.
+    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits. Its stdout is not read
+    /// meanwhile: an agent that still prints more than a pipe holds is killed. On a paused clock of tokio's it has no time
+    /// at all.
     ///
     /// It is killed at once, and tokio's runtime takes its status as it runs on, if
     ///
@@ -75,15 +77,14 @@ impl Transport {
     /// - both halves of [`into_split`](Self::into_split) are dropped, and the one for writing was not closed.
     ///
     /// What the process has started is its own to end. The crate `acp-host` has an `AgentProcess` that ends that too,
-    /// looks for programs with errors that help, keeps what agents print to stderr, and has a sandbox: use it in
-    /// programs that people keep open and for agents that nobody knows; use this for tests, scripts and agents of
-    /// your own.
+    /// says clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox: use it in
+    /// programs that people keep open and for untrusted agents; use this for tests, scripts and agents of your own.
     ///
     /// A process that fails by itself is told with its status: `the process has ended (exit status: 1)`, as
     /// [`CloseReason::Transport`](crate::CloseReason::Transport).
     ///
     /// The command's stderr is left as it is: this process's own, if nothing else is said. To read it, give the command
-    /// the writing end of [`std::io::pipe`].
+    /// the writing end of [`std::io::pipe`], read the other on a thread, and drop the command, which holds its end open.
     ///
     /// ```no_run
     /// use acp::Transport;
