@@ -3,19 +3,19 @@
 use std::time::{Duration, Instant};
 
 use acp::agent::{
-    Agent, ExtensionRequest, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn,
+    Agent, ExtensionRequest, LoadSession, OpenedSession, Prompt, Session, SessionSetup, Turn,
 };
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
 };
 use acp::{Connection, Error, Limits, Options, Result};
-use bench_work::{Task, Text};
+use bench_work::{BenchTask, BenchText};
 use serde_json::value::RawValue;
 
-struct Worker;
+struct BenchAgent;
 
 async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
-    let mut text = Text::new(bytes);
+    let mut text = BenchText::new(bytes);
     for number in 0..messages {
         session.message(text.of(number)).await?;
     }
@@ -23,8 +23,8 @@ async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
 }
 
 /// As many a second as asked for: some each millisecond, which is as finely as a task can wait.
-async fn pace(session: &Session, messages: u64, bytes: usize, rate: u64) -> Result<()> {
-    let mut text = Text::new(bytes);
+async fn stream_paced(session: &Session, messages: u64, bytes: usize, rate: u64) -> Result<()> {
+    let mut text = BenchText::new(bytes);
     let start = Instant::now();
     let mut ticks = tokio::time::interval(Duration::from_millis(1));
     let mut sent = 0;
@@ -39,7 +39,7 @@ async fn pace(session: &Session, messages: u64, bytes: usize, rate: u64) -> Resu
     Ok(())
 }
 
-async fn ask(turn: &Turn, requests: u64) -> Result<()> {
+async fn request_permissions(turn: &Turn, requests: u64) -> Result<()> {
     let options = [
         PermissionOption::new("allow", "Allow", PermissionOptionKind::AllowOnce),
         PermissionOption::new("reject", "Reject", PermissionOptionKind::RejectOnce),
@@ -55,27 +55,27 @@ async fn ask(turn: &Turn, requests: u64) -> Result<()> {
     Ok(())
 }
 
-impl Agent for Worker {
+impl Agent for BenchAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-        match Task::of(&prompt.text()) {
-            Some(Task::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
-            Some(Task::Pace {
+        match BenchTask::of(&prompt.text()) {
+            Some(BenchTask::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
+            Some(BenchTask::Pace {
                 messages,
                 bytes,
                 rate,
-            }) => pace(&turn, messages, bytes, rate).await?,
-            Some(Task::Ask(requests)) => ask(&turn, requests).await?,
-            Some(Task::Read(path)) => {
+            }) => stream_paced(&turn, messages, bytes, rate).await?,
+            Some(BenchTask::Ask(requests)) => request_permissions(&turn, requests).await?,
+            Some(BenchTask::Read(path)) => {
                 let content = turn.read_text_file(&path, None, None).await?;
                 turn.message(content.len().to_string()).await?;
             }
@@ -101,13 +101,15 @@ impl Agent for Worker {
     }
 }
 
-impl LoadSession for Worker {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        let Some(Task::Stream { messages, bytes }) = Task::of_session(session.id().as_str()) else {
+impl LoadSession for BenchAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        let Some(BenchTask::Stream { messages, bytes }) =
+            BenchTask::of_session(session.id().as_str())
+        else {
             return Err(Error::invalid_params("no such session"));
         };
         stream(session, messages, bytes).await?;
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
@@ -122,5 +124,5 @@ fn options() -> Options {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
-    acp::agent::serve_with(acp::transport::stdio()?, Worker, options()).await
+    acp::agent::serve_with(acp::transport::stdio()?, BenchAgent, options()).await
 }

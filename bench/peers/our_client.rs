@@ -5,59 +5,59 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use acp::client::{
-    AgentConnection, Client, PermissionRequest, ReadTextFile, Session, Update, UpdateContext,
+    AgentConnection, Client, ClientSession, PermissionRequest, ReadTextFile, Update, UpdateContext,
     connect_with,
 };
 use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Error, Limits, Options};
-use bench_work::{Answer, Command, Progress, gaps};
+use bench_work::{ClientCommand, ClientReport, SessionProgress, gaps};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 /// What went wrong, for a person.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type BenchClientError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the handlers note.
 #[derive(Default)]
-struct Noted {
-    progress: HashMap<SessionId, Progress>,
+struct BenchClientState {
+    progress: HashMap<SessionId, SessionProgress>,
     /// When the requests for permission came.
-    asked: Vec<Instant>,
+    permission_times: Vec<Instant>,
     /// The text that came last for a session that nothing is expected of.
-    said: String,
+    text: String,
     /// How long the next handler waits.
-    sleep: Option<Duration>,
+    handler_delay: Option<Duration>,
 }
 
 #[derive(Clone, Default)]
-struct Worker(Arc<Mutex<Noted>>);
+struct BenchClient(Arc<Mutex<BenchClientState>>);
 
-impl Worker {
-    fn noted(&self) -> MutexGuard<'_, Noted> {
+impl BenchClient {
+    fn state(&self) -> MutexGuard<'_, BenchClientState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, session: &SessionId, text: &str) -> Option<Duration> {
-        let mut noted = self.noted();
+    fn record(&self, session: &SessionId, text: &str) -> Option<Duration> {
+        let mut noted = self.state();
         match noted.progress.get_mut(session) {
             Some(progress) => progress.see(text),
-            None => text.clone_into(&mut noted.said),
+            None => text.clone_into(&mut noted.text),
         }
-        noted.sleep.take()
+        noted.handler_delay.take()
     }
 }
 
-impl Client for Worker {
+impl Client for BenchClient {
     type State = ();
 
     async fn update(&self, (): &(), cx: &UpdateContext, update: &Update) {
         let Some(text) = update.message_text() else {
             return;
         };
-        if let Some(time) = self.see(&cx.session_id, text) {
+        if let Some(time) = self.record(&cx.session_id, text) {
             // The work itself: a handler that takes long.
             tokio::time::sleep(time).await;
         }
@@ -68,7 +68,7 @@ impl Client for Worker {
         (): &(),
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
-        self.noted().asked.push(Instant::now());
+        self.state().permission_times.push(Instant::now());
         Ok(request.allow())
     }
 
@@ -77,7 +77,7 @@ impl Client for Worker {
     }
 }
 
-impl ReadTextFile<()> for Worker {
+impl ReadTextFile<()> for BenchClient {
     async fn read(
         &self,
         (): &(),
@@ -90,31 +90,34 @@ impl ReadTextFile<()> for Worker {
 }
 
 /// The client at work.
-struct Driver {
+struct BenchDriver {
     agent: AgentConnection,
-    worker: Worker,
-    sessions: Vec<Session>,
+    client: BenchClient,
+    sessions: Vec<ClientSession>,
 }
 
-impl Driver {
-    async fn carry_out(&mut self, command: Command) -> Result<Answer, Failure> {
+impl BenchDriver {
+    async fn run_command(
+        &mut self,
+        command: ClientCommand,
+    ) -> Result<ClientReport, BenchClientError> {
         match command {
-            Command::Open { sessions } => self.open(sessions).await,
-            Command::Stream {
+            ClientCommand::Open { sessions } => self.open(sessions).await,
+            ClientCommand::Stream {
                 messages,
                 bytes,
                 sleep_ms,
                 rate,
                 ..
             } => self.stream(messages, bytes, sleep_ms, rate).await,
-            Command::Empty { requests } => self.empty(requests).await,
-            Command::Ask { requests } => self.ask(requests).await,
-            Command::Read { path, bytes } => self.read(&path, bytes).await,
-            Command::Load { messages, bytes } => self.load(messages, bytes).await,
+            ClientCommand::Empty { requests } => self.send_empty(requests).await,
+            ClientCommand::Ask { requests } => self.run_permissions(requests).await,
+            ClientCommand::Read { path, bytes } => self.read(&path, bytes).await,
+            ClientCommand::Load { messages, bytes } => self.load(messages, bytes).await,
         }
     }
 
-    async fn open(&mut self, sessions: usize) -> Result<Answer, Failure> {
+    async fn open(&mut self, sessions: usize) -> Result<ClientReport, BenchClientError> {
         let start = Instant::now();
         self.sessions.clear();
         while self.sessions.len() < sessions {
@@ -130,10 +133,10 @@ impl Driver {
                 self.sessions.push(opened.await??);
             }
         }
-        Ok(Answer::since(start))
+        Ok(ClientReport::since(start))
     }
 
-    async fn session(&mut self) -> Result<Session, Failure> {
+    async fn first_session(&mut self) -> Result<ClientSession, BenchClientError> {
         if self.sessions.is_empty() {
             self.open(1).await?;
         }
@@ -146,15 +149,15 @@ impl Driver {
         bytes: usize,
         sleep_ms: Option<u64>,
         rate: Option<u64>,
-    ) -> Result<Answer, Failure> {
-        self.session().await?;
+    ) -> Result<ClientReport, BenchClientError> {
+        self.first_session().await?;
         {
-            let mut noted = self.worker.noted();
-            noted.sleep = sleep_ms.map(Duration::from_millis);
+            let mut noted = self.client.state();
+            noted.handler_delay = sleep_ms.map(Duration::from_millis);
             noted.progress = self
                 .sessions
                 .iter()
-                .map(|session| (session.id().clone(), Progress::new(messages, bytes)))
+                .map(|session| (session.id().clone(), SessionProgress::new(messages, bytes)))
                 .collect();
         }
         let prompt = match rate {
@@ -163,7 +166,7 @@ impl Driver {
         };
         let start = Instant::now();
         if let [session] = &self.sessions[..] {
-            must_end(&session.prompt(prompt.as_str()).await?)?;
+            check_end_turn(&session.prompt(prompt.as_str()).await?)?;
         } else {
             let turns: Vec<_> = self
                 .sessions
@@ -174,18 +177,18 @@ impl Driver {
                 })
                 .collect();
             for turn in turns {
-                must_end(&turn.await??)?;
+                check_end_turn(&turn.await??)?;
             }
         }
-        let answer = Answer::since(start);
-        let progress = std::mem::take(&mut self.worker.noted().progress);
+        let answer = ClientReport::since(start);
+        let progress = std::mem::take(&mut self.client.state().progress);
         for progress in progress.into_values() {
             progress.finish()?;
         }
         Ok(answer)
     }
 
-    async fn empty(&self, requests: u64) -> Result<Answer, Failure> {
+    async fn send_empty(&self, requests: u64) -> Result<ClientReport, BenchClientError> {
         let connection = self.agent.connection();
         let mut each = Vec::new();
         let start = Instant::now();
@@ -196,48 +199,48 @@ impl Driver {
             each.push(now - before);
             before = now;
         }
-        Ok(Answer::since(start).each(each))
+        Ok(ClientReport::since(start).each(each))
     }
 
-    async fn ask(&mut self, requests: u64) -> Result<Answer, Failure> {
-        let session = self.session().await?;
-        self.worker.noted().asked.clear();
+    async fn run_permissions(&mut self, requests: u64) -> Result<ClientReport, BenchClientError> {
+        let session = self.first_session().await?;
+        self.client.state().permission_times.clear();
         let start = Instant::now();
-        must_end(&session.prompt(format!("ask {requests}").as_str()).await?)?;
-        let answer = Answer::since(start);
-        let asked = std::mem::take(&mut self.worker.noted().asked);
+        check_end_turn(&session.prompt(format!("ask {requests}").as_str()).await?)?;
+        let answer = ClientReport::since(start);
+        let asked = std::mem::take(&mut self.client.state().permission_times);
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times", asked.len()).into());
         }
         Ok(answer.each(gaps(&asked)))
     }
 
-    async fn read(&mut self, path: &str, bytes: u64) -> Result<Answer, Failure> {
-        let session = self.session().await?;
+    async fn read(&mut self, path: &str, bytes: u64) -> Result<ClientReport, BenchClientError> {
+        let session = self.first_session().await?;
         let start = Instant::now();
-        must_end(&session.prompt(format!("read {path}").as_str()).await?)?;
-        let answer = Answer::since(start);
-        let said = std::mem::take(&mut self.worker.noted().said);
+        check_end_turn(&session.prompt(format!("read {path}").as_str()).await?)?;
+        let answer = ClientReport::since(start);
+        let said = std::mem::take(&mut self.client.state().text);
         if said != bytes.to_string() {
             return Err(format!("the agent read {said} bytes").into());
         }
         Ok(answer)
     }
 
-    async fn load(&self, messages: u64, bytes: usize) -> Result<Answer, Failure> {
+    async fn load(&self, messages: u64, bytes: usize) -> Result<ClientReport, BenchClientError> {
         let id: SessionId = format!("replay-{messages}-{bytes}").into();
-        let progress = Progress::new(messages, bytes);
-        self.worker.noted().progress.insert(id.clone(), progress);
+        let progress = SessionProgress::new(messages, bytes);
+        self.client.state().progress.insert(id.clone(), progress);
         let start = Instant::now();
         let session = self.agent.load_session(&id, "/").await?;
-        let answer = Answer::since(start);
-        let progress = self.worker.noted().progress.remove(session.id());
+        let answer = ClientReport::since(start);
+        let progress = self.client.state().progress.remove(session.id());
         progress.ok_or("no session")?.finish()?;
         Ok(answer)
     }
 }
 
-fn must_end(stopped: &StopReason) -> Result<(), Failure> {
+fn check_end_turn(stopped: &StopReason) -> Result<(), BenchClientError> {
     match stopped {
         StopReason::EndTurn => Ok(()),
         other => Err(format!("the turn ended with {other}").into()),
@@ -245,12 +248,12 @@ fn must_end(stopped: &StopReason) -> Result<(), Failure> {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), BenchClientError> {
     let path = std::env::args()
         .nth(1)
         .ok_or("usage: bench-our-client SOCKET")?;
     let (commands, mut answers) = UnixStream::connect(path).await?.into_split();
-    let worker = Worker::default();
+    let worker = BenchClient::default();
     let mut limits = Limits::default();
     limits.message = 80 * 1024 * 1024;
     let options = Options::new().limits(limits);
@@ -258,21 +261,21 @@ async fn main() -> Result<(), Failure> {
     let (handshake, driver) = connect_with(transport, worker.clone(), options);
     tokio::spawn(driver);
     let agent = handshake.await?;
-    let mut driver = Driver {
+    let mut driver = BenchDriver {
         agent,
-        worker,
+        client: worker,
         sessions: Vec::new(),
     };
-    let mut answer = Answer::ready();
+    let mut answer = ClientReport::ready();
     let mut commands = BufReader::new(commands).lines();
     loop {
         answers.write_all(&answer.line()).await?;
         let Some(command) = commands.next_line().await? else {
             return Ok(());
         };
-        answer = match driver.carry_out(serde_json::from_str(&command)?).await {
+        answer = match driver.run_command(serde_json::from_str(&command)?).await {
             Ok(answer) => answer,
-            Err(error) => Answer::failed(error),
+            Err(error) => ClientReport::failed(error),
         };
     }
 }

@@ -1,21 +1,21 @@
 //! What this project promises of its speed, and whether a run bears it out.
 
 use crate::metric::Metric;
-use crate::peers::Who;
+use crate::peers::PeerId;
 use crate::results::Results;
 use crate::rows::FILE;
 
 /// A promise: what was measured, and its bound.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    pub(crate) what: String,
-    pub(crate) measured: f64,
-    pub(crate) bound: Bound,
+    pub(crate) title: String,
+    pub(crate) value: f64,
+    pub(crate) bound: ClaimBound,
     pub(crate) unit: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Bound {
+pub(crate) enum ClaimBound {
     AtMost(f64),
     AtLeast(f64),
 }
@@ -23,35 +23,35 @@ pub(crate) enum Bound {
 impl Claim {
     pub(crate) fn holds(&self) -> bool {
         match self.bound {
-            Bound::AtMost(bound) => self.measured <= bound,
-            Bound::AtLeast(bound) => self.measured >= bound,
+            ClaimBound::AtMost(bound) => self.value <= bound,
+            ClaimBound::AtLeast(bound) => self.value >= bound,
         }
     }
 }
 
-use Bound::{AtLeast, AtMost};
+use ClaimBound::{AtLeast, AtMost};
 use Metric::{
     AgentCpu, AgentPeak, AgentSession, ClientCpu, ClientPeak, ClientSession, P50, P99, Rate, Start,
     Throughput,
 };
-use Who::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
+use PeerId::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
 
 /// Those of which all that is needed was measured.
 pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     let mut claims = Vec::new();
-    let median = |row: &str, who: Who, metric| results.median(row, who, who, metric);
+    let median = |row: &str, who: PeerId, metric| results.median(row, who, who, metric);
     let mut add = |what: String, measured: Option<f64>, bound, unit| {
         if let Some(measured) = measured {
             claims.push(Claim {
-                what,
-                measured,
+                title: what,
+                value: measured,
                 bound,
                 unit,
             });
         }
     };
     let ratio =
-        |row: &str, metric, to: Who| Some(median(row, Ours, metric)? / median(row, to, metric)?);
+        |row: &str, metric, to: PeerId| Some(median(row, Ours, metric)? / median(row, to, metric)?);
     for (row, place) in [("stream-pinned", "one core"), ("stream", "two cores")] {
         for (metric, side) in [(AgentCpu, "agent"), (ClientCpu, "client")] {
             let what = format!("streaming, {place}: the {side}'s CPU per message, to the floor's");

@@ -1,42 +1,47 @@
 //! Cost against load: how many sessions, how large a message, how long a replay.
 
-use bench_work::Command;
+use bench_work::ClientCommand;
 
-use crate::Failure;
-use crate::pair::Took;
-use crate::peers::Who;
-use crate::results::{Curves, Point};
-use crate::rows::{Setting, Sides, TEXT, load, stream};
+use crate::BenchError;
+use crate::pair::TaskCost;
+use crate::peers::PeerId;
+use crate::results::{CurvePoint, Curves};
+use crate::rows::{PeerIds, RowSetting, TEXT, load, stream};
 
 /// What is varied.
 #[derive(Debug, Clone, Copy)]
-enum Load {
+enum LoadAxis {
     Sessions,
     Bytes,
     Messages,
 }
 
-const PEERS: [Who; 4] = [Who::Ours, Who::Rust, Who::TypeScript, Who::Floor];
+const PEERS: [PeerId; 4] = [
+    PeerId::Ours,
+    PeerId::Rust,
+    PeerId::TypeScript,
+    PeerId::Floor,
+];
 
-pub(crate) fn curves(setting: &Setting<'_>) -> Vec<Curves> {
+pub(crate) fn curves(setting: &RowSetting<'_>) -> Vec<Curves> {
     let sizes: Vec<u64> = (0..6).map(|power| 64 << (4 * power)).collect();
     [
         (
-            Load::Sessions,
+            LoadAxis::Sessions,
             "sessions",
             "Streaming in many sessions at once",
             "sessions",
             vec![1, 10, 100, 1000, 10_000],
         ),
         (
-            Load::Bytes,
+            LoadAxis::Bytes,
             "sizes",
             "Streaming large messages",
             "bytes of text in a message",
             sizes,
         ),
         (
-            Load::Messages,
+            LoadAxis::Messages,
             "replay",
             "Replaying a session",
             "messages in the session",
@@ -47,7 +52,7 @@ pub(crate) fn curves(setting: &Setting<'_>) -> Vec<Curves> {
         let mut points = Vec::new();
         for who in PEERS {
             for &load in &loads {
-                match point(setting, what, who, load) {
+                match measure_point(setting, what, who, load) {
                     Ok(point) => points.push(point),
                     Err(error) => {
                         eprintln!("bench: {title}, {load}, {}: {error}", who.name());
@@ -66,25 +71,30 @@ pub(crate) fn curves(setting: &Setting<'_>) -> Vec<Curves> {
     .into()
 }
 
-fn point(setting: &Setting<'_>, what: Load, who: Who, at: u64) -> Result<Point, Failure> {
-    let both = Sides {
+fn measure_point(
+    setting: &RowSetting<'_>,
+    what: LoadAxis,
+    who: PeerId,
+    at: u64,
+) -> Result<CurvePoint, BenchError> {
+    let both = PeerIds {
         agent: who,
         client: who,
     };
     let mut pair = setting.pair(both, true)?;
     let small = |count: u64| if setting.quick { count.min(100) } else { count };
     // What takes a peer too long is cut short: the cost of one is the same.
-    let slow = matches!(who, Who::Rust | Who::TypeScript);
+    let slow = matches!(who, PeerId::Rust | PeerId::TypeScript);
     let (took, messages) = match what {
-        Load::Sessions => {
+        LoadAxis::Sessions => {
             let sessions = usize::try_from(small(at))?;
             let total: u64 = if slow { 50_000 } else { 500_000 };
             let each = small(total.div_ceil(at)).max(5);
             pair.tell(&stream(small(1000), TEXT))?;
-            pair.tell(&Command::Open { sessions })?;
+            pair.tell(&ClientCommand::Open { sessions })?;
             (pair.tell(&stream(each, TEXT))?, each * sessions as u64)
         }
-        Load::Bytes => {
+        LoadAxis::Bytes => {
             let bytes = usize::try_from(if setting.quick { at.min(65_536) } else { at })?;
             let total: u64 = if slow { 64 << 20 } else { 256 << 20 };
             let most = if slow { 20_000 } else { 200_000 };
@@ -92,19 +102,19 @@ fn point(setting: &Setting<'_>, what: Load, who: Who, at: u64) -> Result<Point, 
             pair.tell(&stream(messages.min(1000), bytes))?;
             (pair.tell(&stream(messages, bytes))?, messages)
         }
-        Load::Messages => {
+        LoadAxis::Messages => {
             let messages = small(at);
             pair.tell(&load(small(1000) - 1))?;
             (pair.tell(&load(messages))?, messages)
         }
     };
-    Ok(Point {
+    Ok(CurvePoint {
         who,
         load: at,
-        cpu_us: cost(&took, messages),
+        cpu_us: cpu_per_message(&took, messages),
     })
 }
 
-fn cost(took: &Took, messages: u64) -> f64 {
+fn cpu_per_message(took: &TaskCost, messages: u64) -> f64 {
     (took.agent.cpu + took.client.cpu).as_secs_f64() * 1e6 / messages.max(1) as f64
 }

@@ -68,14 +68,14 @@ pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
 
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Memory {
+pub(crate) struct ProcessMemory {
     /// What is resident now.
     pub(crate) now: u64,
     /// The most that was, since [`forget_peak`].
     pub(crate) peak: u64,
 }
 
-pub(crate) fn memory(process: u32) -> io::Result<Memory> {
+pub(crate) fn memory(process: u32) -> io::Result<ProcessMemory> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -84,7 +84,7 @@ pub(crate) fn memory(process: u32) -> io::Result<Memory> {
             .map(|kibibytes| kibibytes * 1024)
             .ok_or_else(|| io::Error::other(format!("no {name} of process {process}")))
     };
-    Ok(Memory {
+    Ok(ProcessMemory {
         now: field("VmRSS:")?,
         peak: field("VmHWM:")?,
     })

@@ -22,19 +22,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use crate::chat::Chat;
-use crate::peers::{Peers, Who};
+use crate::chat::ChatReport;
+use crate::peers::{PeerId, Peers};
 use crate::results::{Results, Runs};
-use crate::rows::{FILE, Row, Setting, Sides};
+use crate::rows::{BenchRow, FILE, PeerIds, RowSetting};
 
 /// What went wrong, for a person.
-pub(crate) type Failure = Box<dyn std::error::Error>;
+pub(crate) type BenchError = Box<dyn std::error::Error>;
 
 /// Does the same work with this project and with its peers, side by side over real processes and pipes, and
 /// reports what each took.
 #[derive(Parser)]
 #[command(about, long_about = None)]
-struct Args {
+struct BenchArgs {
     /// How often each is repeated; the medians are reported.
     #[arg(long, default_value_t = 5, value_name = "TIMES")]
     repeat: usize,
@@ -55,23 +55,23 @@ struct Args {
     list: bool,
 }
 
-impl Args {
-    fn wants(&self, row: &str) -> bool {
+impl BenchArgs {
+    fn is_selected(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| row.starts_with(only))
     }
 
-    fn wants_ours(&self) -> bool {
+    fn includes_ours(&self) -> bool {
         self.peers.is_empty() || self.peers.iter().any(|peer| peer == "ours")
     }
 
-    fn wants_pair(&self, pair: Sides) -> bool {
-        let named = |who: Who| {
+    fn includes_pair(&self, pair: PeerIds) -> bool {
+        let named = |who: PeerId| {
             let name = match who {
-                Who::Ours | Who::Traced | Who::AcpAgent => "ours",
-                Who::Rust => "rust",
-                Who::TypeScript => "typescript",
-                Who::Python => "python",
-                Who::Floor | Who::FloorEach | Who::Raw | Who::Least => "floor",
+                PeerId::Ours | PeerId::Traced | PeerId::AcpAgent => "ours",
+                PeerId::Rust => "rust",
+                PeerId::TypeScript => "typescript",
+                PeerId::Python => "python",
+                PeerId::Floor | PeerId::FloorEach | PeerId::Raw | PeerId::Least => "floor",
             };
             self.peers.iter().any(|peer| peer == name)
         };
@@ -79,8 +79,8 @@ impl Args {
     }
 }
 
-fn main() -> Result<(), Failure> {
-    let args = Args::parse();
+fn main() -> Result<(), BenchError> {
+    let args = BenchArgs::parse();
     let rows = rows::rows();
     if args.list {
         for row in &rows {
@@ -104,7 +104,7 @@ fn main() -> Result<(), Failure> {
     let peers = Peers::prepare(&scratch.path().join("state"))?;
     let file = scratch.path().join("file.txt");
     write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
-    let setting = Setting {
+    let setting = RowSetting {
         peers: &peers,
         processor: machine::last_processor()?,
         quick: args.quick,
@@ -118,35 +118,35 @@ fn main() -> Result<(), Failure> {
         missing: peers.missing.clone().into_iter().collect(),
     };
     print!("{}", table::head(&results));
-    for row in rows.iter().filter(|row| args.wants(row.id)) {
+    for row in rows.iter().filter(|row| args.is_selected(row.id)) {
         let runs = measure(&setting, row, &args);
         // As soon as it is known: all of it takes a while.
         print!("{}", table::row(&runs));
         results.rows.extend(runs);
     }
-    if args.wants("chat") && args.wants_ours() {
-        let chat = chatted(&peers, &scratch.path().join("chat"), &args)?;
+    if args.is_selected("chat") && args.includes_ours() {
+        let chat = measure_chat(&peers, &scratch.path().join("chat"), &args)?;
         print!("{}", chat::table(&chat));
         results.chat = Some(chat);
     }
-    if args.wants("curves") {
+    if args.is_selected("curves") {
         results.curves = curves::curves(&setting);
     }
-    report(&results, &out, &beside.join("release/acp"), &args)
+    write_report(&results, &out, &beside.join("release/acp"), &args)
 }
 
 /// Does the work of a row as often as asked for, the pairs in turn, so that what changes on the machine
 /// meanwhile hits all of them.
-fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
+fn measure(setting: &RowSetting<'_>, row: &BenchRow, args: &BenchArgs) -> Vec<Runs> {
     let mut all: Vec<Runs> = row
         .pairs
         .iter()
-        .filter(|pair| args.wants_pair(**pair))
+        .filter(|pair| args.includes_pair(**pair))
         .map(|&who| Runs {
             row: row.id,
             title: row.title,
             pinned: row.pinned,
-            who,
+            peers: who,
             samples: Vec::new(),
             failed: None,
         })
@@ -161,12 +161,12 @@ fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
             eprintln!(
                 "bench: {} ({time} of {times}): {}",
                 row.title,
-                runs.who.name()
+                runs.peers.name()
             );
-            match setting.run(row, runs.who) {
+            match setting.run(row, runs.peers) {
                 Ok(sample) => runs.samples.push(sample),
                 Err(error) => {
-                    eprintln!("bench: {}: {error}", runs.who.name());
+                    eprintln!("bench: {}: {error}", runs.peers.name());
                     runs.failed = Some(error.to_string());
                 }
             }
@@ -176,9 +176,9 @@ fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
 }
 
 /// Measures `acp chat`, three times at most: each takes a minute.
-fn chatted(peers: &Peers, scratch: &Path, args: &Args) -> Result<Chat, Failure> {
+fn measure_chat(peers: &Peers, scratch: &Path, args: &BenchArgs) -> Result<ChatReport, BenchError> {
     let times = if args.quick { 1 } else { args.repeat.min(3) };
-    let mut chat = Chat::default();
+    let mut chat = ChatReport::default();
     for time in 1..=times {
         eprintln!("bench: `acp chat` ({time} of {times})");
         chat.join(chat::chat(peers, scratch, args.quick)?);
@@ -186,7 +186,12 @@ fn chatted(peers: &Peers, scratch: &Path, args: &Args) -> Result<Chat, Failure> 
     Ok(chat)
 }
 
-fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), Failure> {
+fn write_report(
+    results: &Results,
+    out: &Path,
+    acp: &Path,
+    args: &BenchArgs,
+) -> Result<(), BenchError> {
     let mut text = table::head(results);
     text.push_str(&table::rows(results));
     text.extend(results.chat.as_ref().map(chat::table));
@@ -219,9 +224,9 @@ fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), 
             !results
                 .missing
                 .iter()
-                .any(|(who, _)| [runs.who.agent, runs.who.client].contains(who))
+                .any(|(who, _)| [runs.peers.agent, runs.peers.client].contains(who))
         })
-        .map(|runs| format!("{}: {}", runs.row, runs.who.name()))
+        .map(|runs| format!("{}: {}", runs.row, runs.peers.name()))
         .collect();
     if failed.is_empty() {
         Ok(())
@@ -231,7 +236,7 @@ fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), 
 }
 
 /// A text of so many bytes, as sources are: lines, and characters that JSON escapes.
-fn write_file(path: &Path, bytes: u64) -> Result<(), Failure> {
+fn write_file(path: &Path, bytes: u64) -> Result<(), BenchError> {
     let line = "    let answer = question.answer(\"forty-two\"); // as it was asked for\n";
     let mut text = line.repeat(usize::try_from(bytes)? / line.len() + 1);
     text.truncate(usize::try_from(bytes)?);

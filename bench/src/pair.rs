@@ -5,11 +5,11 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use bench_work::{Answer, Command};
+use bench_work::{ClientCommand, ClientReport};
 
-use crate::Failure;
-use crate::machine::{self, Memory};
-use crate::peers::Program;
+use crate::BenchError;
+use crate::machine::{self, ProcessMemory};
+use crate::peers::PeerProgram;
 
 /// How long one piece of work may take.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -18,22 +18,22 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A process that does not outlive this.
-struct Running(Child);
+struct ChildGuard(Child);
 
-impl Running {
+impl ChildGuard {
     fn start(mut command: Process) -> io::Result<Self> {
         command.spawn().map(Self)
     }
 
-    fn ended(&mut self) -> bool {
+    fn has_ended(&mut self) -> bool {
         !matches!(self.0.try_wait(), Ok(None))
     }
 }
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let start = Instant::now();
-        while !self.ended() {
+        while !self.has_ended() {
             if start.elapsed() > LAST_WORDS {
                 let _ = self.0.kill();
                 let _ = self.0.wait();
@@ -47,35 +47,35 @@ impl Drop for Running {
 
 /// An agent and a client that are connected to each other. Dropped in the order of the fields: without the
 /// socket the client ends, and without the client the agent.
-pub(crate) struct Pair {
-    answers: BufReader<UnixStream>,
-    client: Running,
-    agent: Running,
+pub(crate) struct PeerPair {
+    reports: BufReader<UnixStream>,
+    client: ChildGuard,
+    agent: ChildGuard,
     _directory: tempfile::TempDir,
 }
 
 /// What one piece of work took.
 #[derive(Debug, Clone)]
-pub(crate) struct Took {
-    pub(crate) answer: Answer,
-    pub(crate) agent: Cost,
-    pub(crate) client: Cost,
+pub(crate) struct TaskCost {
+    pub(crate) report: ClientReport,
+    pub(crate) agent: ProcessCost,
+    pub(crate) client: ProcessCost,
 }
 
 /// What it took of one of the two.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cost {
+pub(crate) struct ProcessCost {
     pub(crate) cpu: Duration,
-    pub(crate) memory: Memory,
+    pub(crate) memory: ProcessMemory,
 }
 
-impl Pair {
+impl PeerPair {
     /// Starts both, on one processor if one is given, and waits until they are connected.
     pub(crate) fn start(
-        agent: &Program,
-        client: &Program,
+        agent: &PeerProgram,
+        client: &PeerProgram,
         processor: Option<usize>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, BenchError> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("socket");
         let listener = UnixListener::bind(&path)?;
@@ -87,7 +87,7 @@ impl Pair {
         let mut client = client.command();
         client.arg(&path).stdin(client_reads).stdout(client_writes);
         let (mut agent, mut client) = machine::on(processor, || {
-            Ok((Running::start(agent)?, Running::start(client)?))
+            Ok((ChildGuard::start(agent)?, ChildGuard::start(client)?))
         })?;
         let start = Instant::now();
         let socket = loop {
@@ -96,7 +96,7 @@ impl Pair {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
             }
-            if agent.ended() || client.ended() || start.elapsed() > PATIENCE {
+            if agent.has_ended() || client.has_ended() || start.elapsed() > PATIENCE {
                 return Err("they do not come to work".into());
             }
             // For the client, or for the end of either, whichever comes first.
@@ -105,12 +105,12 @@ impl Pair {
         socket.set_nonblocking(false)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut pair = Self {
-            answers: BufReader::new(socket),
+            reports: BufReader::new(socket),
             client,
             agent,
             _directory: directory,
         };
-        if pair.answer()?.ready {
+        if pair.read_report()?.ready {
             Ok(pair)
         } else {
             Err("the client is not ready".into())
@@ -118,29 +118,29 @@ impl Pair {
     }
 
     /// Has something done.
-    pub(crate) fn tell(&mut self, command: &Command) -> Result<Took, Failure> {
+    pub(crate) fn tell(&mut self, command: &ClientCommand) -> Result<TaskCost, BenchError> {
         let (agent, client) = (self.agent.0.id(), self.client.0.id());
         machine::forget_peak(agent)?;
         machine::forget_peak(client)?;
         let before = [machine::cpu_time(agent)?, machine::cpu_time(client)?];
         let mut line = serde_json::to_vec(command)?;
         line.push(b'\n');
-        self.answers.get_mut().write_all(&line)?;
-        let answer = self.answer()?;
+        self.reports.get_mut().write_all(&line)?;
+        let answer = self.read_report()?;
         let [agent_before, client_before] = before;
-        Ok(Took {
-            answer,
-            agent: cost(agent, agent_before)?,
-            client: cost(client, client_before)?,
+        Ok(TaskCost {
+            report: answer,
+            agent: measure_cost(agent, agent_before)?,
+            client: measure_cost(client, client_before)?,
         })
     }
 
-    fn answer(&mut self) -> Result<Answer, Failure> {
+    fn read_report(&mut self) -> Result<ClientReport, BenchError> {
         let mut line = String::new();
-        if self.answers.read_line(&mut line)? == 0 {
+        if self.reports.read_line(&mut line)? == 0 {
             return Err("the client has ended".into());
         }
-        let answer: Answer = serde_json::from_str(&line)?;
+        let answer: ClientReport = serde_json::from_str(&line)?;
         match answer.error {
             Some(error) => Err(error.into()),
             None => Ok(answer),
@@ -148,36 +148,36 @@ impl Pair {
     }
 }
 
-fn cost(process: u32, before: Duration) -> io::Result<Cost> {
-    Ok(Cost {
+fn measure_cost(process: u32, before: Duration) -> io::Result<ProcessCost> {
+    Ok(ProcessCost {
         cpu: machine::cpu_time(process)?.saturating_sub(before),
         memory: machine::memory(process)?,
     })
 }
 
 /// A program whose client this is.
-struct Talking {
+struct TalkingProcess {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    running: Running,
+    child: ChildGuard,
 }
 
-impl Talking {
-    fn start(program: &Program) -> io::Result<Self> {
+impl TalkingProcess {
+    fn start(program: &PeerProgram) -> io::Result<Self> {
         let mut command = program.command();
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut running = Running::start(command)?;
+        let mut running = ChildGuard::start(command)?;
         let pipes = running.0.stdin.take().zip(running.0.stdout.take());
         let (input, output) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self {
             input,
             output: BufReader::new(output),
-            running,
+            child: running,
         })
     }
 
     /// Sends a request and reads up to its answer, which has this in it.
-    fn ask(&mut self, request: &str, answer: &str) -> io::Result<()> {
+    fn send_request(&mut self, request: &str, answer: &str) -> io::Result<()> {
         self.input.write_all(request.as_bytes())?;
         let mut line = String::new();
         loop {
@@ -197,15 +197,18 @@ impl Talking {
     fn initialize(&mut self) -> io::Result<()> {
         let request = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\
             \"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{\"readTextFile\":true,\"writeTextFile\":true}}}}\n";
-        self.ask(request, "\"protocolVersion\"")
+        self.send_request(request, "\"protocolVersion\"")
     }
 }
 
 /// Starts a program and waits for its answer to `initialize`; gives how long that took.
-pub(crate) fn start_of(program: &Program, processor: Option<usize>) -> Result<Duration, Failure> {
+pub(crate) fn start_of(
+    program: &PeerProgram,
+    processor: Option<usize>,
+) -> Result<Duration, BenchError> {
     let (took, ended) = machine::on(processor, || {
         let start = Instant::now();
-        let mut talking = Talking::start(program)?;
+        let mut talking = TalkingProcess::start(program)?;
         talking.initialize()?;
         Ok((start.elapsed(), talking))
     })?;
@@ -215,11 +218,11 @@ pub(crate) fn start_of(program: &Program, processor: Option<usize>) -> Result<Du
 }
 
 /// What a program takes that has a session open and nothing to do.
-pub(crate) fn at_rest(program: &Program) -> Result<Memory, Failure> {
-    let mut talking = Talking::start(program)?;
+pub(crate) fn at_rest(program: &PeerProgram) -> Result<ProcessMemory, BenchError> {
+    let mut talking = TalkingProcess::start(program)?;
     talking.initialize()?;
     let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\
         \"cwd\":\"/\",\"mcpServers\":[]}}\n";
-    talking.ask(request, "\"sessionId\"")?;
-    Ok(machine::memory(talking.running.0.id())?)
+    talking.send_request(request, "\"sessionId\"")?;
+    Ok(machine::memory(talking.child.0.id())?)
 }

@@ -6,12 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Failure;
+use crate::BenchError;
 
 /// Who wrote what is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Who {
+pub(crate) enum PeerId {
     /// This project.
     Ours,
     /// The same, recorded by `acp trace` in between.
@@ -34,7 +34,7 @@ pub(crate) enum Who {
     Least,
 }
 
-impl Who {
+impl PeerId {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -53,12 +53,12 @@ impl Who {
 
 /// A program, with its arguments.
 #[derive(Debug, Clone)]
-pub(crate) struct Program {
+pub(crate) struct PeerProgram {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
 }
 
-impl Program {
+impl PeerProgram {
     fn new(program: impl Into<PathBuf>, args: &[&str]) -> Self {
         Self {
             program: program.into(),
@@ -76,20 +76,20 @@ impl Program {
 /// What there is to be measured.
 #[derive(Debug, Default)]
 pub(crate) struct Peers {
-    agents: BTreeMap<Who, Program>,
-    clients: BTreeMap<Who, Program>,
+    agents: BTreeMap<PeerId, PeerProgram>,
+    clients: BTreeMap<PeerId, PeerProgram>,
     /// Where our own programs are.
     directory: PathBuf,
     /// Who is not there, and why.
-    pub(crate) missing: BTreeMap<Who, String>,
+    pub(crate) missing: BTreeMap<PeerId, String>,
 }
 
 impl Peers {
-    pub(crate) fn agent(&self, who: Who) -> Option<&Program> {
+    pub(crate) fn agent(&self, who: PeerId) -> Option<&PeerProgram> {
         self.agents.get(&who)
     }
 
-    pub(crate) fn client(&self, who: Who) -> Option<&Program> {
+    pub(crate) fn client(&self, who: PeerId) -> Option<&PeerProgram> {
         self.clients.get(&who)
     }
 
@@ -109,7 +109,7 @@ impl Peers {
     }
 
     /// Builds and installs all that can be. What is not ours may be missing.
-    pub(crate) fn prepare(state: &Path) -> Result<Self, Failure> {
+    pub(crate) fn prepare(state: &Path) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this.parent().ok_or("this program is nowhere")?;
         if directory.file_name() != Some("release".as_ref()) {
@@ -125,78 +125,94 @@ impl Peers {
         let binary = |name: &str| directory.join(name);
         let floor = binary("bench-floor");
         peers.agents.extend([
-            (Who::Ours, Program::new(binary("bench-our-agent"), &[])),
-            (Who::AcpAgent, acp_agent(binary("acp"), state)?),
             (
-                Who::Traced,
-                traced(binary("acp"), state, &binary("bench-our-agent")),
+                PeerId::Ours,
+                PeerProgram::new(binary("bench-our-agent"), &[]),
             ),
-            (Who::Floor, Program::new(&floor, &["agent"])),
-            (Who::FloorEach, Program::new(&floor, &["--each", "agent"])),
-            (Who::Raw, Program::new(&floor, &["--raw", "agent"])),
-            (Who::Least, Program::new(binary("bench-least"), &[])),
+            (PeerId::AcpAgent, acp_agent_program(binary("acp"), state)?),
+            (
+                PeerId::Traced,
+                traced_agent_program(binary("acp"), state, &binary("bench-our-agent")),
+            ),
+            (PeerId::Floor, PeerProgram::new(&floor, &["agent"])),
+            (
+                PeerId::FloorEach,
+                PeerProgram::new(&floor, &["--each", "agent"]),
+            ),
+            (PeerId::Raw, PeerProgram::new(&floor, &["--raw", "agent"])),
+            (PeerId::Least, PeerProgram::new(binary("bench-least"), &[])),
         ]);
         peers.clients.extend([
-            (Who::Ours, Program::new(binary("bench-our-client"), &[])),
-            (Who::Floor, Program::new(&floor, &["client"])),
-            (Who::Raw, Program::new(&floor, &["--raw", "client"])),
+            (
+                PeerId::Ours,
+                PeerProgram::new(binary("bench-our-client"), &[]),
+            ),
+            (PeerId::Floor, PeerProgram::new(&floor, &["client"])),
+            (PeerId::Raw, PeerProgram::new(&floor, &["--raw", "client"])),
         ]);
         match build(target, &["-p", "bench-official"]) {
             Ok(()) => {
-                let program = Program::new(binary("bench-official-agent"), &[]);
-                peers.agents.insert(Who::Rust, program);
-                let program = Program::new(binary("bench-official-client"), &[]);
-                peers.clients.insert(Who::Rust, program);
+                let program = PeerProgram::new(binary("bench-official-agent"), &[]);
+                peers.agents.insert(PeerId::Rust, program);
+                let program = PeerProgram::new(binary("bench-official-client"), &[]);
+                peers.clients.insert(PeerId::Rust, program);
             }
-            Err(why) => peers.miss(Who::Rust, &why),
+            Err(why) => peers.mark_missing(PeerId::Rust, &why),
         }
-        match typescript(&target.join("bench/typescript")) {
+        match install_typescript(&target.join("bench/typescript")) {
             Ok(at) => {
-                let program = |name: &str| Program {
+                let program = |name: &str| PeerProgram {
                     program: "node".into(),
                     args: vec![at.join(name).to_string_lossy().into_owned()],
                 };
-                peers.agents.insert(Who::TypeScript, program("agent.mjs"));
-                peers.clients.insert(Who::TypeScript, program("client.mjs"));
+                peers
+                    .agents
+                    .insert(PeerId::TypeScript, program("agent.mjs"));
+                peers
+                    .clients
+                    .insert(PeerId::TypeScript, program("client.mjs"));
             }
-            Err(why) => peers.miss(Who::TypeScript, &why),
+            Err(why) => peers.mark_missing(PeerId::TypeScript, &why),
         }
-        match python(&target.join("bench/python")) {
+        match install_python(&target.join("bench/python")) {
             Ok(program) => {
-                peers.agents.insert(Who::Python, program);
+                peers.agents.insert(PeerId::Python, program);
             }
-            Err(why) => peers.miss(Who::Python, &why),
+            Err(why) => peers.mark_missing(PeerId::Python, &why),
         }
         Ok(peers)
     }
 
-    fn miss(&mut self, who: Who, why: &Failure) {
+    fn mark_missing(&mut self, who: PeerId, why: &BenchError) {
         eprintln!("bench: the {} is left out: {why}", who.name());
         self.missing.insert(who, why.to_string());
     }
 }
 
 /// The bundled agent, as an editor starts it, with a place of its own for what it keeps.
-fn acp_agent(program: PathBuf, state: &Path) -> io::Result<Program> {
+fn acp_agent_program(program: PathBuf, state: &Path) -> io::Result<PeerProgram> {
     fs::create_dir_all(state)?;
     let sessions = state.to_string_lossy();
-    Ok(Program::new(program, &["agent", "--sessions", &sessions]))
+    Ok(PeerProgram::new(
+        program,
+        &["agent", "--sessions", &sessions],
+    ))
 }
 
 /// An agent, with what it and its client say recorded into a file beside what the bundled agent keeps.
-fn traced(program: PathBuf, state: &Path, agent: &Path) -> Program {
+fn traced_agent_program(program: PathBuf, state: &Path, agent: &Path) -> PeerProgram {
     let (file, agent) = (state.join("trace"), agent.to_string_lossy());
     let file = file.to_string_lossy();
-    Program::new(program, &["trace", "--force", &file, "--", &agent])
+    PeerProgram::new(program, &["trace", "--force", &file, "--", &agent])
 }
 
 /// Builds packages of the workspace. Those of a peer are built apart from ours, so that the features it
 /// wants of shared dependencies are not turned on in ours.
-fn build(target: &Path, what: &[&str]) -> Result<(), Failure> {
+fn build(target: &Path, what: &[&str]) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .current_dir(root())
+        .current_dir(workspace_root())
         .args(["build", "--release", "--locked", "--quiet"])
         .arg("--target-dir")
         .arg(target)
@@ -220,16 +236,16 @@ fn build(target: &Path, what: &[&str]) -> Result<(), Failure> {
 }
 
 /// The workspace.
-fn root() -> &'static Path {
+fn workspace_root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)
 }
 
-fn typescript(to: &Path) -> Result<PathBuf, Failure> {
+fn install_typescript(to: &Path) -> Result<PathBuf, BenchError> {
     run(Command::new("node").arg("--version"))?;
     let lock = "package-lock.json";
     let files = ["package.json", lock, "agent.mjs", "client.mjs"];
-    installed("typescript", &files, to, |to| {
+    install_once("typescript", &files, to, |to| {
         let mut npm = Command::new("npm");
         npm.current_dir(to)
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
@@ -239,9 +255,9 @@ fn typescript(to: &Path) -> Result<PathBuf, Failure> {
     Ok(to.to_owned())
 }
 
-fn python(to: &Path) -> Result<Program, Failure> {
+fn install_python(to: &Path) -> Result<PeerProgram, BenchError> {
     let python = to.join("venv/bin/python");
-    installed("python", &["requirements.txt", "agent.py"], to, |to| {
+    install_once("python", &["requirements.txt", "agent.py"], to, |to| {
         run(Command::new("python3")
             .args(["-m", "venv"])
             .arg(to.join("venv")))?;
@@ -258,17 +274,17 @@ fn python(to: &Path) -> Result<Program, Failure> {
         run(&mut pip)
     })?;
     let agent = to.join("agent.py").to_string_lossy().into_owned();
-    Ok(Program::new(python, &[&agent]))
+    Ok(PeerProgram::new(python, &[&agent]))
 }
 
 /// Copies sources out of the source tree, where nothing is to be installed, and installs what they need,
 /// unless that has been done.
-fn installed(
+fn install_once(
     from: &str,
     files: &[&str],
     to: &Path,
-    install: impl FnOnce(&Path) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    install: impl FnOnce(&Path) -> Result<(), BenchError>,
+) -> Result<(), BenchError> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(from);
     fs::create_dir_all(to)?;
     let mut wanted = Vec::new();
@@ -289,7 +305,7 @@ fn installed(
 }
 
 /// Runs a program to its end; what it said is in the error.
-fn run(command: &mut Command) -> Result<(), Failure> {
+fn run(command: &mut Command) -> Result<(), BenchError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use crate::peers::Who;
+use crate::peers::PeerId;
 use crate::results::Curves;
 
 const SIZE: (u32, u32) = (720, 420);
 
-fn colour(who: Who) -> RGBColor {
+fn line_color(who: PeerId) -> RGBColor {
     match who {
-        Who::Ours => RGBColor(0x1b, 0x6e, 0xc2),
-        Who::Rust => RGBColor(0xc8, 0x4b, 0x1f),
-        Who::TypeScript => RGBColor(0x8a, 0x5a, 0xb5),
+        PeerId::Ours => RGBColor(0x1b, 0x6e, 0xc2),
+        PeerId::Rust => RGBColor(0xc8, 0x4b, 0x1f),
+        PeerId::TypeScript => RGBColor(0x8a, 0x5a, 0xb5),
         _ => RGBColor(0x70, 0x70, 0x70),
     }
 }
@@ -48,12 +48,12 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
         .configure_mesh()
         .x_desc(curves.load)
         .y_desc("CPU µs for each message, agent + client")
-        .x_label_formatter(&|load| number(*load))
-        .y_label_formatter(&|cost| number(*cost))
+        .x_label_formatter(&|load| format_number(*load))
+        .y_label_formatter(&|cost| format_number(*cost))
         .light_line_style(RGBColor(0xee, 0xee, 0xee))
         .bold_line_style(RGBColor(0xdd, 0xdd, 0xdd))
         .draw()?;
-    let mut peers: Vec<Who> = curves.points.iter().map(|point| point.who).collect();
+    let mut peers: Vec<PeerId> = curves.points.iter().map(|point| point.who).collect();
     peers.dedup();
     for who in peers {
         let points: Vec<(f64, f64)> = curves
@@ -62,14 +62,14 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
             .filter(|point| point.who == who)
             .map(|point| (point.load as f64, point.cpu_us))
             .collect();
-        let style = colour(who).stroke_width(2);
+        let style = line_color(who).stroke_width(2);
         chart
             .draw_series(LineSeries::new(points.iter().copied(), style))?
             .label(who.name())
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
         let dots = points
             .iter()
-            .map(|&at| Circle::new(at, 3, colour(who).filled()));
+            .map(|&at| Circle::new(at, 3, line_color(who).filled()));
         chart.draw_series(dots)?;
     }
     chart
@@ -83,7 +83,7 @@ pub(crate) fn draw(curves: &Curves, to: &Path) -> Result<(), Box<dyn std::error:
 }
 
 /// A number as short as it can be said.
-fn number(value: f64) -> String {
+fn format_number(value: f64) -> String {
     let (value, unit) = match value {
         v if v >= 1e6 => (v / 1e6, "M"),
         v if v >= 1e3 => (v / 1e3, "k"),

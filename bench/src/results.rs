@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::chat::Chat;
+use crate::chat::ChatReport;
 use crate::metric::{Metric, Sample};
-use crate::peers::Who;
-use crate::rows::Sides;
+use crate::peers::PeerId;
+use crate::rows::PeerIds;
 
 /// The runs of one row by one pair.
 #[derive(Debug, Serialize)]
@@ -14,7 +14,7 @@ pub(crate) struct Runs {
     pub(crate) title: &'static str,
     pub(crate) pinned: bool,
     #[serde(flatten)]
-    pub(crate) who: Sides,
+    pub(crate) peers: PeerIds,
     pub(crate) samples: Vec<Sample>,
     /// Why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,9 +24,9 @@ pub(crate) struct Runs {
 /// The least, the median and the most of what several runs gave.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
-    pub(crate) least: f64,
+    pub(crate) min: f64,
     pub(crate) median: f64,
-    pub(crate) most: f64,
+    pub(crate) max: f64,
 }
 
 impl Runs {
@@ -43,9 +43,9 @@ impl Runs {
             _ => *values.get(middle)?,
         };
         Some(Spread {
-            least,
+            min: least,
             median,
-            most,
+            max: most,
         })
     }
 
@@ -59,8 +59,8 @@ impl Runs {
 
 /// A point of a plot: what a message costs both processes together, under some load.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Point {
-    pub(crate) who: Who,
+pub(crate) struct CurvePoint {
+    pub(crate) who: PeerId,
     pub(crate) load: u64,
     /// Microseconds of CPU time for each message, of both processes.
     pub(crate) cpu_us: f64,
@@ -72,7 +72,7 @@ pub(crate) struct Curves {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) load: &'static str,
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<CurvePoint>,
 }
 
 /// All of it.
@@ -82,19 +82,25 @@ pub(crate) struct Results {
     pub(crate) rows: Vec<Runs>,
     pub(crate) curves: Vec<Curves>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chat: Option<Chat>,
-    pub(crate) missing: Vec<(Who, String)>,
+    pub(crate) chat: Option<ChatReport>,
+    pub(crate) missing: Vec<(PeerId, String)>,
 }
 
 impl Results {
-    pub(crate) fn find(&self, row: &str, agent: Who, client: Who) -> Option<&Runs> {
+    pub(crate) fn find(&self, row: &str, agent: PeerId, client: PeerId) -> Option<&Runs> {
         self.rows
             .iter()
-            .find(|runs| runs.row == row && runs.who == Sides { agent, client })
+            .find(|runs| runs.row == row && runs.peers == PeerIds { agent, client })
     }
 
     /// The median of something.
-    pub(crate) fn median(&self, row: &str, agent: Who, client: Who, metric: Metric) -> Option<f64> {
+    pub(crate) fn median(
+        &self,
+        row: &str,
+        agent: PeerId,
+        client: PeerId,
+        metric: Metric,
+    ) -> Option<f64> {
         Some(self.find(row, agent, client)?.spread(metric)?.median)
     }
 }

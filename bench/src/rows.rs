@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use bench_work::Command;
+use bench_work::ClientCommand;
 
-use crate::Failure;
+use crate::BenchError;
 use crate::metric::{Metric, Sample};
-use crate::pair::{Pair, Took, at_rest, start_of};
-use crate::peers::{Peers, Who};
+use crate::pair::{PeerPair, TaskCost, at_rest, start_of};
+use crate::peers::{PeerId, Peers};
 
 /// The text of a chunk of 208 bytes, line end included, without a message id. Our agent gives each chunk
 /// one, and sends more bytes for it; so does the floor.
@@ -18,12 +18,12 @@ const TOKEN: usize = 16;
 
 /// Who works with whom: the agent and the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub(crate) struct Sides {
-    pub(crate) agent: Who,
-    pub(crate) client: Who,
+pub(crate) struct PeerIds {
+    pub(crate) agent: PeerId,
+    pub(crate) client: PeerId,
 }
 
-impl Sides {
+impl PeerIds {
     pub(crate) fn name(self) -> String {
         if self.agent == self.client {
             self.agent.name().to_owned()
@@ -35,7 +35,7 @@ impl Sides {
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Work {
+pub(crate) enum BenchWork {
     /// One turn that streams for about a second.
     Stream,
     /// One turn that streams so many chunks a second, for two seconds.
@@ -45,7 +45,7 @@ pub(crate) enum Work {
     /// Empty requests, one after the other.
     Empty,
     /// Requests for permission, one after the other.
-    Ask,
+    Permission,
     /// A client that reads nothing for so long, in milliseconds, while a million chunks are streamed.
     Stall(u64),
     /// A client whose handler of the first of a million chunks takes so long.
@@ -57,17 +57,17 @@ pub(crate) enum Work {
     /// A program is started.
     Start,
     /// An agent has a session open and nothing to do.
-    Rest,
+    Idle,
 }
 
 /// A row: its id, what it is, where it runs, who takes part.
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     /// All processes on one processor.
     pub(crate) pinned: bool,
-    pub(crate) work: Work,
-    pub(crate) pairs: Vec<Sides>,
+    pub(crate) work: BenchWork,
+    pub(crate) pairs: Vec<PeerIds>,
     /// How often at most: what takes long is not repeated as often as asked for.
     pub(crate) repeat: usize,
 }
@@ -75,34 +75,39 @@ pub(crate) struct Row {
 /// How large a file is read, in bytes.
 pub(crate) const FILE: u64 = 64 * 1024 * 1024;
 
-const fn pair(agent: Who, client: Who) -> Sides {
-    Sides { agent, client }
+const fn peer_ids(agent: PeerId, client: PeerId) -> PeerIds {
+    PeerIds { agent, client }
 }
 
-const fn both(who: Who) -> Sides {
-    pair(who, who)
+const fn same_peer(who: PeerId) -> PeerIds {
+    peer_ids(who, who)
 }
 
-pub(crate) fn rows() -> Vec<Row> {
-    use Who::{AcpAgent, Floor, FloorEach, Least, Ours, Python, Raw, Rust, Traced, TypeScript};
+pub(crate) fn rows() -> Vec<BenchRow> {
+    use PeerId::{AcpAgent, Floor, FloorEach, Least, Ours, Python, Raw, Rust, Traced, TypeScript};
     let all = [
-        both(Ours),
-        both(Rust),
-        both(TypeScript),
-        pair(Python, Ours),
-        both(Floor),
+        same_peer(Ours),
+        same_peer(Rust),
+        same_peer(TypeScript),
+        peer_ids(Python, Ours),
+        same_peer(Floor),
     ];
     let mixed = [
-        pair(Ours, Rust),
-        pair(Rust, Ours),
-        pair(Ours, TypeScript),
-        pair(TypeScript, Ours),
-        pair(FloorEach, Floor),
-        both(Raw),
+        peer_ids(Ours, Rust),
+        peer_ids(Rust, Ours),
+        peer_ids(Ours, TypeScript),
+        peer_ids(TypeScript, Ours),
+        peer_ids(FloorEach, Floor),
+        same_peer(Raw),
     ];
     let everyone = all.into_iter().chain(mixed).collect::<Vec<_>>();
-    let symmetric = vec![both(Ours), both(Rust), both(TypeScript), both(Floor)];
-    let row = |id, title, pinned, work, pairs: &[Sides]| Row {
+    let symmetric = vec![
+        same_peer(Ours),
+        same_peer(Rust),
+        same_peer(TypeScript),
+        same_peer(Floor),
+    ];
+    let row = |id, title, pinned, work, pairs: &[PeerIds]| BenchRow {
         id,
         title,
         pinned,
@@ -110,105 +115,105 @@ pub(crate) fn rows() -> Vec<Row> {
         pairs: pairs.to_vec(),
         repeat: usize::MAX,
     };
-    let seldom = |row: Row| Row { repeat: 2, ..row };
-    let thousand = Work::Sessions {
+    let seldom = |row: BenchRow| BenchRow { repeat: 2, ..row };
+    let thousand = BenchWork::Sessions {
         sessions: 1000,
         messages: 200,
     };
-    let ten_thousand = Work::Sessions {
+    let ten_thousand = BenchWork::Sessions {
         sessions: 10_000,
         messages: 100,
     };
     let agents = [Ours, Rust, TypeScript, Python];
-    let stalled: Vec<Sides> = agents.map(|who| pair(who, Floor)).to_vec();
+    let stalled: Vec<PeerIds> = agents.map(|who| peer_ids(who, Floor)).to_vec();
     let clients = [Ours, Rust, TypeScript];
-    let slow: Vec<Sides> = clients.map(|who| pair(Ours, who)).to_vec();
-    let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(both);
-    let traced = [both(Ours), pair(Traced, Ours)];
-    let resting = [Ours, AcpAgent, Rust, TypeScript, Python].map(both);
+    let slow: Vec<PeerIds> = clients.map(|who| peer_ids(Ours, who)).to_vec();
+    let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(same_peer);
+    let traced = [same_peer(Ours), peer_ids(Traced, Ours)];
+    let resting = [Ours, AcpAgent, Rust, TypeScript, Python].map(same_peer);
     vec![
         row(
             "stream-pinned",
             "Streaming, one core",
             true,
-            Work::Stream,
+            BenchWork::Stream,
             &everyone,
         ),
         row(
             "stream",
             "Streaming, two cores",
             false,
-            Work::Stream,
+            BenchWork::Stream,
             &everyone,
         ),
         row(
             "empty-pinned",
             "Request and answer, one core",
             true,
-            Work::Empty,
+            BenchWork::Empty,
             &all,
         ),
         row(
             "empty",
             "Request and answer, two cores",
             false,
-            Work::Empty,
+            BenchWork::Empty,
             &all,
         ),
         row(
             "ask-pinned",
             "Permission inside a turn, one core",
             true,
-            Work::Ask,
+            BenchWork::Permission,
             &all,
         ),
         row(
             "ask",
             "Permission inside a turn, two cores",
             false,
-            Work::Ask,
+            BenchWork::Permission,
             &all,
         ),
         seldom(row(
             "stall",
             "The client reads nothing for 5 s, the agent streams a million chunks",
             false,
-            Work::Stall(5000),
+            BenchWork::Stall(5000),
             &stalled,
         )),
         seldom(row(
             "sleep",
             "The client's handler takes 5 s, the agent streams a million chunks",
             false,
-            Work::Sleep(5000),
+            BenchWork::Sleep(5000),
             &slow,
         )),
         row(
             "read-pinned",
             "A file of 64 MiB through `fs/read_text_file`, one core",
             true,
-            Work::Read,
+            BenchWork::Read,
             &symmetric,
         ),
         row(
             "read",
             "A file of 64 MiB through `fs/read_text_file`, two cores",
             false,
-            Work::Read,
+            BenchWork::Read,
             &symmetric,
         ),
         row(
             "load-pinned",
             "Replay of 100,000 chunks, one core",
             true,
-            Work::Load(100_000),
+            BenchWork::Load(100_000),
             &symmetric,
         ),
         row(
             "load",
             "Replay of 100,000 chunks, two cores",
             false,
-            Work::Load(100_000),
+            BenchWork::Load(100_000),
             &symmetric,
         ),
         row(
@@ -229,42 +234,42 @@ pub(crate) fn rows() -> Vec<Row> {
             "trace-stream",
             "Streaming, with and without `acp trace` in between, two cores",
             false,
-            Work::Stream,
+            BenchWork::Stream,
             &traced,
         ),
         row(
             "trace-paced",
             "Streaming 50,000 messages/s, with and without `acp trace` in between, two cores",
             false,
-            Work::Pace(50_000),
+            BenchWork::Pace(50_000),
             &traced,
         ),
         row(
             "trace",
             "Request and answer, with and without `acp trace` in between, two cores",
             false,
-            Work::Empty,
+            BenchWork::Empty,
             &traced,
         ),
         row(
             "start",
             "From starting a program to its answer to `initialize`, one core",
             true,
-            Work::Start,
+            BenchWork::Start,
             &started,
         ),
         row(
             "rest",
             "An agent with a session open and nothing to do",
             false,
-            Work::Rest,
+            BenchWork::Idle,
             &resting,
         ),
     ]
 }
 
 /// Where and how much.
-pub(crate) struct Setting<'a> {
+pub(crate) struct RowSetting<'a> {
     pub(crate) peers: &'a Peers,
     pub(crate) processor: usize,
     /// Hardly anything is done: only whether it can be.
@@ -272,8 +277,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) file: &'a Path,
 }
 
-impl Setting<'_> {
-    fn of(&self, count: u64) -> u64 {
+impl RowSetting<'_> {
+    fn scale(&self, count: u64) -> u64 {
         if self.quick {
             count.div_ceil(100)
         } else {
@@ -281,80 +286,82 @@ impl Setting<'_> {
         }
     }
 
-    fn place(&self, pinned: bool) -> Option<usize> {
+    fn processor_for(&self, pinned: bool) -> Option<usize> {
         pinned.then_some(self.processor)
     }
 
     /// Starts two programs; an error if one of them is not there.
-    pub(crate) fn pair(&self, who: Sides, pinned: bool) -> Result<Pair, Failure> {
+    pub(crate) fn pair(&self, who: PeerIds, pinned: bool) -> Result<PeerPair, BenchError> {
         let (agent, client) = (self.peers.agent(who.agent), self.peers.client(who.client));
         match (agent, client) {
-            (Some(agent), Some(client)) => Pair::start(agent, client, self.place(pinned)),
+            (Some(agent), Some(client)) => {
+                PeerPair::start(agent, client, self.processor_for(pinned))
+            }
             _ => Err("not here".into()),
         }
     }
 
     /// Does the work of a row once.
-    pub(crate) fn run(&self, row: &Row, who: Sides) -> Result<Sample, Failure> {
+    pub(crate) fn run(&self, row: &BenchRow, who: PeerIds) -> Result<Sample, BenchError> {
         let start = || self.pair(who, row.pinned);
         match row.work {
-            Work::Stream => {
+            BenchWork::Stream => {
                 let mut pair = start()?;
                 let messages = self.calibrated(&mut pair, TEXT)?;
                 let took = pair.tell(&stream(messages, TEXT))?;
-                Ok(of_trace(rated(&took, messages), who))
+                Ok(with_trace_cpu(rate_sample(&took, messages), who))
             }
-            Work::Pace(rate) => {
+            BenchWork::Pace(rate) => {
                 let mut pair = start()?;
-                let paced = |messages| Command::Stream {
+                let paced = |messages| ClientCommand::Stream {
                     messages,
                     bytes: TEXT,
                     sleep_ms: None,
                     stall_ms: None,
                     rate: Some(rate),
                 };
-                pair.tell(&paced(self.of(rate / 5)))?;
-                let messages = self.of(rate * 2);
+                pair.tell(&paced(self.scale(rate / 5)))?;
+                let messages = self.scale(rate * 2);
                 let took = pair.tell(&paced(messages))?;
-                Ok(of_trace(rated(&took, messages), who))
+                Ok(with_trace_cpu(rate_sample(&took, messages), who))
             }
-            Work::Sessions { sessions, messages } => {
-                self.sessions(&mut start()?, who, sessions, messages)
+            BenchWork::Sessions { sessions, messages } => {
+                self.measure_sessions(&mut start()?, who, sessions, messages)
             }
-            Work::Empty => {
-                let command = |requests| Command::Empty { requests };
-                let sample = self.requests(&mut start()?, command)?;
-                Ok(of_trace(sample, who))
+            BenchWork::Empty => {
+                let command = |requests| ClientCommand::Empty { requests };
+                let sample = self.measure_requests(&mut start()?, command)?;
+                Ok(with_trace_cpu(sample, who))
             }
-            Work::Ask => {
-                let command = |requests| Command::Ask { requests };
-                self.requests(&mut start()?, command)
+            BenchWork::Permission => {
+                let command = |requests| ClientCommand::Ask { requests };
+                self.measure_requests(&mut start()?, command)
             }
-            Work::Stall(ms) => self.held_up(&mut start()?, None, Some(ms)),
-            Work::Sleep(ms) => self.held_up(&mut start()?, Some(ms), None),
-            Work::Read => self.read(&mut start()?),
-            Work::Load(messages) => {
+            BenchWork::Stall(ms) => self.measure_stalled(&mut start()?, None, Some(ms)),
+            BenchWork::Sleep(ms) => self.measure_stalled(&mut start()?, Some(ms), None),
+            BenchWork::Read => self.measure_read(&mut start()?),
+            BenchWork::Load(messages) => {
                 let mut pair = start()?;
-                pair.tell(&load(self.of(1000)))?;
-                let messages = self.of(messages);
+                pair.tell(&load(self.scale(1000)))?;
+                let messages = self.scale(messages);
                 let took = pair.tell(&load(messages))?;
-                Ok(rated(&took, messages))
+                Ok(rate_sample(&took, messages))
             }
-            Work::Start => self.started(who, row.pinned),
-            Work::Rest => {
+            BenchWork::Start => self.measure_start(who, row.pinned),
+            BenchWork::Idle => {
                 let program = self.peers.agent(who.agent).ok_or("not here")?;
-                let memory = mega(at_rest(program)?.now);
+                let memory = to_megabytes(at_rest(program)?.now);
                 Ok(Sample::from([(Metric::AgentRest, memory)]))
             }
         }
     }
 
     /// How long a program takes to be there; the median of several starts.
-    fn started(&self, who: Sides, pinned: bool) -> Result<Sample, Failure> {
+    fn measure_start(&self, who: PeerIds, pinned: bool) -> Result<Sample, BenchError> {
         let program = self.peers.agent(who.agent).ok_or("not here")?;
         let mut times = Vec::new();
-        for _ in 0..self.of(30) {
-            times.push(start_of(program, self.place(pinned))?);
+        for _ in 0..self.scale(30) {
+            times.push(start_of(program, self.processor_for(pinned))?);
         }
         times.sort_unstable();
         let median = times.get(times.len() / 2).ok_or("not started")?;
@@ -362,8 +369,8 @@ impl Setting<'_> {
     }
 
     /// How many chunks take about a second. What is done to know it warms both up.
-    pub(crate) fn calibrated(&self, pair: &mut Pair, bytes: usize) -> Result<u64, Failure> {
-        let mut messages = self.of(2000);
+    pub(crate) fn calibrated(&self, pair: &mut PeerPair, bytes: usize) -> Result<u64, BenchError> {
+        let mut messages = self.scale(2000);
         for time in [0.3, 1.0] {
             let took = pair.tell(&stream(messages, bytes))?;
             #[allow(
@@ -372,7 +379,7 @@ impl Setting<'_> {
                 clippy::cast_sign_loss
             )]
             if !self.quick {
-                let rate = messages as f64 / took.answer.ns.max(1) as f64 * 1e9;
+                let rate = messages as f64 / took.report.ns.max(1) as f64 * 1e9;
                 messages = (rate * time) as u64;
             }
             messages = messages.clamp(2, 2_000_000);
@@ -380,21 +387,21 @@ impl Setting<'_> {
         Ok(messages)
     }
 
-    fn requests(
+    fn measure_requests(
         &self,
-        pair: &mut Pair,
-        command: impl Fn(u64) -> Command,
-    ) -> Result<Sample, Failure> {
-        let requests = self.of(3000);
+        pair: &mut PeerPair,
+        command: impl Fn(u64) -> ClientCommand,
+    ) -> Result<Sample, BenchError> {
+        let requests = self.scale(3000);
         pair.tell(&command(requests))?;
         let took = pair.tell(&command(requests))?;
-        let mut sample = rated(&took, requests);
-        let mut each = took.answer.each_ns;
+        let mut sample = rate_sample(&took, requests);
+        let mut each = took.report.each_ns;
         each.sort_unstable();
         let mut quantile = |metric, of: usize| {
             let at = (each.len() * of / 100).min(each.len().saturating_sub(1));
             if let Some(&ns) = each.get(at) {
-                sample.insert(metric, micro(ns));
+                sample.insert(metric, to_micros(ns));
             }
         };
         quantile(Metric::P50, 50);
@@ -403,50 +410,50 @@ impl Setting<'_> {
         Ok(sample)
     }
 
-    fn held_up(
+    fn measure_stalled(
         &self,
-        pair: &mut Pair,
+        pair: &mut PeerPair,
         sleep_ms: Option<u64>,
         stall_ms: Option<u64>,
-    ) -> Result<Sample, Failure> {
+    ) -> Result<Sample, BenchError> {
         let shorter = |ms: u64| if self.quick { ms / 50 } else { ms };
-        pair.tell(&Command::Open { sessions: 1 })?;
-        let took = pair.tell(&Command::Stream {
-            messages: self.of(1_000_000),
+        pair.tell(&ClientCommand::Open { sessions: 1 })?;
+        let took = pair.tell(&ClientCommand::Stream {
+            messages: self.scale(1_000_000),
             bytes: TOKEN,
             sleep_ms: sleep_ms.map(shorter),
             stall_ms: stall_ms.map(shorter),
             rate: None,
         })?;
-        Ok(peaks(&took))
+        Ok(peak_sample(&took))
     }
 
-    fn read(&self, pair: &mut Pair) -> Result<Sample, Failure> {
+    fn measure_read(&self, pair: &mut PeerPair) -> Result<Sample, BenchError> {
         let bytes = self.file.metadata()?.len();
-        let took = pair.tell(&Command::Read {
+        let took = pair.tell(&ClientCommand::Read {
             path: self.file.to_string_lossy().into_owned(),
             bytes,
         })?;
-        let mut sample = peaks(&took);
-        let rate = bytes as f64 / took.answer.ns.max(1) as f64 * 1e3;
+        let mut sample = peak_sample(&took);
+        let rate = bytes as f64 / took.report.ns.max(1) as f64 * 1e3;
         sample.insert(Metric::Throughput, rate);
         Ok(sample)
     }
 
-    fn sessions(
+    fn measure_sessions(
         &self,
-        pair: &mut Pair,
-        who: Sides,
+        pair: &mut PeerPair,
+        who: PeerIds,
         sessions: usize,
         messages: u64,
-    ) -> Result<Sample, Failure> {
-        let sessions = usize::try_from(self.of(sessions as u64))?;
+    ) -> Result<Sample, BenchError> {
+        let sessions = usize::try_from(self.scale(sessions as u64))?;
         // So that what a process takes that has seen one session is not counted as the sessions'.
-        pair.tell(&Command::Open { sessions: 1 })?;
+        pair.tell(&ClientCommand::Open { sessions: 1 })?;
         let before = pair.tell(&stream(10, TEXT))?;
-        let open = pair.tell(&Command::Open { sessions })?;
+        let open = pair.tell(&ClientCommand::Open { sessions })?;
         let took = pair.tell(&stream(messages, TEXT))?;
-        let mut sample = rated(&took, messages * sessions as u64);
+        let mut sample = rate_sample(&took, messages * sessions as u64);
         let grown =
             |after: u64, before: u64| after.saturating_sub(before) as f64 / 1e3 / sessions as f64;
         let (agent, client) = (before.agent.memory, before.client.memory);
@@ -454,15 +461,15 @@ impl Setting<'_> {
         let client = grown(open.client.memory.now, client.now);
         sample.insert(Metric::AgentSession, agent);
         // The floor keeps nothing but ids.
-        if who.client != Who::Floor {
+        if who.client != PeerId::Floor {
             sample.insert(Metric::ClientSession, client);
         }
         Ok(sample)
     }
 }
 
-pub(crate) fn stream(messages: u64, bytes: usize) -> Command {
-    Command::Stream {
+pub(crate) fn stream(messages: u64, bytes: usize) -> ClientCommand {
+    ClientCommand::Stream {
         messages,
         bytes,
         sleep_ms: None,
@@ -471,30 +478,30 @@ pub(crate) fn stream(messages: u64, bytes: usize) -> Command {
     }
 }
 
-pub(crate) fn load(messages: u64) -> Command {
+pub(crate) fn load(messages: u64) -> ClientCommand {
     let bytes = TEXT;
-    Command::Load { messages, bytes }
+    ClientCommand::Load { messages, bytes }
 }
 
-fn micro(ns: u64) -> f64 {
+fn to_micros(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
-fn mega(bytes: u64) -> f64 {
+fn to_megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn peaks(took: &Took) -> Sample {
+fn peak_sample(took: &TaskCost) -> Sample {
     Sample::from([
-        (Metric::AgentPeak, mega(took.agent.memory.peak)),
-        (Metric::ClientPeak, mega(took.client.memory.peak)),
+        (Metric::AgentPeak, to_megabytes(took.agent.memory.peak)),
+        (Metric::ClientPeak, to_megabytes(took.client.memory.peak)),
     ])
 }
 
 /// What is measured as the agent is `acp trace`, where it stands in the agent's place; nothing is known of the agent
 /// behind it.
-fn of_trace(mut sample: Sample, who: Sides) -> Sample {
-    if who.agent == Who::Traced
+fn with_trace_cpu(mut sample: Sample, who: PeerIds) -> Sample {
+    if who.agent == PeerId::Traced
         && let Some(cpu) = sample.remove(&Metric::AgentCpu)
     {
         sample.insert(Metric::TraceCpu, cpu);
@@ -502,12 +509,12 @@ fn of_trace(mut sample: Sample, who: Sides) -> Sample {
     sample
 }
 
-fn rated(took: &Took, messages: u64) -> Sample {
+fn rate_sample(took: &TaskCost, messages: u64) -> Sample {
     let messages = messages.max(1) as f64;
-    let mut sample = peaks(took);
-    let rate = messages / took.answer.ns.max(1) as f64 * 1e9;
+    let mut sample = peak_sample(took);
+    let rate = messages / took.report.ns.max(1) as f64 * 1e9;
     sample.insert(Metric::Rate, rate);
-    let each = |cost: &crate::pair::Cost| cost.cpu.as_secs_f64() * 1e6 / messages;
+    let each = |cost: &crate::pair::ProcessCost| cost.cpu.as_secs_f64() * 1e6 / messages;
     sample.insert(Metric::AgentCpu, each(&took.agent));
     sample.insert(Metric::ClientCpu, each(&took.client));
     sample

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::claims::{Bound, Claim};
+use crate::claims::{Claim, ClaimBound};
 use crate::metric::Metric;
-use crate::peers::Who;
+use crate::peers::PeerId;
 use crate::results::{Results, Runs, Spread};
 
 /// A number with three figures, or as many as it has before the point.
@@ -15,11 +15,11 @@ pub(crate) fn figure(value: f64) -> String {
         v if v >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     };
-    grouped(&plain)
+    group_thousands(&plain)
 }
 
 /// Thousands set apart.
-fn grouped(plain: &str) -> String {
+fn group_thousands(plain: &str) -> String {
     let (whole, rest) = plain
         .split_once('.')
         .map_or((plain, None), |(whole, rest)| (whole, Some(rest)));
@@ -37,11 +37,11 @@ fn grouped(plain: &str) -> String {
     text
 }
 
-fn spread(spread: Spread) -> String {
+fn format_spread(spread: Spread) -> String {
     let Spread {
-        least,
+        min: least,
         median,
-        most,
+        max: most,
     } = spread;
     if least == most {
         figure(median)
@@ -87,8 +87,8 @@ pub(crate) fn row(all: &[Runs]) -> String {
     // Not each of them has all.
     let metrics: BTreeSet<Metric> = all.iter().flat_map(Runs::metrics).collect();
     let ours = all.iter().find(|runs| {
-        let who = runs.who;
-        let ours = |who| matches!(who, Who::Ours | Who::AcpAgent);
+        let who = runs.peers;
+        let ours = |who| matches!(who, PeerId::Ours | PeerId::AcpAgent);
         ours(who.agent) && (ours(who.client) || first.row == "stall")
     });
     let compared = main_metric(first);
@@ -102,14 +102,16 @@ pub(crate) fn row(all: &[Runs]) -> String {
         "---|".repeat(metrics.len())
     );
     for runs in all {
-        let _ = write!(&mut text, "| {} |", runs.who.name());
+        let _ = write!(&mut text, "| {} |", runs.peers.name());
         if let Some(why) = &runs.failed {
             let why = why.lines().next().unwrap_or_default();
             let _ = writeln!(&mut text, " {why} |{}", " |".repeat(metrics.len()));
             continue;
         }
         for metric in &metrics {
-            let cell = runs.spread(*metric).map_or_else(|| "–".to_owned(), spread);
+            let cell = runs
+                .spread(*metric)
+                .map_or_else(|| "–".to_owned(), format_spread);
             let _ = write!(&mut text, " {cell} |");
         }
         let ratio = compared.and_then(|metric| {
@@ -135,8 +137,8 @@ pub(crate) fn claims(claims: &[Claim]) -> String {
         "\n### What is promised\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
     for claim in claims {
         let (word, bound) = match claim.bound {
-            Bound::AtMost(bound) => ("at most", bound),
-            Bound::AtLeast(bound) => ("at least", bound),
+            ClaimBound::AtMost(bound) => ("at most", bound),
+            ClaimBound::AtLeast(bound) => ("at least", bound),
         };
         let unit = claim.unit;
         let holds = if claim.holds() {
@@ -144,9 +146,9 @@ pub(crate) fn claims(claims: &[Claim]) -> String {
         } else {
             "**falls short**"
         };
-        let measured = figure(claim.measured);
+        let measured = figure(claim.value);
         let bound = figure(bound);
-        let what = &claim.what;
+        let what = &claim.title;
         let _ = writeln!(
             &mut text,
             "| {what} | {measured}{unit} | {word} {bound}{unit} | {holds} |"

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 /// A request of an extension.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcRequest)]
-#[request(method = "_interop/ask", response = Asked)]
-pub struct Ask {
+#[request(method = "_interop/ask", response = QuestionResponse)]
+pub struct QuestionRequest {
     /// What is asked.
     pub question: String,
 }
 
 /// Its answer.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcResponse)]
-pub struct Asked {
+pub struct QuestionResponse {
     /// The answer.
     pub answer: String,
 }
@@ -21,7 +21,7 @@ pub struct Asked {
 /// A notification of an extension.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonRpcNotification)]
 #[notification(method = "_interop/told")]
-pub struct Told {
+pub struct QuestionNotification {
     /// What is told.
     pub what: String,
 }

@@ -51,20 +51,20 @@ const CODE: [(&str, &str); 6] = [
 ];
 
 /// An item of the conversation.
-pub(crate) enum Item {
+pub(crate) enum BenchItem {
     User(String),
     Thought(String),
     Agent(String),
-    Call(Box<ToolCall>),
+    ToolCall(Box<ToolCall>),
 }
 
 /// Writes items, and counts how much text they have.
 #[derive(Default)]
-pub(crate) struct Written {
+pub(crate) struct ItemWriter {
     bytes: usize,
 }
 
-impl Written {
+impl ItemWriter {
     /// How much text there was so far, in bytes: messages, changes, output.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -76,34 +76,34 @@ impl Written {
     }
 
     /// The item with this number.
-    pub(crate) fn item(&mut self, number: usize) -> Item {
+    pub(crate) fn item(&mut self, number: usize) -> BenchItem {
         let (language, code) = CODE[number / ROUND % CODE.len()];
         match number % ROUND {
-            0 => Item::User(self.count(format!(
+            0 => BenchItem::User(self.count(format!(
                 "Question {number}: what happens with a line that is too long, and who is told of it?"
             ))),
-            1 => Item::Thought(self.count(format!("Thought {number}. {}", WORDS.repeat(2)))),
+            1 => BenchItem::Thought(self.count(format!("Thought {number}. {}", WORDS.repeat(2)))),
             2 => {
-                Item::Agent(self.count(format!("## Answer {number}\n\n{}\n\n{}", WORDS, list(number))))
+                BenchItem::Agent(self.count(format!("## Answer {number}\n\n{}\n\n{}", WORDS, render_list(number))))
             }
-            3 => self.call(number, "Read `src/reader.rs`", ToolKind::Read),
-            4 => self.change(number, language, code),
-            5 => self.command(number),
-            6 => Item::Agent(self.count(format!(
+            3 => self.tool_call(number, "Read `src/reader.rs`", ToolKind::Read),
+            4 => self.edit_call(number, language, code),
+            5 => self.command_call(number),
+            6 => BenchItem::Agent(self.count(format!(
                 "In {language} that is ({number}):\n\n```{language}\n{code}```\n\n{WORDS}\n"
             ))),
-            7 => self.call(number, "Search for `fn next`", ToolKind::Search),
+            7 => self.tool_call(number, "Search for `fn next`", ToolKind::Search),
             8 => {
                 // What follows is a message of its own, with a call in between.
-                Item::Agent(self.count(format!("Results of {number}:\n\n{}\n{WORDS}", table(number))))
+                BenchItem::Agent(self.count(format!("Results of {number}:\n\n{}\n{WORDS}", render_table(number))))
             }
-            _ => self.call(number, "Think about what is left", ToolKind::Think),
+            _ => self.tool_call(number, "Think about what is left", ToolKind::Think),
         }
     }
 
-    fn call(&mut self, number: usize, title: &str, kind: ToolKind) -> Item {
+    fn tool_call(&mut self, number: usize, title: &str, kind: ToolKind) -> BenchItem {
         let text = self.count(format!("{number}: {WORDS}"));
-        Item::Call(Box::new(
+        BenchItem::ToolCall(Box::new(
             ToolCall::new(format!("call-{number}"), format!("{title} ({number})"))
                 .kind(kind)
                 .status(ToolCallStatus::Completed)
@@ -115,12 +115,12 @@ impl Written {
         ))
     }
 
-    fn change(&mut self, number: usize, language: &str, code: &str) -> Item {
+    fn edit_call(&mut self, number: usize, language: &str, code: &str) -> BenchItem {
         let before = self.count(format!("{code}\n{code}"));
         let changed = code.replace("10", "20").replace("line", "row");
         let after = self.count(format!("{changed}\n{code}"));
-        let path = format!("/src/reader-{number}.{}", ending(language));
-        Item::Call(Box::new(
+        let path = format!("/src/reader-{number}.{}", file_extension(language));
+        BenchItem::ToolCall(Box::new(
             ToolCall::new(format!("call-{number}"), format!("Edit `{path}`"))
                 .kind(ToolKind::Edit)
                 .status(ToolCallStatus::Completed)
@@ -130,7 +130,7 @@ impl Written {
     }
 
     /// A command with a terminal of the agent's own.
-    fn command(&mut self, number: usize) -> Item {
+    fn command_call(&mut self, number: usize) -> BenchItem {
         let lines = (0..12).map(|line| {
             let sign = if line % 5 == 4 {
                 "\x1b[31mFAILED\x1b[0m"
@@ -154,7 +154,7 @@ impl Written {
             "terminal_exit".to_owned(),
             json!({"terminal_id": id, "exit_code": 0}),
         );
-        Item::Call(Box::new(
+        BenchItem::ToolCall(Box::new(
             ToolCall::new(
                 format!("call-{number}"),
                 format!("Run `cargo test {number}`"),
@@ -167,7 +167,7 @@ impl Written {
     }
 }
 
-fn ending(language: &str) -> &str {
+fn file_extension(language: &str) -> &str {
     match language {
         "rust" => "rs",
         "python" => "py",
@@ -177,14 +177,14 @@ fn ending(language: &str) -> &str {
     }
 }
 
-fn list(number: usize) -> String {
+fn render_list(number: usize) -> String {
     let entries = (1..=3).map(|entry| {
         format!("{entry}. what was found in *part {number}.{entry}*, and [where](https://example.org/{number}/{entry})\n")
     });
     entries.collect()
 }
 
-fn table(number: usize) -> String {
+fn render_table(number: usize) -> String {
     let rows = (0..4).map(|row| {
         format!(
             "| part {row} | {} | `{row}` of {number} |\n",
@@ -196,38 +196,38 @@ fn table(number: usize) -> String {
 }
 
 /// An answer without end.
-pub(crate) fn answer() -> Answer {
+pub(crate) fn answer() -> BenchAnswer {
     let mut text = String::new();
     for (language, code) in CODE {
         text.push_str(&format!(
             "### In {language}\n\n{WORDS}\n\n{WORDS}\n\n```{language}\n{code}```\n\n"
         ));
-        text.push_str(&list(1));
+        text.push_str(&render_list(1));
         text.push('\n');
-        text.push_str(&table(1));
+        text.push_str(&render_table(1));
         text.push('\n');
     }
-    Answer { text, at: 0 }
+    BenchAnswer { text, offset: 0 }
 }
 
 /// The text of an answer, again and again.
-pub(crate) struct Answer {
+pub(crate) struct BenchAnswer {
     text: String,
-    at: usize,
+    offset: usize,
 }
 
-impl Answer {
+impl BenchAnswer {
     /// So many bytes of it, or as many as there are before it begins again.
     pub(crate) fn next(&mut self, bytes: usize) -> &str {
-        if self.at >= self.text.len() {
-            self.at = 0;
+        if self.offset >= self.text.len() {
+            self.offset = 0;
         }
-        let begin = self.at;
+        let begin = self.offset;
         let mut end = (begin + bytes).min(self.text.len());
         while !self.text.is_char_boundary(end) {
             end += 1;
         }
-        self.at = end;
+        self.offset = end;
         self.text.get(begin..end).unwrap_or_default()
     }
 }

@@ -4,11 +4,11 @@ mod conversation;
 
 use std::time::{Duration, Instant};
 
-use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{Agent, LoadSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::{ContentBlock, StopReason, ToolCall, ToolCallStatus, ToolKind};
 use acp::{Error, Result};
 
-use conversation::{Item, Written};
+use conversation::{BenchItem, ItemWriter};
 
 /// How much text a chunk of an answer has, in bytes: as in the rows about streaming.
 const CHUNK: usize = 51;
@@ -22,17 +22,17 @@ const MESSAGE: usize = 5_000_000;
 /// How much of it is sent at once, in bytes.
 const PIECE: usize = 16 * 1024;
 
-struct Worker;
+struct ReplayAgent;
 
 /// Replays a conversation; its title says how much that was.
 async fn replay(session: &Session, items: usize) -> Result<()> {
-    let mut written = Written::default();
+    let mut written = ItemWriter::default();
     for number in 0..items {
         match written.item(number) {
-            Item::User(text) => session.user_message(ContentBlock::text(text)).await?,
-            Item::Thought(text) => session.thought(text).await?,
-            Item::Agent(text) => session.message(text).await?,
-            Item::Call(call) => drop(session.tool_call(*call).await?),
+            BenchItem::User(text) => session.user_message(ContentBlock::text(text)).await?,
+            BenchItem::Thought(text) => session.thought(text).await?,
+            BenchItem::Agent(text) => session.message(text).await?,
+            BenchItem::ToolCall(call) => drop(session.tool_call(*call).await?),
         }
     }
     let bytes = written.bytes();
@@ -40,7 +40,7 @@ async fn replay(session: &Session, items: usize) -> Result<()> {
 }
 
 /// One message that is all there is.
-async fn one_message(session: &Session) -> Result<()> {
+async fn send_message(session: &Session) -> Result<()> {
     let mut text = conversation::answer();
     let mut sent = 0;
     while sent < MESSAGE {
@@ -87,15 +87,15 @@ async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
     Ok(())
 }
 
-impl Agent for Worker {
+impl Agent for ReplayAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -117,22 +117,22 @@ impl Agent for Worker {
     }
 }
 
-impl LoadSession for Worker {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl LoadSession for ReplayAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         match session.id().as_str().split_once('-') {
             Some(("conversation", items)) => {
                 let items = items.parse();
                 let items = items.map_err(|_| Error::invalid_params("no such length"))?;
                 replay(session, items).await?;
             }
-            None if session.id().as_str() == "message" => one_message(session).await?,
+            None if session.id().as_str() == "message" => send_message(session).await?,
             _ => return Err(Error::invalid_params("no such session")),
         }
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
-    acp::agent::serve(acp::transport::stdio()?, Worker).await
+    acp::agent::serve(acp::transport::stdio()?, ReplayAgent).await
 }

@@ -3,22 +3,22 @@
 use std::fs::File;
 use std::io::Write;
 
-use bench_work::{Task, Text};
+use bench_work::{BenchTask, BenchText};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{Chunk, Lines, Message, PIECE, send, stdio};
-use super::{Failure, How};
+use super::wire::{FloorChunk, FloorLines, FloorMessage, PIECE, send, stdio};
+use super::{ChunkMode, FloorError};
 
 /// As long as our agent's.
 const MESSAGE_ID: &str = "msg_01234567_1";
 
-pub(super) fn run(how: How) -> Result<(), Failure> {
+pub(super) fn run(how: ChunkMode) -> Result<(), FloorError> {
     let (mut lines, mut output) = stdio()?;
     let mut sessions = 0;
     while let Some(line) = lines.next()? {
-        let message: Message<'_> = serde_json::from_slice(line)?;
+        let message: FloorMessage<'_> = serde_json::from_slice(line)?;
         let (Some(id), Some(method)) = (message.id, message.method) else {
             continue;
         };
@@ -36,15 +36,15 @@ pub(super) fn run(how: How) -> Result<(), Failure> {
                 let session = params.session_id.ok_or("no session")?;
                 let prompt = params.prompt.ok_or("no prompt")?;
                 let text: String = prompt.into_iter().filter_map(|block| block.text).collect();
-                let task = Task::of(&text).ok_or("no such task")?;
-                carry_out(how, &mut lines, &mut output, &session, task)?;
+                let task = BenchTask::of(&text).ok_or("no such task")?;
+                run_task(how, &mut lines, &mut output, &session, task)?;
                 json!({"stopReason": "end_turn"})
             }
             "session/load" => {
                 let session = message.params.and_then(|params| params.session_id);
                 let session = session.ok_or("no session")?;
-                let task = Task::of_session(&session).ok_or("no such session")?;
-                if let Task::Stream { messages, bytes } = task {
+                let task = BenchTask::of_session(&session).ok_or("no such session")?;
+                if let BenchTask::Stream { messages, bytes } = task {
                     stream(how, &mut output, &session, messages, bytes)?;
                 }
                 json!({})
@@ -52,14 +52,14 @@ pub(super) fn run(how: How) -> Result<(), Failure> {
             "_bench/empty" => json!({}),
             other => return Err(format!("{other}?").into()),
         };
-        answer(&mut output, &id, &result)?;
+        respond(&mut output, &id, &result)?;
     }
     Ok(())
 }
 
-fn answer(output: &mut File, id: &RawValue, result: &Value) -> Result<(), Failure> {
+fn respond(output: &mut File, id: &RawValue, result: &Value) -> Result<(), FloorError> {
     #[derive(Serialize)]
-    struct Answer<'a> {
+    struct FloorResponse<'a> {
         jsonrpc: &'static str,
         id: &'a RawValue,
         result: &'a Value,
@@ -67,7 +67,7 @@ fn answer(output: &mut File, id: &RawValue, result: &Value) -> Result<(), Failur
     let jsonrpc = "2.0";
     send(
         output,
-        &Answer {
+        &FloorResponse {
             jsonrpc,
             id,
             result,
@@ -75,23 +75,23 @@ fn answer(output: &mut File, id: &RawValue, result: &Value) -> Result<(), Failur
     )
 }
 
-fn carry_out(
-    how: How,
-    lines: &mut Lines,
+fn run_task(
+    how: ChunkMode,
+    lines: &mut FloorLines,
     output: &mut File,
     session: &str,
-    task: Task,
-) -> Result<(), Failure> {
+    task: BenchTask,
+) -> Result<(), FloorError> {
     match task {
-        Task::Stream { messages, bytes } => stream(how, output, session, messages, bytes),
-        Task::Pace { .. } => Err("only ours does this".into()),
-        Task::Ask(requests) => {
+        BenchTask::Stream { messages, bytes } => stream(how, output, session, messages, bytes),
+        BenchTask::Pace { .. } => Err("only ours does this".into()),
+        BenchTask::Ask(requests) => {
             for number in 0..requests {
-                ask(lines, output, session, number)?;
+                request_permission(lines, output, session, number)?;
             }
             Ok(())
         }
-        Task::Read(path) => {
+        BenchTask::Read(path) => {
             let params = json!({"sessionId": session, "path": path});
             let method = "fs/read_text_file";
             send(
@@ -99,50 +99,55 @@ fn carry_out(
                 &json!({"jsonrpc": "2.0", "id": 0, "method": method, "params": params}),
             )?;
             let line = lines.next()?.ok_or("the client is gone")?;
-            let message: Message<'_> = serde_json::from_slice(line)?;
+            let message: FloorMessage<'_> = serde_json::from_slice(line)?;
             let content = message.result.and_then(|result| result.content);
             let length = content.ok_or("no content")?.len().to_string();
-            send(output, &Chunk::new(session, MESSAGE_ID, &length))
+            send(output, &FloorChunk::new(session, MESSAGE_ID, &length))
         }
     }
 }
 
-fn ask(lines: &mut Lines, output: &mut File, session: &str, number: u64) -> Result<(), Failure> {
+fn request_permission(
+    lines: &mut FloorLines,
+    output: &mut File,
+    session: &str,
+    number: u64,
+) -> Result<(), FloorError> {
     #[derive(Serialize)]
-    struct Request<'a> {
+    struct FloorPermissionMessage<'a> {
         jsonrpc: &'static str,
         id: u64,
         method: &'static str,
-        params: Ask<'a>,
+        params: FloorPermissionParams<'a>,
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Ask<'a> {
+    struct FloorPermissionParams<'a> {
         session_id: &'a str,
-        tool_call: ToolCall,
-        options: [Choice; 2],
+        tool_call: FloorToolCall,
+        options: [FloorOption; 2],
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct ToolCall {
+    struct FloorToolCall {
         tool_call_id: String,
         title: &'static str,
     }
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
-    struct Choice {
+    struct FloorOption {
         option_id: &'static str,
         name: &'static str,
         kind: &'static str,
     }
-    let choice = |option_id, name, kind| Choice {
+    let choice = |option_id, name, kind| FloorOption {
         option_id,
         name,
         kind,
     };
-    let params = Ask {
+    let params = FloorPermissionParams {
         session_id: session,
-        tool_call: ToolCall {
+        tool_call: FloorToolCall {
             tool_call_id: format!("call-{number}"),
             title: "work",
         },
@@ -154,7 +159,7 @@ fn ask(lines: &mut Lines, output: &mut File, session: &str, number: u64) -> Resu
     let (jsonrpc, method) = ("2.0", "session/request_permission");
     send(
         output,
-        &Request {
+        &FloorPermissionMessage {
             jsonrpc,
             id: number,
             method,
@@ -162,7 +167,7 @@ fn ask(lines: &mut Lines, output: &mut File, session: &str, number: u64) -> Resu
         },
     )?;
     let line = lines.next()?.ok_or("the client is gone")?;
-    let message: Message<'_> = serde_json::from_slice(line)?;
+    let message: FloorMessage<'_> = serde_json::from_slice(line)?;
     let outcome = message.result.and_then(|result| result.outcome);
     match outcome.and_then(|outcome| outcome.option_id) {
         Some("allow") => Ok(()),
@@ -171,30 +176,30 @@ fn ask(lines: &mut Lines, output: &mut File, session: &str, number: u64) -> Resu
 }
 
 fn stream(
-    how: How,
+    how: ChunkMode,
     output: &mut File,
     session: &str,
     messages: u64,
     bytes: usize,
-) -> Result<(), Failure> {
-    let mut text = Text::new(bytes);
+) -> Result<(), FloorError> {
+    let mut text = BenchText::new(bytes);
     let mut buffer = Vec::with_capacity(2 * PIECE);
     for number in 0..messages {
-        if how != How::Raw || number == 0 {
-            let chunk = Chunk::new(session, MESSAGE_ID, text.of(number));
+        if how != ChunkMode::Raw || number == 0 {
+            let chunk = FloorChunk::new(session, MESSAGE_ID, text.of(number));
             serde_json::to_writer(&mut buffer, &chunk)?;
             buffer.push(b'\n');
         }
         match how {
-            How::Gathered if buffer.len() < PIECE => {}
-            How::Gathered | How::Each => {
+            ChunkMode::Buffered if buffer.len() < PIECE => {}
+            ChunkMode::Buffered | ChunkMode::Unbuffered => {
                 output.write_all(&buffer)?;
                 buffer.clear();
             }
-            How::Raw => output.write_all(&buffer)?,
+            ChunkMode::Raw => output.write_all(&buffer)?,
         }
     }
-    if how != How::Raw {
+    if how != ChunkMode::Raw {
         output.write_all(&buffer)?;
     }
     Ok(())

@@ -6,45 +6,45 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use bench_work::{Answer, Command, Progress, gaps};
+use bench_work::{ClientCommand, ClientReport, SessionProgress, gaps};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::wire::{Kind, Lines, Message, send, stdio};
-use super::{Failure, How};
+use super::wire::{FloorLines, FloorMessage, FloorUpdateKind, send, stdio};
+use super::{ChunkMode, FloorError};
 
-pub(super) fn run(how: How, socket: &str) -> Result<(), Failure> {
+pub(super) fn run(how: ChunkMode, socket: &str) -> Result<(), FloorError> {
     let mut answers = UnixStream::connect(socket)?;
     let mut commands = BufReader::new(answers.try_clone()?).lines();
     let (lines, output) = stdio()?;
-    let mut client = Client {
-        how,
+    let mut client = FloorClient {
+        mode: how,
         lines,
         output,
-        next: 0,
+        next_id: 0,
         sessions: Vec::new(),
         progress: HashMap::new(),
-        said: String::new(),
-        asked: Vec::new(),
+        text: String::new(),
+        permission_times: Vec::new(),
     };
-    client.request(
+    client.send_request(
         "initialize",
         &json!({
             "protocolVersion": 1,
             "clientCapabilities": {"fs": {"readTextFile": true, "writeTextFile": false}},
         }),
     )?;
-    client.answered()?;
-    let mut answer = Answer::ready();
+    client.read_response()?;
+    let mut answer = ClientReport::ready();
     loop {
         answers.write_all(&answer.line())?;
         let Some(command) = commands.next() else {
             return Ok(());
         };
-        answer = match client.carry_out(serde_json::from_str(&command?)?) {
+        answer = match client.run_command(serde_json::from_str(&command?)?) {
             Ok(answer) => answer,
-            Err(error) => Answer::failed(error),
+            Err(error) => ClientReport::failed(error),
         };
     }
 }
@@ -52,76 +52,76 @@ pub(super) fn run(how: How, socket: &str) -> Result<(), Failure> {
 /// How many prompts are not answered at most: they must fit into a pipe.
 const AT_ONCE: usize = 64;
 
-struct Client {
-    how: How,
-    lines: Lines,
+struct FloorClient {
+    mode: ChunkMode,
+    lines: FloorLines,
     output: File,
     /// The id of the next request.
-    next: u64,
+    next_id: u64,
     sessions: Vec<String>,
-    progress: HashMap<String, Progress>,
-    said: String,
-    asked: Vec<Instant>,
+    progress: HashMap<String, SessionProgress>,
+    text: String,
+    permission_times: Vec<Instant>,
 }
 
-impl Client {
-    fn carry_out(&mut self, command: Command) -> Result<Answer, Failure> {
+impl FloorClient {
+    fn run_command(&mut self, command: ClientCommand) -> Result<ClientReport, FloorError> {
         match command {
-            Command::Open { sessions } => {
+            ClientCommand::Open { sessions } => {
                 let start = Instant::now();
                 self.sessions.clear();
                 for _ in 0..sessions {
-                    self.request("session/new", &json!({"cwd": "/", "mcpServers": []}))?;
-                    self.answered()?;
+                    self.send_request("session/new", &json!({"cwd": "/", "mcpServers": []}))?;
+                    self.read_response()?;
                 }
-                Ok(Answer::since(start))
+                Ok(ClientReport::since(start))
             }
-            Command::Stream {
+            ClientCommand::Stream {
                 messages,
                 bytes,
                 stall_ms,
                 ..
             } => self.stream(messages, bytes, stall_ms),
-            Command::Empty { requests } => {
+            ClientCommand::Empty { requests } => {
                 let mut each = Vec::new();
                 let start = Instant::now();
                 let mut before = start;
                 for _ in 0..requests {
-                    self.request("_bench/empty", &json!({}))?;
-                    self.answered()?;
+                    self.send_request("_bench/empty", &json!({}))?;
+                    self.read_response()?;
                     let now = Instant::now();
                     each.push(now - before);
                     before = now;
                 }
-                Ok(Answer::since(start).each(each))
+                Ok(ClientReport::since(start).each(each))
             }
-            Command::Ask { requests } => {
-                self.asked.clear();
-                let start = self.turn(&format!("ask {requests}"))?;
-                let answer = Answer::since(start);
-                if self.asked.len() as u64 != requests {
-                    return Err(format!("asked {} times", self.asked.len()).into());
+            ClientCommand::Ask { requests } => {
+                self.permission_times.clear();
+                let start = self.run_turn(&format!("ask {requests}"))?;
+                let answer = ClientReport::since(start);
+                if self.permission_times.len() as u64 != requests {
+                    return Err(format!("asked {} times", self.permission_times.len()).into());
                 }
-                Ok(answer.each(gaps(&self.asked)))
+                Ok(answer.each(gaps(&self.permission_times)))
             }
-            Command::Read { path, bytes } => {
-                let start = self.turn(&format!("read {path}"))?;
-                let answer = Answer::since(start);
-                if self.said == bytes.to_string() {
+            ClientCommand::Read { path, bytes } => {
+                let start = self.run_turn(&format!("read {path}"))?;
+                let answer = ClientReport::since(start);
+                if self.text == bytes.to_string() {
                     Ok(answer)
                 } else {
-                    Err(format!("the agent read {} bytes", self.said).into())
+                    Err(format!("the agent read {} bytes", self.text).into())
                 }
             }
-            Command::Load { messages, bytes } => {
+            ClientCommand::Load { messages, bytes } => {
                 let session = format!("replay-{messages}-{bytes}");
                 self.progress
-                    .insert(session.clone(), Progress::new(messages, bytes));
+                    .insert(session.clone(), SessionProgress::new(messages, bytes));
                 let start = Instant::now();
                 let params = json!({"sessionId": session, "cwd": "/", "mcpServers": []});
-                self.request("session/load", &params)?;
-                self.answered()?;
-                let answer = Answer::since(start);
+                self.send_request("session/load", &params)?;
+                self.read_response()?;
+                let answer = ClientReport::since(start);
                 self.progress
                     .remove(&session)
                     .ok_or("no session")?
@@ -136,38 +136,38 @@ impl Client {
         messages: u64,
         bytes: usize,
         stall_ms: Option<u64>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ClientReport, FloorError> {
         if self.sessions.is_empty() {
-            self.carry_out(Command::Open { sessions: 1 })?;
+            self.run_command(ClientCommand::Open { sessions: 1 })?;
         }
         let sessions = self.sessions.clone();
         self.progress = sessions
             .iter()
-            .map(|session| (session.clone(), Progress::new(messages, bytes)))
+            .map(|session| (session.clone(), SessionProgress::new(messages, bytes)))
             .collect();
         let text = format!("stream {messages} {bytes}");
         let start = Instant::now();
         // Not so many at once that neither reads because both write.
         let (first, rest) = sessions.split_at(sessions.len().min(AT_ONCE));
         for session in first {
-            self.prompt(session, &text)?;
+            self.send_prompt(session, &text)?;
         }
         if let Some(time) = stall_ms {
             // As a client does whose person has stopped it.
             std::thread::sleep(Duration::from_millis(time));
         }
-        if self.how == How::Raw {
+        if self.mode == ChunkMode::Raw {
             self.lines.count((messages + 1) * sessions.len() as u64)?;
-            return Ok(Answer::since(start));
+            return Ok(ClientReport::since(start));
         }
         for session in rest {
-            self.answered()?;
-            self.prompt(session, &text)?;
+            self.read_response()?;
+            self.send_prompt(session, &text)?;
         }
         for _ in first {
-            self.answered()?;
+            self.read_response()?;
         }
-        let answer = Answer::since(start);
+        let answer = ClientReport::since(start);
         for (_, progress) in self.progress.drain() {
             progress.finish()?;
         }
@@ -175,38 +175,38 @@ impl Client {
     }
 
     /// A turn of the first session; gives when it began.
-    fn turn(&mut self, text: &str) -> Result<Instant, Failure> {
+    fn run_turn(&mut self, text: &str) -> Result<Instant, FloorError> {
         if self.sessions.is_empty() {
-            self.carry_out(Command::Open { sessions: 1 })?;
+            self.run_command(ClientCommand::Open { sessions: 1 })?;
         }
         let session = self.sessions.first().ok_or("no session")?.clone();
         let start = Instant::now();
-        self.prompt(&session, text)?;
-        self.answered()?;
+        self.send_prompt(&session, text)?;
+        self.read_response()?;
         Ok(start)
     }
 
-    fn prompt(&mut self, session: &str, text: &str) -> Result<(), Failure> {
+    fn send_prompt(&mut self, session: &str, text: &str) -> Result<(), FloorError> {
         let prompt = json!([{"type": "text", "text": text}]);
-        self.request(
+        self.send_request(
             "session/prompt",
             &json!({"sessionId": session, "prompt": prompt}),
         )
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Result<(), Failure> {
+    fn send_request(&mut self, method: &str, params: &Value) -> Result<(), FloorError> {
         #[derive(Serialize)]
-        struct Request<'a> {
+        struct FloorRequest<'a> {
             jsonrpc: &'static str,
             id: u64,
             method: &'a str,
             params: &'a Value,
         }
-        let (jsonrpc, id) = ("2.0", self.next);
-        self.next += 1;
+        let (jsonrpc, id) = ("2.0", self.next_id);
+        self.next_id += 1;
         send(
             &mut self.output,
-            &Request {
+            &FloorRequest {
                 jsonrpc,
                 id,
                 method,
@@ -216,10 +216,10 @@ impl Client {
     }
 
     /// Reads until a request is answered.
-    fn answered(&mut self) -> Result<(), Failure> {
+    fn read_response(&mut self) -> Result<(), FloorError> {
         loop {
             let line = self.lines.next()?.ok_or("the agent is gone")?;
-            let message: Message<'_> = serde_json::from_slice(line)?;
+            let message: FloorMessage<'_> = serde_json::from_slice(line)?;
             if let Some(error) = message.error {
                 return Err(error.get().into());
             }
@@ -227,12 +227,12 @@ impl Client {
                 (Some("session/update"), Some(params)) => {
                     let session = params.session_id.ok_or("no session")?;
                     let update = params.update.ok_or("no update")?;
-                    if let (Kind::AgentMessageChunk, Some(content)) =
+                    if let (FloorUpdateKind::AgentMessageChunk, Some(content)) =
                         (update.session_update, update.content)
                     {
                         match self.progress.get_mut(&session) {
                             Some(progress) => progress.see(&content.text),
-                            None => self.said = content.text,
+                            None => self.text = content.text,
                         }
                     }
                     continue;
@@ -257,13 +257,13 @@ impl Client {
             match params.path {
                 Some(path) => {
                     let content = std::fs::read_to_string(path)?;
-                    answer(&mut self.output, id, &FileContent { content })?;
+                    respond(&mut self.output, id, &FileContent { content })?;
                 }
                 None => {
-                    self.asked.push(Instant::now());
+                    self.permission_times.push(Instant::now());
                     let (outcome, option_id) = ("selected", "allow");
-                    let outcome = Outcome { outcome, option_id };
-                    answer(&mut self.output, id, &Outcomes { outcome })?;
+                    let outcome = FloorOutcome { outcome, option_id };
+                    respond(&mut self.output, id, &FloorOutcomeResult { outcome })?;
                 }
             }
         }
@@ -276,20 +276,20 @@ struct FileContent {
 }
 
 #[derive(Serialize)]
-struct Outcomes {
-    outcome: Outcome,
+struct FloorOutcomeResult {
+    outcome: FloorOutcome,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct FloorOutcome {
     outcome: &'static str,
     option_id: &'static str,
 }
 
-fn answer<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<(), Failure> {
+fn respond<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<(), FloorError> {
     #[derive(Serialize)]
-    struct Answered<'a, T> {
+    struct FloorResult<'a, T> {
         jsonrpc: &'static str,
         id: &'a RawValue,
         result: &'a T,
@@ -297,7 +297,7 @@ fn answer<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<
     let jsonrpc = "2.0";
     send(
         output,
-        &Answered {
+        &FloorResult {
             jsonrpc,
             id,
             result,

@@ -11,27 +11,27 @@ mod client;
 mod wire;
 
 /// What went wrong, for a person.
-type Failure = Box<dyn std::error::Error>;
+type FloorError = Box<dyn std::error::Error>;
 
 /// How chunks are written and read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum ChunkMode {
     /// Made of a type, and written when many have gathered.
-    Gathered,
+    Buffered,
     /// Made of a type, and each written by itself.
-    Each,
+    Unbuffered,
     /// As bytes.
     Raw,
 }
 
-fn main() -> Result<(), Failure> {
+fn main() -> Result<(), FloorError> {
     let mut args = std::env::args().skip(1).peekable();
     let how = match args.peek().map(String::as_str) {
-        Some("--each") => How::Each,
-        Some("--raw") => How::Raw,
-        _ => How::Gathered,
+        Some("--each") => ChunkMode::Unbuffered,
+        Some("--raw") => ChunkMode::Raw,
+        _ => ChunkMode::Buffered,
     };
-    if how != How::Gathered {
+    if how != ChunkMode::Buffered {
         args.next();
     }
     match (args.next().as_deref(), args.next()) {

@@ -8,26 +8,26 @@ use std::os::fd::AsFd;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Failure;
+use super::FloorError;
 
 /// How much is read, and gathers before it is written, at once.
 pub(super) const PIECE: usize = 64 * 1024;
 
 /// stdin and stdout, without the buffers that the standard library puts before them.
-pub(super) fn stdio() -> Result<(Lines, File), Failure> {
+pub(super) fn stdio() -> Result<(FloorLines, File), FloorError> {
     let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
-    Ok((Lines::new(input), output))
+    Ok((FloorLines::new(input), output))
 }
 
 /// What is read, line by line.
-pub(super) struct Lines {
+pub(super) struct FloorLines {
     input: File,
     buffer: Vec<u8>,
     begin: usize,
 }
 
-impl Lines {
+impl FloorLines {
     fn new(input: File) -> Self {
         Self {
             input,
@@ -37,7 +37,7 @@ impl Lines {
     }
 
     /// The next line; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Failure> {
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, FloorError> {
         // What has been searched is that much of what is there, wherever it is moved to.
         let mut searched = 0;
         loop {
@@ -56,7 +56,7 @@ impl Lines {
     }
 
     /// Counts line ends until there are so many.
-    pub(super) fn count(&mut self, mut lines: u64) -> Result<(), Failure> {
+    pub(super) fn count(&mut self, mut lines: u64) -> Result<(), FloorError> {
         while lines > 0 {
             let unseen = self.buffer.get(self.begin..).unwrap_or_default();
             for at in memchr::memchr_iter(b'\n', unseen) {
@@ -74,7 +74,7 @@ impl Lines {
         Ok(())
     }
 
-    fn fill(&mut self) -> Result<usize, Failure> {
+    fn fill(&mut self) -> Result<usize, FloorError> {
         if self.buffer.capacity() - self.buffer.len() < PIECE {
             self.buffer.drain(..self.begin);
             self.begin = 0;
@@ -91,54 +91,54 @@ impl Lines {
 
 /// A message of either direction, as far as it is looked at.
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct FloorMessage<'a> {
     #[serde(borrow)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    pub(super) params: Option<Params<'a>>,
+    pub(super) params: Option<FloorParams<'a>>,
     #[serde(borrow)]
-    pub(super) result: Option<Answered<'a>>,
+    pub(super) result: Option<FloorReadResult<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Params<'a> {
+pub(super) struct FloorParams<'a> {
     pub(super) session_id: Option<String>,
-    pub(super) update: Option<Update>,
+    pub(super) update: Option<FloorUpdate>,
     pub(super) path: Option<String>,
     #[serde(borrow)]
-    pub(super) prompt: Option<Vec<Block<'a>>>,
+    pub(super) prompt: Option<Vec<FloorBlock<'a>>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct FloorBlock<'a> {
     #[serde(borrow)]
     pub(super) text: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Update {
-    pub(super) session_update: Kind,
-    pub(super) content: Option<Content>,
+pub(super) struct FloorUpdate {
+    pub(super) session_update: FloorUpdateKind,
+    pub(super) content: Option<FloorContent>,
     #[allow(dead_code, reason = "what a client is told, it reads")]
     pub(super) message_id: Option<String>,
 }
 
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum FloorUpdateKind {
     AgentMessageChunk,
     #[serde(other)]
     Other,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Content {
+pub(super) struct FloorContent {
     #[allow(dead_code, reason = "what a client is told, it reads")]
     pub(super) r#type: ContentKind,
     pub(super) text: String,
@@ -154,23 +154,23 @@ pub(super) enum ContentKind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answered<'a> {
+pub(super) struct FloorReadResult<'a> {
     pub(super) session_id: Option<String>,
     pub(super) stop_reason: Option<&'a str>,
     pub(super) content: Option<String>,
     #[serde(borrow)]
-    pub(super) outcome: Option<Outcome<'a>>,
+    pub(super) outcome: Option<FloorReadOutcome<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Outcome<'a> {
+pub(super) struct FloorReadOutcome<'a> {
     pub(super) option_id: Option<&'a str>,
 }
 
 /// A chunk, as it is written.
 #[derive(Serialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct FloorChunk<'a> {
     pub(super) jsonrpc: &'static str,
     pub(super) method: &'static str,
     pub(super) params: ChunkParams<'a>,
@@ -197,7 +197,7 @@ pub(super) struct ChunkText<'a> {
     pub(super) text: &'a str,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> FloorChunk<'a> {
     pub(super) fn new(session_id: &'a str, message_id: &'a str, text: &'a str) -> Self {
         let content = ChunkText {
             r#type: "text",
@@ -217,7 +217,7 @@ impl<'a> Chunk<'a> {
 }
 
 /// Writes a message as a line, at once.
-pub(super) fn send<T: Serialize>(output: &mut File, message: &T) -> Result<(), Failure> {
+pub(super) fn send<T: Serialize>(output: &mut File, message: &T) -> Result<(), FloorError> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     output.write_all(&line)?;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::pty::{Screen, Size};
-use crate::Failure;
+use super::pty::{PtyScreen, TerminalGrid};
+use crate::BenchError;
 
 /// The rows of the conversation that are surely on the screen, whatever stands below it.
 const CONVERSATION: (u16, u16) = (1, 30);
@@ -16,22 +16,22 @@ const PAUSES: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
 
 /// Where pages are turned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Showing {
+pub(super) enum PageTarget {
     /// From the end up, as far as it goes, and down from the beginning: what has not been shown.
-    New,
+    Unseen,
     /// To and fro, some pages above the end.
-    Near,
+    NearEnd,
 }
 
 /// So many keys, one after the other has been seen.
-pub(super) struct Keys<'a> {
-    screen: &'a mut Screen,
+pub(super) struct KeySequence<'a> {
+    screen: &'a mut PtyScreen,
     count: usize,
     times: Vec<Duration>,
 }
 
-impl<'a> Keys<'a> {
-    pub(super) fn new(screen: &'a mut Screen, count: usize) -> Self {
+impl<'a> KeySequence<'a> {
+    pub(super) fn new(screen: &'a mut PtyScreen, count: usize) -> Self {
         Self {
             screen,
             count,
@@ -40,13 +40,18 @@ impl<'a> Keys<'a> {
     }
 
     /// Waits as someone does who types.
-    fn pause(&mut self) -> Result<(), Failure> {
+    fn pause(&mut self) -> Result<(), BenchError> {
         let pause = PAUSES[self.times.len() % PAUSES.len()];
         self.screen.watch(Duration::from_millis(pause))
     }
 
     /// Types something and waits for a drawing that shows it.
-    fn key(&mut self, key: &[u8], what: &str, is: impl Fn(&Screen) -> bool) -> Result<(), Failure> {
+    fn press(
+        &mut self,
+        key: &[u8],
+        what: &str,
+        is: impl Fn(&PtyScreen) -> bool,
+    ) -> Result<(), BenchError> {
         let begun = Instant::now();
         self.screen.key(key)?;
         let seen = self.screen.until(what, is)?;
@@ -54,23 +59,25 @@ impl<'a> Keys<'a> {
         Ok(())
     }
 
-    fn conversation(screen: &Screen) -> Vec<String> {
+    fn conversation_rows(screen: &PtyScreen) -> Vec<String> {
         screen.rows(CONVERSATION.0, CONVERSATION.1)
     }
 
     /// A key after which the conversation is another picture.
-    fn moving(&mut self, key: &[u8], what: &str) -> Result<(), Failure> {
+    fn press_until_changed(&mut self, key: &[u8], what: &str) -> Result<(), BenchError> {
         self.pause()?;
-        let before = Self::conversation(self.screen);
-        self.key(key, what, |screen| Self::conversation(screen) != before)
+        let before = Self::conversation_rows(self.screen);
+        self.press(key, what, |screen| {
+            Self::conversation_rows(screen) != before
+        })
     }
 
     /// Letters, written wherever the cursor is.
-    pub(super) fn echoed(mut self) -> Result<Vec<Duration>, Failure> {
+    pub(super) fn echoed(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             self.pause()?;
             let before = self.screen.picture().cursor_position();
-            self.key(b"x", "a letter", |screen| {
+            self.press(b"x", "a letter", |screen| {
                 screen.picture().cursor_position() != before
             })?;
             if self.screen.picture().cursor_position().1 > 100 {
@@ -84,7 +91,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Letters into the prompt, and back out of it.
-    pub(super) fn typed(mut self) -> Result<Vec<Duration>, Failure> {
+    pub(super) fn typed(mut self) -> Result<Vec<Duration>, BenchError> {
         while self.times.len() < self.count {
             let mut written = String::new();
             while written.len() < LINE && self.times.len() < self.count {
@@ -92,7 +99,7 @@ impl<'a> Keys<'a> {
                 self.pause()?;
                 let letter = &written.as_bytes()[written.len() - 1..];
                 let shown = written.trim_end();
-                self.key(letter, "a letter", |screen| {
+                self.press(letter, "a letter", |screen| {
                     let (row, column) = screen.picture().cursor_position();
                     let left = usize::from(column).saturating_sub(written.len());
                     screen
@@ -113,27 +120,27 @@ impl<'a> Keys<'a> {
     }
 
     /// Pages.
-    pub(super) fn paged(mut self, where_to: Showing) -> Result<Vec<Duration>, Failure> {
+    pub(super) fn paged(mut self, where_to: PageTarget) -> Result<Vec<Duration>, BenchError> {
         let (up, down) = (b"\x1b[5~".as_slice(), b"\x1b[6~".as_slice());
         match where_to {
-            Showing::New => {
+            PageTarget::Unseen => {
                 while self.times.len() < self.count / 2 {
-                    self.moving(up, "a page up")?;
+                    self.press_until_changed(up, "a page up")?;
                 }
-                self.moving(b"\x1b[1;5H", "the beginning")?;
+                self.press_until_changed(b"\x1b[1;5H", "the beginning")?;
                 self.times.pop();
                 while self.times.len() < self.count {
-                    self.moving(down, "a page down")?;
+                    self.press_until_changed(down, "a page down")?;
                 }
             }
-            Showing::Near => {
+            PageTarget::NearEnd => {
                 for _ in 0..6 {
-                    self.moving(up, "a page up")?;
+                    self.press_until_changed(up, "a page up")?;
                 }
                 self.times.clear();
                 while self.times.len() < self.count {
-                    self.moving(up, "a page up")?;
-                    self.moving(down, "a page down")?;
+                    self.press_until_changed(up, "a page up")?;
+                    self.press_until_changed(down, "a page down")?;
                 }
             }
         }
@@ -142,34 +149,34 @@ impl<'a> Keys<'a> {
     }
 
     /// Items, from the last one up.
-    pub(super) fn chosen(mut self) -> Result<Vec<Duration>, Failure> {
-        self.moving(b"\t\x1b[A", "an item chosen")?;
+    pub(super) fn chosen(mut self) -> Result<Vec<Duration>, BenchError> {
+        self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
         while self.times.len() < self.count {
-            self.moving(b"\x1b[A", "the item before")?;
+            self.press_until_changed(b"\x1b[A", "the item before")?;
         }
-        self.leave()?;
+        self.leave_thread()?;
         Ok(self.times)
     }
 
     /// Items, each opened or folded and then as it was.
-    pub(super) fn toggled(mut self) -> Result<Vec<Duration>, Failure> {
-        self.moving(b"\t\x1b[A", "an item chosen")?;
+    pub(super) fn toggled(mut self) -> Result<Vec<Duration>, BenchError> {
+        self.press_until_changed(b"\t\x1b[A", "an item chosen")?;
         self.times.clear();
         while self.times.len() < self.count {
-            self.moving(b"\r", "the item opened or folded")?;
-            self.moving(b"\r", "the item as it was")?;
-            self.moving(b"\x1b[A", "the item before")?;
+            self.press_until_changed(b"\r", "the item opened or folded")?;
+            self.press_until_changed(b"\r", "the item as it was")?;
+            self.press_until_changed(b"\x1b[A", "the item before")?;
             self.times.pop();
         }
-        self.leave()?;
+        self.leave_thread()?;
         Ok(self.times)
     }
 
     /// Sizes, and in the end the one that it was.
-    pub(super) fn resized(mut self, own: Size) -> Result<Vec<Duration>, Failure> {
+    pub(super) fn resized(mut self, own: TerminalGrid) -> Result<Vec<Duration>, BenchError> {
         let sizes = [(80, 24), (160, 50), (100, 30), (own.columns, own.rows)];
-        let sizes = sizes.map(|(columns, rows)| Size { columns, rows });
+        let sizes = sizes.map(|(columns, rows)| TerminalGrid { columns, rows });
         while self.times.len() < self.count || self.screen.size() != own {
             let size = sizes[self.times.len() % sizes.len()];
             self.pause()?;
@@ -185,12 +192,12 @@ impl<'a> Keys<'a> {
         Ok(self.times)
     }
 
-    fn leave(&mut self) -> Result<(), Failure> {
+    fn leave_thread(&mut self) -> Result<(), BenchError> {
         self.screen.key(b"q")?;
         self.go_to_end()
     }
 
-    fn go_to_end(&mut self) -> Result<(), Failure> {
+    fn go_to_end(&mut self) -> Result<(), BenchError> {
         self.screen.key(b"\x1b[1;5F")?;
         self.screen
             .until("the end", |screen| !screen.row(35).contains("↓ more"))?;

@@ -10,15 +10,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::Failure;
+use crate::BenchError;
 use crate::machine;
 use crate::peers::Peers;
-use keys::{Keys, Showing};
-use pty::{Screen, Size};
-pub(crate) use report::{Chat, Fact, Reactions, claims, table};
+use keys::{KeySequence, PageTarget};
+use pty::{PtyScreen, TerminalGrid};
+pub(crate) use report::{ChatMetric, ChatReport, KeyLatency, claims, table};
 
 /// How large the terminal is.
-const SIZE: Size = Size {
+const SIZE: TerminalGrid = TerminalGrid {
     columns: 120,
     rows: 40,
 };
@@ -33,32 +33,32 @@ const STREAM: &str = "stream 40000";
 const FLOOD: &str = "flood";
 
 /// What is measured, and where.
-struct Bench<'a> {
+struct ChatBench<'a> {
     peers: &'a Peers,
     /// For what the programs keep.
     scratch: &'a Path,
     quick: bool,
-    chat: Chat,
+    chat: ChatReport,
 }
 
 /// Does all of it once.
-pub(crate) fn chat(peers: &Peers, scratch: &Path, quick: bool) -> Result<Chat, Failure> {
+pub(crate) fn chat(peers: &Peers, scratch: &Path, quick: bool) -> Result<ChatReport, BenchError> {
     fs::create_dir_all(scratch)?;
-    let mut bench = Bench {
+    let mut bench = ChatBench {
         peers,
         scratch,
         quick,
-        chat: Chat::default(),
+        chat: ChatReport::default(),
     };
-    bench.floor()?;
-    bench.start()?;
-    bench.conversation()?;
-    bench.message()?;
+    bench.measure_floor()?;
+    bench.measure_start()?;
+    bench.measure_conversation()?;
+    bench.measure_message()?;
     Ok(bench.chat)
 }
 
-impl Bench<'_> {
-    fn times(&self, times: usize) -> usize {
+impl ChatBench<'_> {
+    fn scaled_count(&self, times: usize) -> usize {
         if self.quick {
             times.div_ceil(50)
         } else {
@@ -66,11 +66,11 @@ impl Bench<'_> {
         }
     }
 
-    fn items(&self) -> usize {
+    fn item_count(&self) -> usize {
         if self.quick { ITEMS / 100 } else { ITEMS }
     }
 
-    fn idle(&self) -> Duration {
+    fn idle_time(&self) -> Duration {
         if self.quick {
             Duration::from_millis(500)
         } else {
@@ -78,18 +78,18 @@ impl Bench<'_> {
         }
     }
 
-    fn react(&mut self, when: &'static str, what: &'static str, times: Vec<Duration>) {
-        let reactions = Reactions::new(when, what, times);
+    fn add_latency(&mut self, when: &'static str, what: &'static str, times: Vec<Duration>) {
+        let reactions = KeyLatency::new(when, what, times);
         eprintln!("bench: {reactions}");
         self.chat.reactions.push(reactions);
     }
 
-    fn fact(&mut self, what: &'static str, unit: &'static str, value: f64) {
-        self.chat.facts.push(Fact::new(what, unit, value));
+    fn add_metric(&mut self, what: &'static str, unit: &'static str, value: f64) {
+        self.chat.facts.push(ChatMetric::new(what, unit, value));
     }
 
     /// Starts `acp chat` with a session of the agent that is made for this.
-    fn acp_chat(&self, session: &str) -> Result<Screen, Failure> {
+    fn start_chat(&self, session: &str) -> Result<PtyScreen, BenchError> {
         let acp = self.peers.acp();
         let agent = self.peers.chat_agent();
         let mut command = Command::new(acp);
@@ -102,12 +102,12 @@ impl Bench<'_> {
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
             .env_remove("NO_COLOR");
-        Screen::start(&command, SIZE, false)
+        PtyScreen::start(&command, SIZE, false)
     }
 
     /// Waits until a session is there, which its title says; gives how much text it has.
-    fn loaded(&self, screen: &mut Screen) -> Result<(Instant, f64), Failure> {
-        let is = |screen: &Screen| screen.row(0).contains(" bytes");
+    fn wait_loaded(&self, screen: &mut PtyScreen) -> Result<(Instant, f64), BenchError> {
+        let is = |screen: &PtyScreen| screen.row(0).contains(" bytes");
         let at = match is(screen) {
             true => Instant::now(),
             false => screen.until("the whole session", is)?,
@@ -122,12 +122,12 @@ impl Bench<'_> {
     }
 
     /// The least that a key can take.
-    fn floor(&mut self) -> Result<(), Failure> {
+    fn measure_floor(&mut self) -> Result<(), BenchError> {
         let echo = self.peers.echo();
-        let mut screen = Screen::start(&Command::new(echo), SIZE, true)?;
+        let mut screen = PtyScreen::start(&Command::new(echo), SIZE, true)?;
         screen.until("that it has begun", |_| true)?;
-        let times = Keys::new(&mut screen, self.times(600)).echoed()?;
-        self.react(
+        let times = KeySequence::new(&mut screen, self.scaled_count(600)).echoed()?;
+        self.add_latency(
             "the floor, which only writes what is typed",
             "a letter",
             times,
@@ -136,58 +136,62 @@ impl Bench<'_> {
     }
 
     /// How soon it is there, with nothing to show, and what it takes then.
-    fn start(&mut self) -> Result<(), Failure> {
+    fn measure_start(&mut self) -> Result<(), BenchError> {
         let (mut drawn, mut typed) = (Vec::new(), Vec::new());
-        for _ in 0..self.times(20) {
-            let mut screen = self.acp_chat("conversation-0")?;
+        for _ in 0..self.scaled_count(20) {
+            let mut screen = self.start_chat("conversation-0")?;
             let first = screen.until("the first drawing", |_| true)?;
             drawn.push(first - screen.begun());
             screen.key(b"x")?;
             let shown = screen.until("what was typed", |screen| screen.row(37).contains('x'))?;
             typed.push(shown - screen.begun());
-            self.loaded(&mut screen)?;
+            self.wait_loaded(&mut screen)?;
         }
-        self.fact("start to the first drawing", "ms", median(&mut drawn));
-        self.fact("start to a letter on the screen", "ms", median(&mut typed));
-        let mut screen = self.acp_chat("conversation-0")?;
-        self.loaded(&mut screen)?;
-        self.rest(&mut screen)?;
+        self.add_metric("start to the first drawing", "ms", median(&mut drawn));
+        self.add_metric("start to a letter on the screen", "ms", median(&mut typed));
+        let mut screen = self.start_chat("conversation-0")?;
+        self.wait_loaded(&mut screen)?;
+        self.wait_quiet(&mut screen)?;
         let memory = machine::memory(screen.process())?.now;
-        self.fact("resident, an empty session", "MB", mega(memory));
+        self.add_metric("resident, an empty session", "MB", to_megabytes(memory));
         Ok(())
     }
 
     /// The long conversation: at rest, and while an answer comes.
-    fn conversation(&mut self) -> Result<(), Failure> {
-        let items = self.items();
-        let mut screen = self.acp_chat(&format!("conversation-{items}"))?;
-        let (at, bytes) = self.loaded(&mut screen)?;
+    fn measure_conversation(&mut self) -> Result<(), BenchError> {
+        let items = self.item_count();
+        let mut screen = self.start_chat(&format!("conversation-{items}"))?;
+        let (at, bytes) = self.wait_loaded(&mut screen)?;
         let took = at - screen.begun();
-        self.fact("text of the conversation", "MB", bytes / 1e6);
-        self.fact(
+        self.add_metric("text of the conversation", "MB", bytes / 1e6);
+        self.add_metric(
             "start to its end on the screen",
             "ms",
             took.as_secs_f64() * 1e3,
         );
-        self.rest(&mut screen)?;
+        self.wait_quiet(&mut screen)?;
         let memory = machine::memory(screen.process())?.now;
-        self.fact("resident, the conversation loaded", "MB", mega(memory));
+        self.add_metric(
+            "resident, the conversation loaded",
+            "MB",
+            to_megabytes(memory),
+        );
 
         let rest = "10,000 items, at rest";
-        let (many, few) = (self.times(600), self.times(300));
-        let times = Keys::new(&mut screen, many).typed()?;
-        self.react(rest, "a letter", times);
-        let times = Keys::new(&mut screen, many).paged(Showing::New)?;
-        self.react(rest, "a page up or down", times);
-        let times = Keys::new(&mut screen, few).chosen()?;
-        self.react(rest, "another item chosen", times);
-        let times = Keys::new(&mut screen, few).toggled()?;
-        self.react(rest, "an item opened or folded", times);
-        let times = Keys::new(&mut screen, self.times(100)).resized(SIZE)?;
-        self.react(rest, "another size of the terminal", times);
+        let (many, few) = (self.scaled_count(600), self.scaled_count(300));
+        let times = KeySequence::new(&mut screen, many).typed()?;
+        self.add_latency(rest, "a letter", times);
+        let times = KeySequence::new(&mut screen, many).paged(PageTarget::Unseen)?;
+        self.add_latency(rest, "a page up or down", times);
+        let times = KeySequence::new(&mut screen, few).chosen()?;
+        self.add_latency(rest, "another item chosen", times);
+        let times = KeySequence::new(&mut screen, few).toggled()?;
+        self.add_latency(rest, "an item opened or folded", times);
+        let times = KeySequence::new(&mut screen, self.scaled_count(100)).resized(SIZE)?;
+        self.add_latency(rest, "another size of the terminal", times);
         let memory = machine::memory(screen.process())?.now;
-        self.fact("resident, all of it looked at", "MB", mega(memory));
-        self.idles(
+        self.add_metric("resident, all of it looked at", "MB", to_megabytes(memory));
+        self.measure_idle(
             &mut screen,
             "CPU time of 10 s without a key",
             "wake-ups in them",
@@ -196,7 +200,7 @@ impl Bench<'_> {
         // A second tab in front of it.
         screen.key(b"\x14")?;
         screen.until("another tab", |screen| screen.row(0).contains(" 2 "))?;
-        self.idles(
+        self.measure_idle(
             &mut screen,
             "the same, in a tab behind",
             "wake-ups in them, in a tab behind",
@@ -205,41 +209,42 @@ impl Bench<'_> {
         screen.until("the first tab", |screen| screen.row(0).contains("bytes"))?;
 
         let streaming = "while an answer comes, 40,000 chunks/s";
-        self.say(&mut screen, STREAM)?;
-        let times = Keys::new(&mut screen, few).typed()?;
-        self.react(streaming, "a letter", times);
-        let times = Keys::new(&mut screen, few).paged(Showing::Near)?;
-        self.react(streaming, "a page up or down", times);
+        self.send_task(&mut screen, STREAM)?;
+        let times = KeySequence::new(&mut screen, few).typed()?;
+        self.add_latency(streaming, "a letter", times);
+        let times = KeySequence::new(&mut screen, few).paged(PageTarget::NearEnd)?;
+        self.add_latency(streaming, "a page up or down", times);
         self.cancel(&mut screen)?;
 
-        self.say(&mut screen, FLOOD)?;
-        let times = Keys::new(&mut screen, few).typed()?;
-        self.react("while an answer comes as fast as it can", "a letter", times);
+        self.send_task(&mut screen, FLOOD)?;
+        let times = KeySequence::new(&mut screen, few).typed()?;
+        self.add_latency("while an answer comes as fast as it can", "a letter", times);
         self.cancel(&mut screen)?;
         let memory = machine::memory(screen.process())?.now;
-        self.fact("resident, behind that", "MB", mega(memory));
+        self.add_metric("resident, behind that", "MB", to_megabytes(memory));
         Ok(())
     }
 
     /// One message that is as long as the conversation.
-    fn message(&mut self) -> Result<(), Failure> {
-        let mut screen = self.acp_chat("message")?;
-        self.loaded(&mut screen)?;
+    fn measure_message(&mut self) -> Result<(), BenchError> {
+        let mut screen = self.start_chat("message")?;
+        self.wait_loaded(&mut screen)?;
         let what = "one message of 5 MB";
-        let times = Keys::new(&mut screen, self.times(300)).typed()?;
-        self.react(what, "a letter", times);
-        self.rest(&mut screen)?;
-        let times = Keys::new(&mut screen, self.times(300)).paged(Showing::New)?;
-        self.react(what, "a page up or down", times);
-        let times = Keys::new(&mut screen, self.times(50)).resized(SIZE)?;
-        self.react(what, "another size of the terminal", times);
+        let times = KeySequence::new(&mut screen, self.scaled_count(300)).typed()?;
+        self.add_latency(what, "a letter", times);
+        self.wait_quiet(&mut screen)?;
+        let times =
+            KeySequence::new(&mut screen, self.scaled_count(300)).paged(PageTarget::Unseen)?;
+        self.add_latency(what, "a page up or down", times);
+        let times = KeySequence::new(&mut screen, self.scaled_count(50)).resized(SIZE)?;
+        self.add_latency(what, "another size of the terminal", times);
         let memory = machine::memory(screen.process())?.now;
-        self.fact("resident, one message of 5 MB", "MB", mega(memory));
+        self.add_metric("resident, one message of 5 MB", "MB", to_megabytes(memory));
         Ok(())
     }
 
     /// Has the agent stream, and waits until it does.
-    fn say(&self, screen: &mut Screen, task: &str) -> Result<(), Failure> {
+    fn send_task(&self, screen: &mut PtyScreen, task: &str) -> Result<(), BenchError> {
         screen.key(task.as_bytes())?;
         screen.until("the task", |screen| screen.row(37).contains(task))?;
         screen.key(b"\r")?;
@@ -250,38 +255,38 @@ impl Bench<'_> {
     }
 
     /// Has it stop.
-    fn cancel(&self, screen: &mut Screen) -> Result<(), Failure> {
+    fn cancel(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         screen.key(b"\x1b")?;
         screen.until("that it has stopped", |screen| {
             screen.row(35).contains("cancelled")
         })?;
-        self.rest(screen)
+        self.wait_quiet(screen)
     }
 
     /// Waits until nothing is printed any more.
-    fn rest(&self, screen: &mut Screen) -> Result<(), Failure> {
+    fn wait_quiet(&self, screen: &mut PtyScreen) -> Result<(), BenchError> {
         let quiet = Duration::from_millis(300);
         screen.until_quiet(quiet)
     }
 
     /// What is used while nothing happens.
-    fn idles(
+    fn measure_idle(
         &mut self,
-        screen: &mut Screen,
+        screen: &mut PtyScreen,
         cpu: &'static str,
         woken: &'static str,
-    ) -> Result<(), Failure> {
-        self.rest(screen)?;
+    ) -> Result<(), BenchError> {
+        self.wait_quiet(screen)?;
         let process = screen.process();
         let before = (system::ticks(process)?, system::wake_ups(process)?);
-        screen.watch(self.idle())?;
+        screen.watch(self.idle_time())?;
         let after = (system::ticks(process)?, system::wake_ups(process)?);
         let (ticks, wake_ups) = (
             after.0.saturating_sub(before.0),
             after.1.saturating_sub(before.1),
         );
-        self.fact(cpu, "ticks of 10 ms", ticks as f64);
-        self.fact(woken, "", wake_ups as f64);
+        self.add_metric(cpu, "ticks of 10 ms", ticks as f64);
+        self.add_metric(woken, "", wake_ups as f64);
         Ok(())
     }
 }
@@ -292,6 +297,6 @@ fn median(times: &mut [Duration]) -> f64 {
     median.as_secs_f64() * 1e3
 }
 
-fn mega(bytes: u64) -> f64 {
+fn to_megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

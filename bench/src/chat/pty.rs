@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use crate::Failure;
+use crate::BenchError;
 
 /// How long something that must be seen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,23 +23,23 @@ const BEGUN: &[u8] = b"\x1b[?2026h";
 
 /// How large a terminal is, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct TerminalGrid {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
 }
 
-fn cells(number: u16) -> NonZeroU16 {
+fn to_nonzero(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
 }
 
 /// A program on a terminal. Without it the program ends.
-pub(crate) struct Screen {
+pub(crate) struct PtyScreen {
     child: Child,
     terminal: File,
-    picture: vt100::Parser,
-    size: Size,
+    parser: vt100::Parser,
+    size: TerminalGrid,
     /// When the program was started.
-    begun: Instant,
+    started_at: Instant,
     /// What was read, and when, and is not in the picture: that is taken as it is at the end of a drawing.
     unread: Vec<u8>,
     read_at: Instant,
@@ -47,20 +47,24 @@ pub(crate) struct Screen {
     drawing: bool,
 }
 
-impl Drop for Screen {
+impl Drop for PtyScreen {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Screen {
+impl PtyScreen {
     /// Starts a program on a terminal of its own; `raw`: what is typed goes to it as it is, and nothing is echoed.
-    pub(crate) fn start(command: &Command, size: Size, raw: bool) -> Result<Self, Failure> {
+    pub(crate) fn start(
+        command: &Command,
+        size: TerminalGrid,
+        raw: bool,
+    ) -> Result<Self, BenchError> {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&terminal)?;
         unlockpt(&terminal)?;
-        tcsetwinsize(&terminal, window(size))?;
+        tcsetwinsize(&terminal, winsize(size))?;
         let inner = ioctl_tiocgptpeer(
             &terminal,
             OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC,
@@ -95,9 +99,9 @@ impl Screen {
         Ok(Self {
             child,
             terminal: File::from(terminal),
-            picture: vt100::Parser::new(cells(size.rows), cells(size.columns), 0),
+            parser: vt100::Parser::new(to_nonzero(size.rows), to_nonzero(size.columns), 0),
             size,
-            begun,
+            started_at: begun,
             unread: Vec::new(),
             read_at: begun,
             drawing: false,
@@ -109,23 +113,23 @@ impl Screen {
     }
 
     pub(crate) fn begun(&self) -> Instant {
-        self.begun
+        self.started_at
     }
 
     pub(crate) fn picture(&self) -> &vt100::Screen {
-        self.picture.screen()
+        self.parser.screen()
     }
 
     /// What a row shows, without the spaces at its end.
     pub(crate) fn row(&self, row: u16) -> String {
-        let mut rows = self.picture.screen().rows(0, self.size.columns);
+        let mut rows = self.parser.screen().rows(0, self.size.columns);
         let row = rows.nth(usize::from(row)).unwrap_or_default();
         row.trim_end().to_owned()
     }
 
     /// What the rows show from this one on, so many.
     pub(crate) fn rows(&self, from: u16, count: u16) -> Vec<String> {
-        let rows = self.picture.screen().rows(0, self.size.columns);
+        let rows = self.parser.screen().rows(0, self.size.columns);
         rows.skip(usize::from(from))
             .take(usize::from(count))
             .collect()
@@ -137,34 +141,34 @@ impl Screen {
     }
 
     /// Gives the terminal another size, of which the program is told.
-    pub(crate) fn resize(&mut self, size: Size) -> io::Result<()> {
+    pub(crate) fn resize(&mut self, size: TerminalGrid) -> io::Result<()> {
         self.size = size;
-        let picture = self.picture.screen_mut();
-        picture.set_size(cells(size.rows), cells(size.columns));
-        Ok(tcsetwinsize(&self.terminal, window(size))?)
+        let picture = self.parser.screen_mut();
+        picture.set_size(to_nonzero(size.rows), to_nonzero(size.columns));
+        Ok(tcsetwinsize(&self.terminal, winsize(size))?)
     }
 
     /// Takes in what is printed within a time, and to its end what is drawn then.
-    pub(crate) fn watch(&mut self, time: Duration) -> Result<(), Failure> {
+    pub(crate) fn watch(&mut self, time: Duration) -> Result<(), BenchError> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
-            self.take(left)?;
+            self.read_output(left)?;
         }
         while self.drawing {
-            self.take(PATIENCE)?;
+            self.read_output(PATIENCE)?;
         }
         Ok(())
     }
 
-    pub(crate) fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> TerminalGrid {
         self.size
     }
 
     /// Waits until nothing has been printed for so long.
-    pub(crate) fn until_quiet(&mut self, quiet: Duration) -> Result<(), Failure> {
+    pub(crate) fn until_quiet(&mut self, quiet: Duration) -> Result<(), BenchError> {
         let begun = Instant::now();
-        while self.printed(quiet)? {
-            self.take(Duration::ZERO)?;
+        while self.has_output(quiet)? {
+            self.read_output(Duration::ZERO)?;
             if begun.elapsed() > PATIENCE {
                 let screen = self.rows(0, self.size.rows).join("\n");
                 return Err(format!("it does not come to rest:\n{screen}").into());
@@ -174,7 +178,7 @@ impl Screen {
     }
 
     /// Whether something has been printed, or is within a time.
-    fn printed(&self, time: Duration) -> Result<bool, Failure> {
+    fn has_output(&self, time: Duration) -> Result<bool, BenchError> {
         let time = Timespec::try_from(time)?;
         let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
         Ok(poll(&mut fds, Some(&time))? > 0)
@@ -185,10 +189,10 @@ impl Screen {
         &mut self,
         what: &str,
         is: impl Fn(&Self) -> bool,
-    ) -> Result<Instant, Failure> {
+    ) -> Result<Instant, BenchError> {
         let begun = Instant::now();
         loop {
-            if let Some(at) = self.take(PATIENCE)?
+            if let Some(at) = self.read_output(PATIENCE)?
                 && is(self)
             {
                 return Ok(at);
@@ -202,9 +206,9 @@ impl Screen {
 
     /// Takes in what is printed, up to the end of a drawing, and waits for it at most so long. Gives when that was
     /// there.
-    fn take(&mut self, time: Duration) -> Result<Option<Instant>, Failure> {
+    fn read_output(&mut self, time: Duration) -> Result<Option<Instant>, BenchError> {
         if find(&self.unread, DRAWN).is_none() {
-            if !self.printed(time)? {
+            if !self.has_output(time)? {
                 return Ok(None);
             }
             let mut bytes = [0; 64 * 1024];
@@ -222,7 +226,7 @@ impl Screen {
         let taken = end.unwrap_or_else(|| self.unread.len().saturating_sub(DRAWN.len() - 1));
         let bytes = self.unread.get(..taken).unwrap_or_default();
         self.drawing = end.is_none() && (self.drawing || find(bytes, BEGUN).is_some());
-        self.picture.process(bytes);
+        self.parser.process(bytes);
         self.unread.drain(..taken);
         Ok(end.map(|_| self.read_at))
     }
@@ -232,7 +236,7 @@ fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, mark)
 }
 
-fn window(size: Size) -> Winsize {
+fn winsize(size: TerminalGrid) -> Winsize {
     Winsize {
         ws_row: size.rows,
         ws_col: size.columns,

@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::claims::{Bound, Claim};
+use crate::claims::{Claim, ClaimBound};
 use crate::table::figure;
 
 /// How soon keys were on the screen, in milliseconds.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Reactions {
+pub(crate) struct KeyLatency {
     /// What was going on.
     pub(crate) when: &'static str,
     /// What the keys did.
     pub(crate) what: &'static str,
     /// Each, in the order in which they were typed.
     #[serde(skip)]
-    each: Vec<Duration>,
+    times: Vec<Duration>,
     count: usize,
     p50: f64,
     p99: f64,
     most: f64,
 }
 
-impl Reactions {
+impl KeyLatency {
     pub(super) fn new(when: &'static str, what: &'static str, each: Vec<Duration>) -> Self {
         let mut sorted = each.clone();
         sorted.sort_unstable();
@@ -39,12 +39,12 @@ impl Reactions {
             p50: at(50),
             p99: at(99),
             most: at(100),
-            each,
+            times: each,
         }
     }
 }
 
-impl fmt::Display for Reactions {
+impl fmt::Display for KeyLatency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (p50, p99, most) = (figure(self.p50), figure(self.p99), figure(self.most));
         write!(f, "{}: {}: {p50}, {p99}, {most} ms", self.when, self.what)
@@ -53,14 +53,14 @@ impl fmt::Display for Reactions {
 
 /// Something else that was measured.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Fact {
+pub(crate) struct ChatMetric {
     what: &'static str,
     unit: &'static str,
     /// One of each run.
     values: Vec<f64>,
 }
 
-impl Fact {
+impl ChatMetric {
     pub(super) fn new(what: &'static str, unit: &'static str, value: f64) -> Self {
         let values = vec![value];
         Self { what, unit, values }
@@ -75,12 +75,12 @@ impl Fact {
 
 /// All of it.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(crate) struct Chat {
-    pub(super) reactions: Vec<Reactions>,
-    pub(super) facts: Vec<Fact>,
+pub(crate) struct ChatReport {
+    pub(super) reactions: Vec<KeyLatency>,
+    pub(super) facts: Vec<ChatMetric>,
 }
 
-impl Chat {
+impl ChatReport {
     /// Takes in another run.
     pub(crate) fn join(&mut self, other: Self) {
         if self.reactions.is_empty() {
@@ -88,25 +88,25 @@ impl Chat {
             return;
         }
         for (mine, others) in self.reactions.iter_mut().zip(other.reactions) {
-            let mut each = std::mem::take(&mut mine.each);
-            each.extend(others.each);
-            *mine = Reactions::new(mine.when, mine.what, each);
+            let mut each = std::mem::take(&mut mine.times);
+            each.extend(others.times);
+            *mine = KeyLatency::new(mine.when, mine.what, each);
         }
         for (mine, others) in self.facts.iter_mut().zip(other.facts) {
             mine.values.extend(others.values);
         }
     }
 
-    fn fact(&self, what: &str) -> Option<f64> {
+    fn metric_median(&self, what: &str) -> Option<f64> {
         self.facts
             .iter()
             .find(|fact| fact.what == what)
-            .map(Fact::median)
+            .map(ChatMetric::median)
     }
 }
 
 /// The tables.
-pub(crate) fn table(chat: &Chat) -> String {
+pub(crate) fn table(chat: &ChatReport) -> String {
     let mut text =
         "\n### `acp chat`: from a key to the end of the drawing that shows it, 120×40\n\n\
         | | | keys | p50 ms | p99 ms | most ms |\n|---|---|---|---|---|---|\n"
@@ -128,15 +128,15 @@ pub(crate) fn table(chat: &Chat) -> String {
 }
 
 /// What is promised of it.
-pub(crate) fn claims(chat: &Chat) -> Vec<Claim> {
+pub(crate) fn claims(chat: &ChatReport) -> Vec<Claim> {
     let mut claims: Vec<Claim> = chat
         .reactions
         .iter()
         .filter(|of| !of.when.starts_with("the floor"))
         .map(|of| Claim {
-            what: format!("`acp chat`, {}: {}, 99 of 100 times", of.when, of.what),
-            measured: of.p99,
-            bound: Bound::AtMost(16.0),
+            title: format!("`acp chat`, {}: {}, 99 of 100 times", of.when, of.what),
+            value: of.p99,
+            bound: ClaimBound::AtMost(16.0),
             unit: " ms",
         })
         .collect();
@@ -144,11 +144,11 @@ pub(crate) fn claims(chat: &Chat) -> Vec<Claim> {
         "CPU time of 10 s without a key",
         "the same, in a tab behind",
     ] {
-        if let Some(measured) = chat.fact(what) {
+        if let Some(measured) = chat.metric_median(what) {
             claims.push(Claim {
-                what: format!("`acp chat`: {what}"),
-                measured,
-                bound: Bound::AtMost(0.0),
+                title: format!("`acp chat`: {what}"),
+                value: measured,
+                bound: ClaimBound::AtMost(0.0),
                 unit: " ticks",
             });
         }

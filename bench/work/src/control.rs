@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// What a client is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
-pub enum Command {
+pub enum ClientCommand {
     /// Open so many sessions, which are the ones that are used from then on.
     Open {
         /// How many.
@@ -58,7 +58,7 @@ pub enum Command {
 /// What a client says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Answer {
+pub struct ClientReport {
     /// It is connected to the agent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ready: bool,
@@ -72,7 +72,7 @@ pub struct Answer {
     pub error: Option<String>,
 }
 
-impl Answer {
+impl ClientReport {
     /// The first one.
     #[must_use]
     pub fn ready() -> Self {

@@ -4,5 +4,5 @@
 mod control;
 mod task;
 
-pub use control::{Answer, Command, gaps, nanoseconds};
-pub use task::{Progress, Task, Text};
+pub use control::{ClientCommand, ClientReport, gaps, nanoseconds};
+pub use task::{BenchTask, BenchText, SessionProgress};

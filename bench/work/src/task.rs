@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// What the words of a prompt say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Task {
+pub enum BenchTask {
     /// Send so many chunks with so many bytes of text each.
     Stream {
         /// How many.
@@ -27,13 +27,13 @@ pub enum Task {
     Read(String),
 }
 
-impl Task {
+impl BenchTask {
     /// Reads the text of a prompt; `None` if it says something else.
     #[must_use]
     pub fn of(prompt: &str) -> Option<Self> {
         let (what, rest) = prompt.split_once(' ')?;
         match what {
-            "stream" => stream(rest.split_once(' ')?),
+            "stream" => parse_stream(rest.split_once(' ')?),
             "pace" => {
                 let (rest, rate) = rest.rsplit_once(' ')?;
                 let (messages, bytes) = rest.split_once(' ')?;
@@ -52,12 +52,12 @@ impl Task {
     /// What is to be replayed of a session of this id.
     #[must_use]
     pub fn of_session(id: &str) -> Option<Self> {
-        stream(id.strip_prefix("replay-")?.split_once('-')?)
+        parse_stream(id.strip_prefix("replay-")?.split_once('-')?)
     }
 }
 
-fn stream((messages, bytes): (&str, &str)) -> Option<Task> {
-    Some(Task::Stream {
+fn parse_stream((messages, bytes): (&str, &str)) -> Option<BenchTask> {
+    Some(BenchTask::Stream {
         messages: messages.parse().ok()?,
         bytes: bytes.parse().ok()?,
     })
@@ -68,9 +68,9 @@ const DIGITS: usize = 8;
 
 /// The text of a chunk, made anew for each.
 #[derive(Debug)]
-pub struct Text(String);
+pub struct BenchText(String);
 
-impl Text {
+impl BenchText {
     /// Texts of so many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
@@ -88,14 +88,14 @@ impl Text {
 
 /// What a session must get, and how much of it has come.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct SessionProgress {
     messages: u64,
     bytes: usize,
     seen: u64,
-    wrong: Option<String>,
+    error: Option<String>,
 }
 
-impl Progress {
+impl SessionProgress {
     /// So many chunks are to come, with so many bytes each.
     #[must_use]
     pub fn new(messages: u64, bytes: usize) -> Self {
@@ -109,9 +109,9 @@ impl Progress {
     /// A chunk has come.
     pub fn see(&mut self, text: &str) {
         let number = text.get(..DIGITS).and_then(|digits| digits.parse().ok());
-        if (number != Some(self.seen) || text.len() != self.bytes) && self.wrong.is_none() {
+        if (number != Some(self.seen) || text.len() != self.bytes) && self.error.is_none() {
             let begin = text.get(..20).unwrap_or(text);
-            self.wrong = Some(format!(
+            self.error = Some(format!(
                 "chunk {} is {begin:?}, with {} bytes",
                 self.seen,
                 text.len()
@@ -131,7 +131,7 @@ impl Progress {
     /// # Errors
     /// What is wrong or missing.
     pub fn finish(self) -> Result<(), String> {
-        match self.wrong {
+        match self.error {
             Some(wrong) => Err(wrong),
             None if self.seen == self.messages => Ok(()),
             None => Err(format!("{} chunks instead of {}", self.seen, self.messages)),

@@ -20,11 +20,11 @@ pub(crate) async fn announce(
 ) -> acp::Result<()> {
     let mut commands = state.commands.lock().await;
     let mut available = if understands {
-        if let Ok(own) = state.own() {
+        if let Ok(own) = state.access() {
             let tree = Arc::clone(&own.tree);
             let found =
                 tokio::task::spawn_blocking(move || CustomCommands::under(tree.roots())).await;
-            commands.found(found.unwrap_or_default());
+            commands.set_custom_commands(found.unwrap_or_default());
         }
         commands.available()
     } else {
@@ -45,7 +45,7 @@ pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
     state.servers.on_change(move || {
         let (session, state) = (session.clone(), watched.upgrade()?);
         Some(async move {
-            let announced = announce(&session, &state, state.understands()).await;
+            let announced = announce(&session, &state, state.follows_instructions()).await;
             if let Err(error) = &announced {
                 tracing::debug!(%error, "the servers' prompts were not announced");
             }

@@ -4,7 +4,7 @@ use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
 /// A command with what it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum OfflineCommand {
     Help,
     List {
         dir: Option<String>,
@@ -38,8 +38,8 @@ pub(crate) enum Command {
 
 /// What a person typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
-    Command(Command),
+pub(crate) enum OfflineInput {
+    Command(OfflineCommand),
     /// A command that was not given what it needs, and what that is.
     Incomplete(String),
     /// A command there is none of.
@@ -49,7 +49,7 @@ pub(crate) enum Typed {
 }
 
 /// A command as it is announced.
-struct About {
+struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
@@ -57,38 +57,38 @@ struct About {
     details: &'static str,
 }
 
-const COMMANDS: [About; 9] = [
-    About {
+const COMMANDS: [OfflineCommandInfo; 9] = [
+    OfflineCommandInfo {
         name: "help",
         description: "Show what can be typed",
         hint: None,
         details: "",
     },
-    About {
+    OfflineCommandInfo {
         name: "list",
         description: "List a directory",
         hint: Some("[DIR]"),
         details: "",
     },
-    About {
+    OfflineCommandInfo {
         name: "read",
         description: "Show a file, or some lines of it",
         hint: Some("PATH[:LINE[-LINE]]"),
         details: "",
     },
-    About {
+    OfflineCommandInfo {
         name: "search",
         description: "Search the files for a regular expression",
         hint: Some("PATTERN [GLOB]"),
         details: "A pattern with spaces goes in quotes. What `.gitignore` names and hidden files are left out.",
     },
-    About {
+    OfflineCommandInfo {
         name: "write",
         description: "Write a file",
         hint: Some("PATH, then the text: on the same line or on the lines below"),
         details: "A path with spaces goes in quotes if text follows on its line.",
     },
-    About {
+    OfflineCommandInfo {
         name: "edit",
         description: "Replace a text in a file",
         hint: Some(
@@ -96,19 +96,19 @@ const COMMANDS: [About; 9] = [
         ),
         details: "The text must be in the file exactly once, as it is written here.",
     },
-    About {
+    OfflineCommandInfo {
         name: "run",
         description: "Run a command line in the shell",
         hint: Some("COMMAND"),
         details: "",
     },
-    About {
+    OfflineCommandInfo {
         name: "test",
         description: "Find out how the project is tested, and run its tests",
         hint: None,
         details: "It knows cargo, npm, pytest, go and make.",
     },
-    About {
+    OfflineCommandInfo {
         name: "plan",
         description: "Survey the workspace and lay out a plan",
         hint: Some("GOAL"),
@@ -162,23 +162,23 @@ pub(crate) fn names() -> String {
 }
 
 /// Takes apart what a person typed.
-pub(crate) fn parse(typed: &str) -> Typed {
+pub(crate) fn parse(typed: &str) -> OfflineInput {
     let Some(rest) = typed.trim_start().strip_prefix('/') else {
-        return Typed::Text;
+        return OfflineInput::Text;
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, rest) = rest.split_at(end);
     // A text may begin with a path.
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(is_name) {
-        return Typed::Text;
+        return OfflineInput::Text;
     }
     let Some(about) = COMMANDS.iter().find(|about| about.name == name) else {
-        return Typed::Unknown(name.to_owned());
+        return OfflineInput::Unknown(name.to_owned());
     };
-    match arguments(name, rest) {
-        Some(command) => Typed::Command(command),
-        None => Typed::Incomplete(format!(
+    match parse_arguments(name, rest) {
+        Some(command) => OfflineInput::Command(command),
+        None => OfflineInput::Incomplete(format!(
             "`/{name}` takes {}. {}",
             about
                 .hint
@@ -189,74 +189,74 @@ pub(crate) fn parse(typed: &str) -> Typed {
 }
 
 /// `rest` is everything behind the command's name.
-fn arguments(name: &str, rest: &str) -> Option<Command> {
+fn parse_arguments(name: &str, rest: &str) -> Option<OfflineCommand> {
     let line = rest.trim();
     match name {
-        "help" => Some(Command::Help),
-        "test" => Some(Command::Test),
-        "list" => Some(Command::List {
-            dir: (!line.is_empty()).then(|| unquoted(line).to_owned()),
+        "help" => Some(OfflineCommand::Help),
+        "test" => Some(OfflineCommand::Test),
+        "list" => Some(OfflineCommand::List {
+            dir: (!line.is_empty()).then(|| unquote(line).to_owned()),
         }),
-        "read" => read(line),
-        "search" => search(line),
-        "write" => write(rest),
-        "edit" => edit(rest),
-        "run" if !line.is_empty() => Some(Command::Run {
+        "read" => parse_read(line),
+        "search" => parse_search(line),
+        "write" => parse_write(rest),
+        "edit" => parse_edit(rest),
+        "run" if !line.is_empty() => Some(OfflineCommand::Run {
             command: line.to_owned(),
         }),
-        "plan" if !line.is_empty() => Some(Command::Plan {
+        "plan" if !line.is_empty() => Some(OfflineCommand::Plan {
             goal: line.to_owned(),
         }),
         _ => None,
     }
 }
 
-fn read(line: &str) -> Option<Command> {
+fn parse_read(line: &str) -> Option<OfflineCommand> {
     let (mut path, mut lines) = (line, None);
     // Compilers write PATH:LINE:COLUMN; the column does not matter here.
     while let Some((before, after)) = path.rsplit_once(':') {
-        let Some(range) = line_range(after).filter(|_| !before.is_empty()) else {
+        let Some(range) = parse_line_range(after).filter(|_| !before.is_empty()) else {
             break;
         };
         (path, lines) = (before, Some(range));
     }
-    let path = unquoted(path);
+    let path = unquote(path);
     let valid =
         lines.is_none_or(|(first, last)| first > 0 && last.is_none_or(|last| last >= first));
-    (!path.is_empty() && valid).then(|| Command::Read {
+    (!path.is_empty() && valid).then(|| OfflineCommand::Read {
         path: path.to_owned(),
         lines,
     })
 }
 
-fn line_range(text: &str) -> Option<(u32, Option<u32>)> {
+fn parse_line_range(text: &str) -> Option<(u32, Option<u32>)> {
     match text.split_once('-') {
         Some((first, last)) => Some((first.parse().ok()?, Some(last.parse().ok()?))),
         None => Some((text.parse().ok()?, None)),
     }
 }
 
-fn search(line: &str) -> Option<Command> {
-    let (pattern, rest) = word(line)?;
-    let glob = match word(rest) {
+fn parse_search(line: &str) -> Option<OfflineCommand> {
+    let (pattern, rest) = split_word(line)?;
+    let glob = match split_word(rest) {
         None => None,
         Some((glob, rest)) if rest.trim().is_empty() => Some(glob.to_owned()),
         // More words than there are places for: which of them are the pattern is not to be guessed.
         Some(_) => return None,
     };
-    Some(Command::Search {
+    Some(OfflineCommand::Search {
         pattern: pattern.to_owned(),
         glob,
     })
 }
 
-fn write(rest: &str) -> Option<Command> {
+fn parse_write(rest: &str) -> Option<OfflineCommand> {
     let rest = rest.trim_start_matches([' ', '\t']);
     let (first, below) = match rest.split_once('\n') {
         Some((first, below)) => (first.trim_end_matches('\r'), Some(below)),
         None => (rest, None),
     };
-    let (path, after) = word(first)?;
+    let (path, after) = split_word(first)?;
     // One space separates; what is beyond it belongs to the text.
     let beside = after.strip_prefix([' ', '\t']).unwrap_or(after);
     let text = if beside.trim().is_empty() {
@@ -265,15 +265,15 @@ fn write(rest: &str) -> Option<Command> {
     } else {
         rest.get(first.len() - beside.len()..)?
     };
-    Some(Command::Write {
+    Some(OfflineCommand::Write {
         path: path.to_owned(),
         text: text.to_owned(),
     })
 }
 
-fn edit(rest: &str) -> Option<Command> {
+fn parse_edit(rest: &str) -> Option<OfflineCommand> {
     let (path, body) = rest.split_once('\n')?;
-    let path = unquoted(path.trim());
+    let path = unquote(path.trim());
     let mut search_end = 0;
     let mut replacement = None;
     for line in body.split_inclusive('\n') {
@@ -284,22 +284,22 @@ fn edit(rest: &str) -> Option<Command> {
         search_end += line.len();
     }
     // Both are lines, and the end of the last line of each belongs to what follows it.
-    let search = without_line_end(body.get(..search_end)?);
-    let replacement = without_line_end(replacement?);
-    (!path.is_empty() && !search.is_empty()).then(|| Command::Edit {
+    let search = trim_line_end(body.get(..search_end)?);
+    let replacement = trim_line_end(replacement?);
+    (!path.is_empty() && !search.is_empty()).then(|| OfflineCommand::Edit {
         path: path.to_owned(),
         search: search.to_owned(),
         replacement: replacement.to_owned(),
     })
 }
 
-fn without_line_end(text: &str) -> &str {
+fn trim_line_end(text: &str) -> &str {
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.strip_suffix('\r').unwrap_or(text)
 }
 
 /// The first word and what is behind it. A word may be in quotes.
-fn word(text: &str) -> Option<(&str, &str)> {
+fn split_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     for quote in ['"', '\''] {
         if let Some((word, rest)) = text.strip_prefix(quote).and_then(|t| t.split_once(quote)) {
@@ -310,7 +310,7 @@ fn word(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-fn unquoted(text: &str) -> &str {
+fn unquote(text: &str) -> &str {
     ['"', '\'']
         .into_iter()
         .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
@@ -321,9 +321,9 @@ fn unquoted(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn command(typed: &str) -> Command {
+    fn command(typed: &str) -> OfflineCommand {
         match parse(typed) {
-            Typed::Command(command) => command,
+            OfflineInput::Command(command) => command,
             other => panic!("{typed}: {other:?}"),
         }
     }
@@ -331,14 +331,14 @@ mod tests {
     #[test]
     fn text_is_no_command() {
         for text in ["hello", "", "/", "/etc/hosts is odd", "a /test", "/ test"] {
-            assert_eq!(parse(text), Typed::Text, "{text}");
+            assert_eq!(parse(text), OfflineInput::Text, "{text}");
         }
-        assert_eq!(parse("/frob x"), Typed::Unknown("frob".into()));
+        assert_eq!(parse("/frob x"), OfflineInput::Unknown("frob".into()));
     }
 
     #[test]
     fn read_takes_lines() {
-        let read = |path: &str, lines| Command::Read {
+        let read = |path: &str, lines| OfflineCommand::Read {
             path: path.into(),
             lines,
         };
@@ -351,13 +351,16 @@ mod tests {
         assert_eq!(command("/read a.rs:7:21"), read("a.rs", Some((7, None))));
         assert_eq!(command(r"/read C:\a.rs"), read(r"C:\a.rs", None));
         for wrong in ["/read", "/read a:0", "/read a:9-7"] {
-            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+            assert!(
+                matches!(parse(wrong), OfflineInput::Incomplete(_)),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn search_takes_quotes() {
-        let search = |pattern: &str, glob: Option<&str>| Command::Search {
+        let search = |pattern: &str, glob: Option<&str>| OfflineCommand::Search {
             pattern: pattern.into(),
             glob: glob.map(Into::into),
         };
@@ -368,13 +371,13 @@ mod tests {
         );
         assert!(matches!(
             parse("/search fn main *.rs"),
-            Typed::Incomplete(_)
+            OfflineInput::Incomplete(_)
         ));
     }
 
     #[test]
     fn write_takes_text_beside_and_below() {
-        let write = |path: &str, text: &str| Command::Write {
+        let write = |path: &str, text: &str| OfflineCommand::Write {
             path: path.into(),
             text: text.into(),
         };
@@ -391,13 +394,16 @@ mod tests {
         assert_eq!(command("/write 'a b.txt'   x"), write("a b.txt", "  x"));
         assert_eq!(command("/write a.txt\n"), write("a.txt", ""));
         for wrong in ["/write", "/write a.txt"] {
-            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+            assert!(
+                matches!(parse(wrong), OfflineInput::Incomplete(_)),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn edit_takes_lines() {
-        let edit = |search: &str, replacement: &str| Command::Edit {
+        let edit = |search: &str, replacement: &str| OfflineCommand::Edit {
             path: "a.txt".into(),
             search: search.into(),
             replacement: replacement.into(),
@@ -417,7 +423,10 @@ mod tests {
             "/edit a.txt\nold\nnew",
             "/edit a.txt\n===\nnew",
         ] {
-            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+            assert!(
+                matches!(parse(wrong), OfflineInput::Incomplete(_)),
+                "{wrong}"
+            );
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::provider::name::Provider;
 use crate::model::provider::secret::Secret;
-use crate::private::{self, PrivateError};
+use crate::private_file::{self, PrivateError};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
@@ -41,7 +41,7 @@ impl Account {
     }
 
     /// Where it is, for people: host and port, or the provider.
-    pub(crate) fn place(&self) -> &str {
+    pub(crate) fn host_or_provider(&self) -> &str {
         let Some(address) = &self.address else {
             return self.provider.as_str();
         };
@@ -80,12 +80,12 @@ impl fmt::Display for Account {
 
 /// Where keys are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keys {
-    given: Vec<(Provider, Secret)>,
+pub struct KeySources {
+    given_keys: Vec<(Provider, Secret)>,
     file: Option<KeyFile>,
 }
 
-impl Keys {
+impl KeySources {
     /// None anywhere.
     #[must_use]
     pub fn new() -> Self {
@@ -94,8 +94,8 @@ impl Keys {
 
     /// Adds the key of a provider. It goes before one in the file.
     #[must_use]
-    pub fn and(mut self, provider: Provider, key: Secret) -> Self {
-        self.given.push((provider, key));
+    pub fn with_key(mut self, provider: Provider, key: Secret) -> Self {
+        self.given_keys.push((provider, key));
         self
     }
 
@@ -113,7 +113,7 @@ impl Keys {
     }
 
     pub(crate) fn is_given(&self, account: &Account) -> bool {
-        self.given().of(account).is_some()
+        self.given_keys().of(account).is_some()
     }
 
     pub(crate) fn key_file(&self) -> Option<&KeyFile> {
@@ -121,18 +121,18 @@ impl Keys {
     }
 
     /// Those that were given.
-    pub(crate) fn given(&self) -> Found {
+    pub(crate) fn given_keys(&self) -> KeySet {
         let mut all = BTreeMap::new();
-        for (provider, key) in &self.given {
+        for (provider, key) in &self.given_keys {
             all.entry(Account::from(*provider).name())
                 .or_insert_with(|| key.clone());
         }
-        Found(all)
+        KeySet(all)
     }
 
     /// All that there are now.
-    pub(crate) fn found(&self) -> Result<Found, KeyFileError> {
-        let mut found = self.given();
+    pub(crate) fn find(&self) -> Result<KeySet, KeyFileError> {
+        let mut found = self.given_keys();
         if let Some(file) = &self.file {
             for (name, key) in file.read()? {
                 found.0.entry(name).or_insert_with(|| Secret::new(key));
@@ -143,9 +143,9 @@ impl Keys {
 }
 
 /// Keys that were found.
-pub(crate) struct Found(BTreeMap<String, Secret>);
+pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
-impl Found {
+impl KeySet {
     pub(crate) fn of(&self, account: &Account) -> Option<Secret> {
         self.0.get(&account.name()).cloned()
     }
@@ -175,7 +175,7 @@ impl KeyFile {
     /// # Errors
     /// The file is there and cannot be used, or it cannot be written. It is as it was then.
     pub fn keep(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
-        self.change(|keys| {
+        self.update(|keys| {
             keys.insert(account.name(), key.reveal().to_owned());
         })
     }
@@ -189,7 +189,7 @@ impl KeyFile {
             return Ok(0);
         }
         let mut forgotten = 0;
-        self.change(|keys| {
+        self.update(|keys| {
             let before = keys.len();
             match account {
                 Some(account) => drop(keys.remove(&account.name())),
@@ -200,7 +200,7 @@ impl KeyFile {
         Ok(forgotten)
     }
 
-    fn failed(&self, why: impl fmt::Display) -> KeyFileError {
+    fn error(&self, why: impl fmt::Display) -> KeyFileError {
         KeyFileError::Failed {
             path: self.path.display().to_string(),
             why: why.to_string(),
@@ -209,18 +209,22 @@ impl KeyFile {
 
     fn read(&self) -> Result<BTreeMap<String, String>, KeyFileError> {
         let path = || self.path.display().to_string();
-        let file = match private::open(&self.path) {
-            Ok(private::Opened::Private(file)) => file,
-            Ok(private::Opened::Others) => return Err(KeyFileError::Open { path: path() }),
-            Ok(private::Opened::NotOurs) => return Err(KeyFileError::NotOurs { path: path() }),
+        let file = match private_file::open(&self.path) {
+            Ok(private_file::PrivateOpen::Private(file)) => file,
+            Ok(private_file::PrivateOpen::ReadableByOthers) => {
+                return Err(KeyFileError::ReadableByOthers { path: path() });
+            }
+            Ok(private_file::PrivateOpen::NotOurs) => {
+                return Err(KeyFileError::NotOurs { path: path() });
+            }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            Err(e) => return Err(self.failed(e)),
+            Err(e) => return Err(self.error(e)),
         };
         let mut text = String::new();
         let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
-        read.map_err(|e| self.failed(e))?;
+        read.map_err(|e| self.error(e))?;
         if text.len() as u64 > MAX_FILE {
-            return Err(self.failed(format!("more than {MAX_FILE} bytes")));
+            return Err(self.error(format!("more than {MAX_FILE} bytes")));
         }
         // What the parser says may repeat a key.
         serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
@@ -230,21 +234,21 @@ impl KeyFile {
     }
 
     /// Writes it anew, all of it or nothing. Who else changes it waits.
-    fn change(
+    fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, String>),
     ) -> Result<(), KeyFileError> {
         let parent = self.path.parent();
-        let directory = parent.ok_or_else(|| self.failed("this is no path of a file"))?;
+        let directory = parent.ok_or_else(|| self.error("this is no path of a file"))?;
         let private = |e| match e {
             PrivateError::NotOurs { path } => KeyFileError::NotOurs { path },
-            PrivateError::Failed(why) => self.failed(why),
+            PrivateError::Failed(why) => self.error(why),
         };
-        let directory = private::directory(directory).map_err(private)?;
+        let directory = private_file::make_private_dir(directory).map_err(private)?;
         let lock = directory.join("keys.lock");
-        private::file(&lock).map_err(private)?;
+        private_file::make_private_file(&lock).map_err(private)?;
         let lock = std::fs::File::open(&lock).and_then(|lock| lock.lock().map(|()| lock));
-        let _lock = lock.map_err(|e| self.failed(e))?;
+        let _lock = lock.map_err(|e| self.error(e))?;
         let mut keys = self.read()?;
         change(&mut keys);
         let new = directory.join(format!("keys.{}.new", std::process::id()));
@@ -253,14 +257,14 @@ impl KeyFile {
             text.push(b'\n');
             // What a process of this id left behind when it was killed.
             let _ = std::fs::remove_file(&new);
-            let mut file = private::new(&new)?;
+            let mut file = private_file::new(&new)?;
             file.write_all(&text)?;
             file.sync_all()?;
             std::fs::rename(&new, &self.path)
         })();
         written.map_err(|e: std::io::Error| {
             let _ = std::fs::remove_file(&new);
-            self.failed(e)
+            self.error(e)
         })
     }
 }
@@ -274,7 +278,7 @@ pub enum KeyFileError {
         "{path} can be read by others, and is not used; make it yours alone with `chmod 600 {path}`, and change the \
          keys in it if anyone else may have read them"
     )]
-    Open {
+    ReadableByOthers {
         /// The file.
         path: String,
     },
@@ -316,10 +320,10 @@ mod tests {
         file.keep(&elsewhere, &Secret::new("two")).unwrap();
         file.keep(&Provider::Gemini.into(), &Secret::new("three"))
             .unwrap();
-        let keys = Keys::new()
-            .and(Provider::Gemini, Secret::new("given"))
+        let keys = KeySources::new()
+            .with_key(Provider::Gemini, Secret::new("given"))
             .file(file.clone());
-        let found = keys.found().unwrap();
+        let found = keys.find().unwrap();
         let of = |account: &Account| found.of(account).map(|key| key.reveal().to_owned());
         assert_eq!(of(&Provider::OpenAi.into()).as_deref(), Some("one"));
         assert_eq!(of(&elsewhere).as_deref(), Some("two"));
@@ -345,7 +349,7 @@ mod tests {
         let opened = std::fs::Permissions::from_mode(0o640);
         std::fs::set_permissions(file.path(), opened).unwrap();
         let path = file.path().display().to_string();
-        let refused = KeyFileError::Open { path };
+        let refused = KeyFileError::ReadableByOthers { path };
         assert!(refused.to_string().contains("chmod 600"), "{refused}");
         assert_eq!(file.read(), Err(refused.clone()));
         // Nor is anything added to it.
@@ -360,7 +364,7 @@ mod tests {
     fn what_is_no_list_of_keys_is_refused_without_being_repeated() {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("keys.json"));
-        let mut written = private::new(file.path()).unwrap();
+        let mut written = private_file::new(file.path()).unwrap();
         written.write_all(b"{\n\"openai\": sk-secret}").unwrap();
         let error = file.read().unwrap_err().to_string();
         assert!(error.contains("line 2"), "{error}");

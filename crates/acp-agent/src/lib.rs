@@ -23,22 +23,22 @@
 
 mod announce;
 mod causes;
-mod choice;
-mod clients;
+mod client_quirks;
 mod commands;
 mod context;
+mod history;
 mod keys;
 mod log;
 mod login;
 mod mcp;
 mod mode;
 mod model;
-mod past;
+mod models;
 mod permission;
-mod private;
+mod private_file;
 mod project;
 mod replay;
-mod reported;
+mod reported_call;
 mod session;
 mod sessions;
 mod sse;
@@ -55,8 +55,8 @@ use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
     ArchiveSession, Authentication, CheckAuthStatus, CheckSessionStatus, CloseSession,
-    DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
-    Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn, Turn,
+    DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt, Recorder,
+    ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -65,28 +65,28 @@ use acp::v1::{
 };
 
 use acp_host::{Sandbox, SandboxError, SandboxRules};
-use choice::Choice;
-pub use choice::config::{ModelChoices, ModelConfig};
-pub use keys::{Account, KeyFile, KeyFileError, Keys};
+pub use keys::{Account, KeyFile, KeyFileError, KeySources};
 pub use mcp::limits::McpLimits;
 pub use mode::{Mode, ParseModeError};
 pub use model::error::{ModelError, ModelErrorKind};
-pub use model::interface::{Model, Request, ToolSpec};
-pub use model::message::{Message, Sealed, ToolRequest, ToolResult, ToolStatus};
+pub use model::interface::{Model, RoundRequest, ToolSpec};
+pub use model::message::{ModelMessage, OpaqueParts, ToolRequest, ToolResult, ToolStatus};
 pub use model::offline::OfflineModel;
-pub use model::provider::backoff::Retries;
+pub use model::provider::backoff::RetryPolicy;
 pub use model::provider::catalogue::Price;
 pub use model::provider::config::ProviderModel;
-pub use model::provider::models::Models;
+pub use model::provider::models::ModelFactory;
 pub use model::provider::name::{ParseProviderError, Provider};
 pub use model::provider::secret::Secret;
 pub use model::provider::wire_format::WireFormat;
 pub use model::scripted::{ScriptError, ScriptedModel};
-pub use model::step::{Step, Steps, Usage};
+pub use model::step::{Step, Steps, TokenUsage};
 pub use model::thought::{ParseThoughtLevelError, ThoughtLevel};
+use models::ModelRegistry;
+pub use models::config::{ModelChoices, ModelConfig};
 pub use permission::rules::RuleFiles;
 pub use session::OpenSession;
-use sessions::Sessions;
+use sessions::AgentSessions;
 use store::SessionStore;
 use workspace::Workspace;
 
@@ -99,7 +99,7 @@ pub struct CodingAgent {
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     rules: RuleFiles,
-    sessions: Sessions,
+    sessions: AgentSessions,
     /// The user's own instructions, if there may be any.
     user_instructions: Option<PathBuf>,
 }
@@ -116,20 +116,20 @@ impl CodingAgent {
     /// # Errors
     /// The model cannot be used as it is configured.
     pub fn new(model: &ModelConfig) -> Result<Self, ModelError> {
-        Choice::of(model).map(Self::choosing)
+        ModelRegistry::of(model).map(Self::with_model_registry)
     }
 
     /// An agent with a model of one's own.
     pub fn with_model(model: impl Model + 'static) -> Self {
-        Self::choosing(Choice::only(Arc::new(model)))
+        Self::with_model_registry(ModelRegistry::only(Arc::new(model)))
     }
 
-    fn choosing(choice: Choice) -> Self {
+    fn with_model_registry(choice: ModelRegistry) -> Self {
         Self {
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             rules: RuleFiles::new(),
-            sessions: Sessions::new(choice),
+            sessions: AgentSessions::new(choice),
             user_instructions: None,
         }
     }
@@ -145,7 +145,7 @@ impl CodingAgent {
     /// The mode that sessions begin in; [`Mode::Ask`] if it is not set.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.sessions.begin_in(mode);
+        self.sessions.set_mode(mode);
         self
     }
 
@@ -166,7 +166,7 @@ impl CodingAgent {
     pub fn sandboxed(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
         // Tried out now, so that it is known before there is any session.
         Sandbox::with(rules.clone())?;
-        self.sessions.confine(rules);
+        self.sessions.set_sandbox(rules);
         Ok(self)
     }
 
@@ -198,7 +198,7 @@ impl CodingAgent {
     /// old ones.
     #[must_use]
     pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
-        self.sessions.keep_in(Arc::new(store));
+        self.sessions.set_store(Arc::new(store));
         self
     }
 }
@@ -213,7 +213,7 @@ impl acp::Agent for CodingAgent {
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
             .embedded_context(true)
-            .image(self.sessions.choice.takes_images())
+            .image(self.sessions.registry.takes_images())
     }
 
     fn mcp_capabilities(&self) -> McpCapabilities {
@@ -225,7 +225,7 @@ impl acp::Agent for CodingAgent {
     }
 
     fn authentication(&self) -> Option<&impl Authentication> {
-        let keys = self.sessions.choice.keys();
+        let keys = self.sessions.registry.keys();
         keys.has_file().then_some(&self.sessions)
     }
 
@@ -234,31 +234,31 @@ impl acp::Agent for CodingAgent {
     }
 
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn session_status(&self) -> Option<&impl CheckSessionStatus> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
@@ -278,23 +278,23 @@ impl acp::Agent for CodingAgent {
     }
 
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     fn delete_session(&self) -> Option<&impl DeleteSession> {
-        self.sessions.kept()
+        self.sessions.persistent()
     }
 
     async fn new_session(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
+    ) -> acp::Result<OpenedSession<OpenSession>> {
         self.sessions.begin(session, setup).await
     }
 
     async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
-        let understands = state.understands();
+        let understands = state.follows_instructions();
         if let Err(error) = announce::announce(&session, state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
@@ -319,8 +319,8 @@ impl acp::Agent for CodingAgent {
                     mode.map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
                 state.set_mode(mode).await?;
             }
-            choice::MODEL => state.choose_model(value).await?,
-            choice::THOUGHT => state.choose_thought(value).await?,
+            models::MODEL => state.choose_model(value).await?,
+            models::THOUGHT => state.choose_thought(value).await?,
             _ => {
                 return Err(acp::Error::invalid_params(format!(
                     "there is no config option {option}"
@@ -339,22 +339,25 @@ impl acp::Agent for CodingAgent {
         // What a turn has begun is ended before its end is reported: dropping it cannot wait.
         let _cancelled = turn.take_cancellation();
         let state = Arc::clone(state);
-        self.sessions.choice.look().await;
-        self.sessions.choice.list_for(&state.chosen()).await;
+        self.sessions.registry.refresh_in_background().await;
+        self.sessions
+            .registry
+            .list_for(&state.model_selection())
+            .await;
         let options = state.options();
         if turn.config_options() != options {
             // There are other keys than before, and so maybe another model, for which other things can be typed.
             turn.set_config_options(options).await?;
-            announce::announce(turn.session(), &state, state.understands()).await?;
+            announce::announce(turn.session(), &state, state.follows_instructions()).await?;
         }
         let workspace = Workspace {
             turn,
             memory: Arc::clone(&state) as _,
         };
-        let asked = state.asked()?;
+        let asked = state.round_model()?;
         let running = turn::active::ActiveTurn {
             state: &state,
-            asked: &asked,
+            round_model: &asked,
             tools: &self.tools,
             max_requests: self.max_requests,
             user_instructions: self.user_instructions.as_deref(),

@@ -7,50 +7,56 @@ use acp::v1::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::context::compaction::Compaction;
-use crate::model::message::Message;
-use crate::store::entry::Entry;
+use crate::model::message::ModelMessage;
+use crate::store::entry::StoreEntry;
 use crate::store::error::StoreError;
 use crate::store::fold::Folder;
-use crate::store::kept::{Kept, Properties, Version, Which};
 use crate::store::session_store::SessionStore;
+use crate::store::stored_session::{
+    EntryFilter, SessionProperties, SessionRevision, StoredSession,
+};
 
 /// How many bytes of entries are folded together at most.
 const FOLDED_AT_ONCE: usize = 8 * 1024 * 1024;
 
 /// What a change of the properties does.
-type Change = Box<dyn FnOnce(&mut Properties) + Send>;
+type PropertiesChange = Box<dyn FnOnce(&mut SessionProperties) + Send>;
 
 /// The log of a session, or of one that is not kept.
-pub(crate) struct Log(Option<Logged>);
+pub(crate) struct SessionLog(Option<OpenLog>);
 
 #[derive(Clone)]
-struct Logged {
+struct OpenLog {
     store: Arc<dyn SessionStore>,
     id: SessionId,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<SessionLogState>>,
 }
 
-struct State {
-    version: Version,
-    properties: Properties,
+struct SessionLogState {
+    version: SessionRevision,
+    properties: SessionProperties,
     /// What the model was not told before the process before this one ended. It goes ahead of whatever is
     /// kept next: opening a session alone changes nothing.
-    missing: Vec<Message>,
+    missing_messages: Vec<ModelMessage>,
 }
 
-impl Log {
+impl SessionLog {
     /// Of a session that is not kept.
     pub(crate) fn none() -> Self {
         Self(None)
     }
 
-    pub(crate) fn new(store: Arc<dyn SessionStore>, kept: Kept, missing: Vec<Message>) -> Self {
-        let state = State {
+    pub(crate) fn new(
+        store: Arc<dyn SessionStore>,
+        kept: StoredSession,
+        missing: Vec<ModelMessage>,
+    ) -> Self {
+        let state = SessionLogState {
             version: kept.version,
             properties: kept.properties,
-            missing,
+            missing_messages: missing,
         };
-        Self(Some(Logged {
+        Self(Some(OpenLog {
             store,
             id: kept.id,
             state: Arc::new(Mutex::new(state)),
@@ -58,41 +64,53 @@ impl Log {
     }
 
     /// Keeps what the client is going to be shown. So many tool calls there have been.
-    pub(crate) async fn shown(&self, update: &Update, calls: u64) -> Result<(), StoreError> {
+    pub(crate) async fn record_update(
+        &self,
+        update: &Update,
+        calls: u64,
+    ) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
         };
-        let begins = matches!(update, Update::ToolCallUpdate(call) if call.begins);
-        let change: Option<Change> =
-            begins.then(|| Box::new(move |p: &mut Properties| p.calls = calls) as Change);
-        logged.keep(vec![Entry::shown(update)?], change).await
+        let begins = matches!(update, Update::ToolCallUpdate(call) if call.is_new);
+        let change: Option<PropertiesChange> = begins.then(|| {
+            Box::new(move |p: &mut SessionProperties| p.calls = calls) as PropertiesChange
+        });
+        logged
+            .append(vec![StoreEntry::from_update(update)?], change)
+            .await
     }
 
     /// Keeps what the model is going to be told.
-    pub(crate) async fn told(&self, message: &Message) -> Result<(), StoreError> {
-        let Some(logged) = &self.0 else {
-            return Ok(());
-        };
-        logged.keep(vec![Entry::message(message)?], None).await
-    }
-
-    /// Keeps how what the model was told is made shorter.
-    pub(crate) async fn compacted(&self, compaction: &Compaction) -> Result<(), StoreError> {
+    pub(crate) async fn record_message(&self, message: &ModelMessage) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
         };
         logged
-            .keep(vec![Entry::compaction(compaction)?], None)
+            .append(vec![StoreEntry::from_message(message)?], None)
+            .await
+    }
+
+    /// Keeps how what the model was told is made shorter.
+    pub(crate) async fn record_compaction(
+        &self,
+        compaction: &Compaction,
+    ) -> Result<(), StoreError> {
+        let Some(logged) = &self.0 else {
+            return Ok(());
+        };
+        logged
+            .append(vec![StoreEntry::from_compaction(compaction)?], None)
             .await
     }
 
     /// Keeps other properties.
     pub(crate) async fn change(
         &self,
-        change: impl FnOnce(&mut Properties) + Send + 'static,
+        change: impl FnOnce(&mut SessionProperties) + Send + 'static,
     ) -> Result<(), StoreError> {
         match &self.0 {
-            Some(logged) => logged.keep(Vec::new(), Some(Box::new(change))).await,
+            Some(logged) => logged.append(Vec::new(), Some(Box::new(change))).await,
             None => Ok(()),
         }
     }
@@ -103,13 +121,13 @@ impl Log {
             return Ok(());
         };
         let state = Arc::clone(&logged.state).lock_owned().await;
-        unless_dropped(async move { logged.fold(state).await }).await
+        run_to_completion(async move { logged.fold(state).await }).await
     }
 }
 
 /// Does it to its end, also if whoever waits for it is dropped: the version that is known here and the one
 /// that is kept must not differ.
-async fn unless_dropped(
+async fn run_to_completion(
     work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
 ) -> Result<(), StoreError> {
     match tokio::spawn(work).await {
@@ -118,12 +136,16 @@ async fn unless_dropped(
     }
 }
 
-impl Logged {
-    async fn keep(&self, entries: Vec<Entry>, change: Option<Change>) -> Result<(), StoreError> {
+impl OpenLog {
+    async fn append(
+        &self,
+        entries: Vec<StoreEntry>,
+        change: Option<PropertiesChange>,
+    ) -> Result<(), StoreError> {
         let mut state = Arc::clone(&self.state).lock_owned().await;
         let (store, id) = (Arc::clone(&self.store), self.id.clone());
-        unless_dropped(async move {
-            let missing = state.missing.iter().map(Entry::message);
+        run_to_completion(async move {
+            let missing = state.missing_messages.iter().map(StoreEntry::from_message);
             let mut all = missing.collect::<Result<Vec<_>, _>>()?;
             all.extend(entries);
             let properties = change.map(|change| {
@@ -133,7 +155,7 @@ impl Logged {
             });
             let kept = store.append(id, state.version, all, properties.clone());
             state.version = kept.await?;
-            state.missing.clear();
+            state.missing_messages.clear();
             if let Some(properties) = properties {
                 state.properties = properties;
             }
@@ -142,23 +164,23 @@ impl Logged {
         .await
     }
 
-    async fn fold(self, mut state: OwnedMutexGuard<State>) -> Result<(), StoreError> {
+    async fn fold(self, mut state: OwnedMutexGuard<SessionLogState>) -> Result<(), StoreError> {
         let kept = self.store.find(self.id.clone()).await?;
-        let mut from = kept.folded;
-        while from < kept.next {
+        let mut from = kept.folded_until;
+        while from < kept.next_entry {
             let mut folder = Folder::default();
             let mut at = Some(from);
             while let Some(next) = at.filter(|_| folder.bytes() < FOLDED_AT_ONCE) {
                 let page = self
                     .store
-                    .read(self.id.clone(), state.version, Which::All, next);
+                    .read(self.id.clone(), state.version, EntryFilter::All, next);
                 let page = page.await?;
                 for (_, entry) in &page.entries {
                     folder.push(entry)?;
                 }
                 at = page.next;
             }
-            let to = at.unwrap_or(kept.next);
+            let to = at.unwrap_or(kept.next_entry);
             let entries = folder.finish()?;
             let folded = self
                 .store

@@ -8,30 +8,30 @@ use acp::v1::{
     AuthStatusResponse,
 };
 
-use crate::choice::Chosen;
 use crate::keys::Account;
 use crate::model::error::failure;
 use crate::model::provider::name::Provider;
-use crate::sessions::Sessions;
+use crate::models::ModelSelection;
+use crate::sessions::AgentSessions;
 
 /// The method for clients that cannot run a program in a terminal: the person has done it, or has set a variable.
 const AGAIN: &str = "key";
 
-impl Authentication for Sessions {
+impl Authentication for AgentSessions {
     /// One for each provider whose key was not given from outside, and for each model at an address that has none;
     /// and one that looks for keys once more.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
-            .filter(|account| !self.choice.keys().is_given(account))
+            .filter(|account| !self.registry.keys().is_given(account))
             .collect();
-        for model in self.choice.elsewhere() {
+        for model in self.registry.keyless_endpoints() {
             let account = model.account();
             if !accounts.contains(&account) {
                 accounts.push(account);
             }
         }
-        let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal).collect();
+        let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
         let again = AuthMethodAgent::new(AGAIN, "Look for a key once more").description(
             "After you have logged in with `acp agent login` in a terminal of your own".to_owned(),
         );
@@ -43,10 +43,10 @@ impl Authentication for Sessions {
     /// no error if a session can be opened without one: it carries out typed commands, and says so. Later it is the
     /// person who asks for it, because they have logged in; then it fails if there is no key.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
-        self.choice.refreshed().await;
-        let chosen = Chosen::default();
-        self.choice.ready(&chosen).map_err(failure)?;
-        if self.choice.understands(&chosen) || !self.any_open() {
+        self.registry.refresh_blocking().await;
+        let chosen = ModelSelection::default();
+        self.registry.check_key(&chosen).map_err(failure)?;
+        if self.registry.follows_instructions(&chosen) || !self.any_open() {
             return Ok(());
         }
         let mut error = acp::jsonrpc::Error::auth_required();
@@ -60,37 +60,40 @@ impl Authentication for Sessions {
 
     /// Forgets all keys that were typed. Those in the environment are the person's own to take back.
     async fn logout(&self) -> acp::Result<()> {
-        if let Some(file) = self.choice.keys().key_file() {
+        if let Some(file) = self.registry.keys().key_file() {
             let file = file.clone();
             // It waits for the disk.
             let forgotten = tokio::task::spawn_blocking(move || file.forget(None)).await;
             let forgotten = forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
             forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
         }
-        self.choice.refreshed().await;
+        self.registry.refresh_blocking().await;
         Ok(())
     }
 }
 
-impl CheckAuthStatus for Sessions {
+impl CheckAuthStatus for AgentSessions {
     async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
-        self.choice.look().await;
-        let keys = self.choice.keys().clone();
+        self.registry.refresh_in_background().await;
+        let keys = self.registry.keys().clone();
         // It waits for the disk. What is wrong with the file is told where a key is needed.
-        let found = tokio::task::spawn_blocking(move || match keys.found() {
+        let found = tokio::task::spawn_blocking(move || match keys.find() {
             Ok(found) => found,
-            Err(_) => keys.given(),
+            Err(_) => keys.given_keys(),
         })
         .await;
         let found = found.map_err(|e| acp::Error::internal(e.to_string()))?;
         let own = Provider::ALL.map(Account::from).into_iter();
-        let elsewhere = self.choice.elsewhere().map(|model| model.account());
+        let elsewhere = self
+            .registry
+            .keyless_endpoints()
+            .map(|model| model.account());
         let accounts: Vec<AuthAccount> = own
             .chain(elsewhere)
             .filter(|account| found.of(account).is_some())
-            .map(|account| AuthAccount::new(key_for(&account)))
+            .map(|account| AuthAccount::new(auth_method_name(&account)))
             .collect();
-        let state = match self.choice.ready(&Chosen::default()) {
+        let state = match self.registry.check_key(&ModelSelection::default()) {
             Err(_) => AuthState::Unauthenticated,
             // A model that needs no key, or one that carries out typed commands.
             Ok(()) if accounts.is_empty() => AuthState::NotRequired,
@@ -101,14 +104,14 @@ impl CheckAuthStatus for Sessions {
 }
 
 /// What the key of an account is called.
-fn key_for(account: &Account) -> String {
+fn auth_method_name(account: &Account) -> String {
     match account.address() {
         None => format!("Key for {}", account.provider().title()),
         Some(address) => format!("Key for {address}"),
     }
 }
 
-fn terminal(account: &Account) -> AuthMethod {
+fn terminal_auth_method(account: &Account) -> AuthMethod {
     let provider = account.provider();
     let mut args = vec!["login".to_owned(), provider.to_string()];
     let id = match account.address() {
@@ -118,7 +121,7 @@ fn terminal(account: &Account) -> AuthMethod {
             format!("{provider} {address}")
         }
     };
-    let name = key_for(account);
+    let name = auth_method_name(account);
     let description = "You type it in a terminal. It is kept in a file that you alone can read.";
     AuthMethod::Terminal(
         AuthMethodTerminal::new(id, name)

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What is known of a project's directory.
 #[derive(Debug, Default)]
-pub(crate) struct Clues<'a> {
+pub(crate) struct ProjectFiles<'a> {
     /// The names in it; those of directories end with `/`.
     pub(crate) names: Vec<&'a str>,
     /// What was read of files in it; `None` if they cannot be read.
@@ -17,7 +17,7 @@ pub(crate) struct Clues<'a> {
 
 /// What follows from them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub(crate) enum ProjectHint {
     /// The command, and why it is that one.
     Command {
         command: &'static str,
@@ -43,15 +43,15 @@ pub(crate) const LOOKED_FOR: &str = "a `Cargo.toml`, a `package.json` with a tes
      settings or tests, a `go.mod`, and a `Makefile` with the target `test`";
 
 /// Finds the test command, or what has to be looked at next.
-pub(crate) fn test_command(clues: &Clues<'_>) -> Finding {
+pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
-    let found = |command, because| Finding::Command { command, because };
+    let found = |command, because| ProjectHint::Command { command, because };
     if has("Cargo.toml") {
         return found("cargo test", "there is a `Cargo.toml`");
     }
     if has("package.json") {
         match clues.texts.get("package.json") {
-            None => return Finding::Read("package.json"),
+            None => return ProjectHint::Read("package.json"),
             Some(Some(text)) if npm_has_tests(text) => {
                 return found("npm test", "`package.json` has a script `test`");
             }
@@ -69,7 +69,7 @@ pub(crate) fn test_command(clues: &Clues<'_>) -> Finding {
     }
     if has("tests/") {
         match clues.lists.get("tests") {
-            None => return Finding::List("tests"),
+            None => return ProjectHint::List("tests"),
             Some(Some(names)) if names.iter().any(|name| is_python_test(name)) => {
                 return found(PYTEST, "there are files `test_*.py` in `tests`");
             }
@@ -85,14 +85,14 @@ pub(crate) fn test_command(clues: &Clues<'_>) -> Finding {
         .filter(|name| has(name))
     {
         match clues.texts.get(makefile) {
-            None => return Finding::Read(makefile),
+            None => return ProjectHint::Read(makefile),
             Some(Some(text)) if make_has_tests(text) => {
                 return found("make test", "the makefile has a target `test`");
             }
             Some(_) => {}
         }
     }
-    Finding::Nothing
+    ProjectHint::Nothing
 }
 
 fn npm_has_tests(package: &str) -> bool {
@@ -124,8 +124,8 @@ fn is_python_test(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn find(names: &[&'static str], texts: &[(&'static str, &'static str)]) -> Finding {
-        test_command(&Clues {
+    fn find(names: &[&'static str], texts: &[(&'static str, &'static str)]) -> ProjectHint {
+        test_command(&ProjectFiles {
             names: names.to_vec(),
             texts: texts
                 .iter()
@@ -135,9 +135,9 @@ mod tests {
         })
     }
 
-    fn command(finding: Finding) -> &'static str {
+    fn command(finding: ProjectHint) -> &'static str {
         match finding {
-            Finding::Command { command, .. } => command,
+            ProjectHint::Command { command, .. } => command,
             other => panic!("{other:?}"),
         }
     }
@@ -149,14 +149,17 @@ mod tests {
             "cargo test"
         );
         let package = r#"{"scripts": {"test": "vitest"}}"#;
-        assert_eq!(find(&["package.json"], &[]), Finding::Read("package.json"));
+        assert_eq!(
+            find(&["package.json"], &[]),
+            ProjectHint::Read("package.json")
+        );
         assert_eq!(
             command(find(&["package.json"], &[("package.json", package)])),
             "npm test"
         );
         assert_eq!(command(find(&["pytest.ini", "go.mod"], &[])), PYTEST);
         assert_eq!(command(find(&["test_a.py"], &[])), PYTEST);
-        assert_eq!(find(&["tests/"], &[]), Finding::List("tests"));
+        assert_eq!(find(&["tests/"], &[]), ProjectHint::List("tests"));
         assert_eq!(command(find(&["go.mod"], &[])), "go test ./...");
         let makefile = ".PHONY: all test\ntest: all\n\tpytest\n";
         assert_eq!(
@@ -170,17 +173,17 @@ mod tests {
         let init = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
         assert_eq!(
             find(&["package.json"], &[("package.json", init)]),
-            Finding::Nothing
+            ProjectHint::Nothing
         );
         assert_eq!(
             find(&["package.json"], &[("package.json", "{")]),
-            Finding::Nothing
+            ProjectHint::Nothing
         );
         let makefile = "test := 1\nall:\n\techo test: no\n# test:\n";
         assert_eq!(
             find(&["Makefile"], &[("Makefile", makefile)]),
-            Finding::Nothing
+            ProjectHint::Nothing
         );
-        assert_eq!(find(&["README.md"], &[]), Finding::Nothing);
+        assert_eq!(find(&["README.md"], &[]), ProjectHint::Nothing);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use acp::Update;
 use acp::agent::Session;
-use acp::update::{MessageChunk, ToolCallContent, ToolCallUpdate};
+use acp::update::{MessageChunk, ToolCallOutput, ToolCallPatch};
 use acp::v1::{
     CompactionId, CompactionStatus, CompactionUpdate, MessageId, PlanUpdate as PlanUpdateV1,
     PlanUpdateContent, ProtocolVersion, SessionUpdate as V1, TerminalId, ToolCallId,
@@ -17,10 +17,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::context::compaction_update::show_compaction;
-use crate::past::Past;
-use crate::reported::text;
-use crate::store::entry::Content;
-use crate::store::kept::Which;
+use crate::history::StoredHistory;
+use crate::reported_call::text;
+use crate::store::entry::StoreEntryContent;
+use crate::store::stored_session::EntryFilter;
 use crate::text::{fenced, tail};
 
 /// How much of what a terminal showed is shown as text, in bytes: the end of it.
@@ -33,22 +33,22 @@ const ENDED: &str = "The agent was ended before this was done.";
 const GONE: &str = "The terminal is gone, and what it showed was not kept.";
 
 /// Shows the past of a session to its client.
-pub(crate) async fn replay(session: &Session, past: &Past) -> acp::Result<()> {
-    let mut replay = Replay {
+pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
+    let mut replay = HistoryReplay {
         session,
-        v2: session.client().version() == ProtocolVersion::V2,
+        is_v2: session.client().version() == ProtocolVersion::V2,
         prompt: None,
-        begun: HashSet::new(),
+        started_messages: HashSet::new(),
         terminals: HashMap::new(),
         calls: BTreeMap::new(),
         compaction: None,
     };
-    let mut pages = past.pages(Which::Shown, 0);
+    let mut pages = past.pages(EntryFilter::Updates, 0);
     while let Some(entries) = pages.next().await? {
         for entry in entries {
             match entry.read() {
-                Ok(Content::Shown(update)) => replay.update(update).await?,
-                Ok(Content::Message(_) | Content::Compaction(_)) => {}
+                Ok(StoreEntryContent::Update(update)) => replay.send_update(update).await?,
+                Ok(StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_)) => {}
                 Err(error) => {
                     // All else is of more use than nothing.
                     tracing::warn!(session = %session.id(), %error, "a part of the past is left out");
@@ -59,70 +59,73 @@ pub(crate) async fn replay(session: &Session, past: &Past) -> acp::Result<()> {
     replay.end_turn().await
 }
 
-struct Replay<'a> {
+struct HistoryReplay<'a> {
     session: &'a Session,
-    v2: bool,
+    is_v2: bool,
     /// The prompt that began the turn.
     prompt: Option<MessageId>,
     /// The messages of the turn that were begun: a client of version 2 that has them still is to replace
     /// them, and not to be told them twice.
-    begun: HashSet<MessageId>,
+    started_messages: HashSet<MessageId>,
     /// What the agent's own terminals of the turn have printed: the end of it.
     terminals: HashMap<TerminalId, Vec<u8>>,
     /// The tool calls of the turn that have no end yet, or show terminals. Whether a terminal was the
     /// agent's own, and what it printed, may be known at the end of the turn only.
-    calls: BTreeMap<ToolCallId, Call>,
+    calls: BTreeMap<ToolCallId, ReplayedCall>,
     /// The compaction of the turn that has no end yet.
     compaction: Option<CompactionId>,
 }
 
 #[derive(Default)]
-struct Call {
-    content: Vec<ToolCallContent>,
+struct ReplayedCall {
+    content: Vec<ToolCallOutput>,
     /// What of that the client was told.
-    shown: Vec<ToolCallContent>,
+    shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
-    ended: bool,
-    cancelled: bool,
+    has_ended: bool,
+    is_cancelled: bool,
 }
 
-impl Call {
-    fn status(&mut self, status: &ToolCallStatus) {
+impl ReplayedCall {
+    fn set_status(&mut self, status: &ToolCallStatus) {
         self.status = status.clone();
-        self.cancelled = *status == ToolCallStatus::Cancelled;
+        self.is_cancelled = *status == ToolCallStatus::Cancelled;
         let done = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
-        self.ended = done || self.cancelled;
+        self.has_ended = done || self.is_cancelled;
     }
 
     fn has_terminals(&self) -> bool {
         let mut content = self.content.iter();
-        content.any(|content| matches!(content, ToolCallContent::Terminal(_)))
+        content.any(|content| matches!(content, ToolCallOutput::Terminal(_)))
     }
 }
 
-impl Replay<'_> {
-    async fn update(&mut self, update: Update) -> acp::Result<()> {
+impl HistoryReplay<'_> {
+    async fn send_update(&mut self, update: Update) -> acp::Result<()> {
         match update {
             Update::UserMessageChunk(chunk) => {
                 if self.prompt != chunk.message_id {
                     self.end_turn().await?;
                     self.prompt.clone_from(&chunk.message_id);
                 }
-                let update = self.chunk(chunk, Update::UserMessageChunk, Update::UserMessage);
+                let update =
+                    self.chunk_or_message(chunk, Update::UserMessageChunk, Update::UserMessage);
                 self.session.update(update).await
             }
             Update::AgentMessageChunk(chunk) => {
-                let update = self.chunk(chunk, Update::AgentMessageChunk, Update::AgentMessage);
+                let update =
+                    self.chunk_or_message(chunk, Update::AgentMessageChunk, Update::AgentMessage);
                 self.session.update(update).await
             }
             Update::AgentThoughtChunk(chunk) => {
-                let update = self.chunk(chunk, Update::AgentThoughtChunk, Update::AgentThought);
+                let update =
+                    self.chunk_or_message(chunk, Update::AgentThoughtChunk, Update::AgentThought);
                 self.session.update(update).await
             }
-            Update::ToolCallUpdate(call) if call.begins => self.call(*call).await,
-            Update::ToolCallUpdate(update) => self.call_update(*update).await,
-            Update::PlanUpdate(update) => self.plan(update).await,
+            Update::ToolCallUpdate(call) if call.is_new => self.start_call(*call).await,
+            Update::ToolCallUpdate(update) => self.update_call(*update).await,
+            Update::PlanUpdate(update) => self.send_plan(update).await,
             Update::PlanRemoved(plan) => self.session.remove_plan(plan.plan_id).await,
             Update::CompactionUpdate(update) => {
                 let runs = update.status == CompactionStatus::InProgress;
@@ -130,11 +133,11 @@ impl Replay<'_> {
                 show_compaction(self.session, *update).await
             }
             Update::Notice(notice) => self.session.notice(*notice).await,
-            Update::TerminalUpdate(update) => self.terminal(*update).await,
-            Update::TerminalOutputChunk(chunk) => self.output(chunk).await,
+            Update::TerminalUpdate(update) => self.send_terminal(*update).await,
+            Update::TerminalOutputChunk(chunk) => self.send_output(chunk).await,
             update => match self.session.update(update).await {
                 // What version 1 has no words for. This agent says it in no other.
-                Err(acp::Error::NotOffered { .. }) => Ok(()),
+                Err(acp::Error::Unsupported { .. }) => Ok(()),
                 told => told,
             },
         }
@@ -142,14 +145,14 @@ impl Replay<'_> {
 
     /// A piece of a message; the first one for version 2 as the message itself, which replaces what a client
     /// has of it.
-    fn chunk(
+    fn chunk_or_message(
         &mut self,
         chunk: MessageChunk,
         piece: fn(MessageChunk) -> Update,
         whole: fn(Message) -> Update,
     ) -> Update {
         match &chunk.message_id {
-            Some(id) if self.v2 && self.begun.insert(id.clone()) => {
+            Some(id) if self.is_v2 && self.started_messages.insert(id.clone()) => {
                 whole(Message::new(id).content(vec![chunk.content]))
             }
             _ => piece(chunk),
@@ -157,7 +160,7 @@ impl Replay<'_> {
     }
 
     /// One plan of several is the steps of all for a client that knows one only.
-    async fn plan(&mut self, update: PlanUpdate) -> acp::Result<()> {
+    async fn send_plan(&mut self, update: PlanUpdate) -> acp::Result<()> {
         match Update::PlanUpdate(update).into_v1() {
             Some(V1::PlanUpdate(PlanUpdateV1 {
                 plan: PlanUpdateContent::Items(plan),
@@ -168,90 +171,91 @@ impl Replay<'_> {
         }
     }
 
-    async fn call(&mut self, mut call: ToolCallUpdate) -> acp::Result<()> {
-        let mut state = Call {
+    async fn start_call(&mut self, mut call: ToolCallPatch) -> acp::Result<()> {
+        let mut state = ReplayedCall {
             content: call.content.take().flatten().unwrap_or_default(),
             raw_output: call.raw_output.clone(),
-            ..Call::default()
+            ..ReplayedCall::default()
         };
-        state.status(&call.status.take().flatten().unwrap_or_default());
-        state.shown = self.content(&state, false);
-        let status = self.status_in_words(&state.status);
+        state.set_status(&call.status.take().flatten().unwrap_or_default());
+        state.shown_content = self.call_content(&state, false);
+        let status = self.status_in_dialect(&state.status);
         if status != ToolCallStatus::default() {
             call.status = Some(Some(status.clone()));
         }
         let id = call.tool_call_id.clone();
-        let mut update = ToolCallUpdate::new(&id);
-        if self.v2 {
+        let mut update = ToolCallPatch::new(&id);
+        if self.is_v2 {
             // What it has in the place of a tool call is an update.
-            call.content = (!state.shown.is_empty()).then(|| Some(state.shown.clone()));
-        } else if !state.shown.is_empty() {
+            call.content =
+                (!state.shown_content.is_empty()).then(|| Some(state.shown_content.clone()));
+        } else if !state.shown_content.is_empty() {
             // Some clients show what a call has produced only if an update says it; none wants it twice.
             update.status = Some(Some(status));
-            update.content = Some(Some(state.shown.clone()));
+            update.content = Some(Some(state.shown_content.clone()));
         }
-        if !state.ended || state.has_terminals() {
+        if !state.has_ended || state.has_terminals() {
             self.calls.insert(id, state);
         }
-        self.tool_call(call).await?;
+        self.send_tool_call(call).await?;
         match update.content {
-            Some(_) => self.tool_call(update).await,
+            Some(_) => self.send_tool_call(update).await,
             None => Ok(()),
         }
     }
 
-    async fn call_update(&mut self, mut update: ToolCallUpdate) -> acp::Result<()> {
+    async fn update_call(&mut self, mut update: ToolCallPatch) -> acp::Result<()> {
         let id = update.tool_call_id.clone();
         let known = self.calls.contains_key(&id);
         // One that is not among them has ended, and shows no terminals.
-        let mut call = self.calls.remove(&id).unwrap_or_else(|| Call {
-            ended: true,
-            ..Call::default()
+        let mut call = self.calls.remove(&id).unwrap_or_else(|| ReplayedCall {
+            has_ended: true,
+            ..ReplayedCall::default()
         });
         let says_status = update.status.is_some();
         if let Some(status) = update.status.take() {
-            call.status(&status.unwrap_or_default());
+            call.set_status(&status.unwrap_or_default());
         }
         if let Some(output) = &update.raw_output {
             call.raw_output = Some(output.clone());
         }
         if let Some(content) = update.content.take() {
             call.content = content.unwrap_or_default();
-            call.shown = self.content(&call, false);
-            update.content = Some(Some(call.shown.clone()));
+            call.shown_content = self.call_content(&call, false);
+            update.content = Some(Some(call.shown_content.clone()));
         }
         if known || says_status {
-            update.status = Some(Some(self.status_in_words(&call.status)));
+            update.status = Some(Some(self.status_in_dialect(&call.status)));
         }
-        if !call.ended || call.has_terminals() {
+        if !call.has_ended || call.has_terminals() {
             self.calls.insert(id, call);
         }
-        self.tool_call(update).await
+        self.send_tool_call(update).await
     }
 
-    async fn tool_call(&self, update: ToolCallUpdate) -> acp::Result<()> {
+    async fn send_tool_call(&self, update: ToolCallPatch) -> acp::Result<()> {
         let update = Update::ToolCallUpdate(update.into());
         self.session.update(update).await
     }
 
     /// A status in the words of the version that is spoken.
-    fn status_in_words(&self, status: &ToolCallStatus) -> ToolCallStatus {
+    fn status_in_dialect(&self, status: &ToolCallStatus) -> ToolCallStatus {
         match status {
-            ToolCallStatus::Cancelled if !self.v2 => ToolCallStatus::Failed,
+            ToolCallStatus::Cancelled if !self.is_v2 => ToolCallStatus::Failed,
             status => status.clone(),
         }
     }
 
     /// What a tool call shows, as far as that is known by now or, at the end of its turn, at all.
-    fn content(&self, call: &Call, all: bool) -> Vec<ToolCallContent> {
+    fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {
-            let ToolCallContent::Terminal(terminal) = content else {
+            let ToolCallOutput::Terminal(terminal) = content else {
                 shown.push(content.clone());
                 continue;
             };
             match self.terminals.get(&terminal.terminal_id) {
-                Some(_) if self.v2 => shown.push(content.clone()),
+                Some(_) if self.is_v2 => shown.push(content.clone()),
                 Some(printed) => {
                     let printed = String::from_utf8_lossy(printed);
                     let printed = tail(&printed, PRINTED);
@@ -266,13 +270,13 @@ impl Replay<'_> {
                 None => {}
             }
         }
-        if call.cancelled && !self.v2 {
+        if call.is_cancelled && !self.is_v2 {
             shown.push(text("Cancelled.").into());
         }
         shown
     }
 
-    async fn terminal(&mut self, mut update: TerminalUpdate) -> acp::Result<()> {
+    async fn send_terminal(&mut self, mut update: TerminalUpdate) -> acp::Result<()> {
         let new = !self.terminals.contains_key(&update.terminal_id);
         let printed = self
             .terminals
@@ -287,7 +291,7 @@ impl Replay<'_> {
             // What a client has of it still is told once more.
             update.output = Some(Some(TerminalOutput::new("")));
         }
-        if self.v2 {
+        if self.is_v2 {
             self.session
                 .update(Update::TerminalUpdate(update.into()))
                 .await?;
@@ -295,8 +299,8 @@ impl Replay<'_> {
         Ok(())
     }
 
-    async fn output(&mut self, chunk: TerminalOutputChunk) -> acp::Result<()> {
-        if self.v2 {
+    async fn send_output(&mut self, chunk: TerminalOutputChunk) -> acp::Result<()> {
+        if self.is_v2 {
             self.terminals.entry(chunk.terminal_id.clone()).or_default();
             let update = Update::TerminalOutputChunk(chunk);
             return self.session.update(update).await;
@@ -312,24 +316,24 @@ impl Replay<'_> {
     /// At the end of a turn nothing runs any more, and it is known what the terminals were.
     async fn end_turn(&mut self) -> acp::Result<()> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
-            let mut content = self.content(&call, true);
-            if !call.ended {
+            let mut content = self.call_content(&call, true);
+            if !call.has_ended {
                 content.push(text(ENDED).into());
-                call.status(&ToolCallStatus::Failed);
-            } else if content == call.shown {
+                call.set_status(&ToolCallStatus::Failed);
+            } else if content == call.shown_content {
                 continue;
             }
-            let mut update = ToolCallUpdate::new(id);
-            update.status = Some(Some(self.status_in_words(&call.status)));
+            let mut update = ToolCallPatch::new(id);
+            update.status = Some(Some(self.status_in_dialect(&call.status)));
             update.content = Some(Some(content));
-            self.tool_call(update).await?;
+            self.send_tool_call(update).await?;
         }
         if let Some(id) = self.compaction.take() {
             let update = CompactionUpdate::new(id, CompactionStatus::Failed);
             show_compaction(self.session, update.error(ENDED.to_owned())).await?;
         }
         self.terminals.clear();
-        self.begun.clear();
+        self.started_messages.clear();
         Ok(())
     }
 }

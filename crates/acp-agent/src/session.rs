@@ -1,9 +1,9 @@
 //! What an agent has of a session that is open.
 //!
-//! What of it must outlive the process goes through its [`Log`] first.
+//! What of it must outlive the process goes through its [`SessionLog`] first.
 
-mod memory;
 pub(crate) mod steering;
+mod tool_session;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use acp::Update;
 use acp::v1::{ContentBlock, SessionConfigOption, SessionId};
 
-use crate::choice::{Asked, Choice, Chosen};
-use crate::context::commands::Commands;
+use crate::context::commands::SlashCommands;
 use crate::context::compaction::Compaction;
 use crate::context::conversation::Conversation;
-use crate::log::Log;
-use crate::mcp::servers::Servers;
+use crate::log::SessionLog;
+use crate::mcp::servers::SessionMcpServers;
 use crate::mode::{self, Mode};
 use crate::model::error::failure;
-use crate::model::message::Message;
-use crate::permission::subject::Subject;
+use crate::model::message::ModelMessage;
+use crate::models::{ModelRegistry, ModelSelection, RoundModel};
+use crate::permission::subject::AlwaysSubject;
 use crate::store::error::StoreError;
-use crate::store::kept::{Always, ClientPrompt, Properties};
-use crate::workspace::access::Access;
+use crate::store::stored_session::{AlwaysAnswer, ClientPrompt, SessionProperties};
+use crate::workspace::access::WorkspaceAccess;
 
 use steering::Steering;
 
@@ -44,20 +44,20 @@ impl std::fmt::Debug for OpenSession {
 /// A session.
 pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
-    own: Result<Access, String>,
-    log: Log,
+    access: Result<WorkspaceAccess, String>,
+    log: SessionLog,
     /// Its directories, the working directory first.
     roots: Vec<String>,
     /// The agent's models.
-    choice: Arc<Choice>,
+    registry: Arc<ModelRegistry>,
     /// Whether commands must run in a sandbox.
-    pub(crate) sandboxed: bool,
-    changing: Mutex<Changing>,
-    pub(crate) servers: Servers,
+    pub(crate) is_sandboxed: bool,
+    mutable: Mutex<MutableSessionState>,
+    pub(crate) servers: SessionMcpServers,
     /// Held by the turn that runs.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
     /// What can be typed with a slash.
-    pub(crate) commands: tokio::sync::Mutex<Commands>,
+    pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
     /// Messages for the turn that runs.
     pub(crate) steering: Steering,
     /// The client's own instructions for the model.
@@ -65,52 +65,52 @@ pub(crate) struct SessionState {
 }
 
 #[derive(Default)]
-struct Changing {
+struct MutableSessionState {
     mode: Mode,
-    chosen: Chosen,
+    selection: ModelSelection,
     /// What the person answered with "always".
-    always: HashMap<Subject, bool>,
+    always_answers: HashMap<AlwaysSubject, bool>,
     /// How many tool calls there have been.
     calls: u64,
     /// What it is about, for people.
     title: Option<String>,
     /// What it has cost so far, in billionths of a US dollar.
-    spent: u64,
+    cost: u64,
 }
 
 impl SessionState {
     /// The state of a session that begins, or goes on.
     pub(crate) fn new(
-        own: Result<Access, String>,
+        own: Result<WorkspaceAccess, String>,
         sandboxed: bool,
-        log: Log,
+        log: SessionLog,
         roots: Vec<String>,
-        choice: Arc<Choice>,
-        properties: &Properties,
-        conversation: Vec<Message>,
+        choice: Arc<ModelRegistry>,
+        properties: &SessionProperties,
+        conversation: Vec<ModelMessage>,
     ) -> Self {
         // What was answered elsewhere was about other files, and commands that do something else.
         let here = properties.always.iter();
         let here = here.filter(|answer| answer.roots == roots);
-        let changing = Changing {
+        let changing = MutableSessionState {
             // A mode that a later version had is none that allows more than is known here.
             mode: properties.mode.parse().unwrap_or_default(),
-            chosen: Chosen::of(properties),
-            always: here
+            selection: ModelSelection::of(properties),
+            always_answers: here
                 .map(|answer| (answer.subject.clone(), answer.allowed))
                 .collect(),
             calls: properties.calls,
             title: properties.title.clone(),
-            spent: properties.spent,
+            cost: properties.spent,
         };
         Self {
-            own,
-            sandboxed,
+            access: own,
+            is_sandboxed: sandboxed,
             log,
             roots,
-            choice,
-            changing: Mutex::new(changing),
-            servers: Servers::default(),
+            registry: choice,
+            mutable: Mutex::new(changing),
+            servers: SessionMcpServers::default(),
             conversation: tokio::sync::Mutex::new(Conversation::of(conversation)),
             commands: tokio::sync::Mutex::default(),
             steering: Steering::default(),
@@ -118,29 +118,29 @@ impl SessionState {
         }
     }
 
-    fn changing(&self) -> MutexGuard<'_, Changing> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_mutable(&self) -> MutexGuard<'_, MutableSessionState> {
+        self.mutable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn own(&self) -> Result<&Access, &str> {
-        self.own.as_ref().map_err(String::as_str)
+    pub(crate) fn access(&self) -> Result<&WorkspaceAccess, &str> {
+        self.access.as_ref().map_err(String::as_str)
     }
 
     pub(crate) fn mode(&self) -> Mode {
-        self.changing().mode
+        self.lock_mutable().mode
     }
 
     pub(crate) async fn set_mode(&self, mode: Mode) -> Result<(), StoreError> {
         self.log
             .change(move |properties| properties.mode = mode.to_string())
             .await?;
-        self.changing().mode = mode;
+        self.lock_mutable().mode = mode;
         Ok(())
     }
 
     /// What was chosen in it.
-    pub(crate) fn chosen(&self) -> Chosen {
-        self.changing().chosen.clone()
+    pub(crate) fn model_selection(&self) -> ModelSelection {
+        self.lock_mutable().selection.clone()
     }
 
     pub(crate) async fn choose_model(&self, id: String) -> Result<(), StoreError> {
@@ -148,7 +148,7 @@ impl SessionState {
         self.log
             .change(move |properties| properties.model = Some(kept))
             .await?;
-        self.changing().chosen.model = Some(id);
+        self.lock_mutable().selection.model = Some(id);
         Ok(())
     }
 
@@ -157,80 +157,84 @@ impl SessionState {
         self.log
             .change(move |properties| properties.thought_level = Some(kept))
             .await?;
-        self.changing().chosen.thought = Some(id);
+        self.lock_mutable().selection.thought = Some(id);
         Ok(())
     }
 
     /// What its next round is asked of.
-    pub(crate) fn asked(&self) -> acp::Result<Asked> {
-        self.choice.asked(&self.chosen()).map_err(failure)
+    pub(crate) fn round_model(&self) -> acp::Result<RoundModel> {
+        self.registry
+            .round_model(&self.model_selection())
+            .map_err(failure)
     }
 
     /// Whether its model understands what it is told in words.
-    pub(crate) fn understands(&self) -> bool {
-        self.choice.understands(&self.chosen())
+    pub(crate) fn follows_instructions(&self) -> bool {
+        self.registry.follows_instructions(&self.model_selection())
     }
 
     /// Its config options, in the order of their importance: Session config options, "Option Ordering".
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let mut options = vec![mode::option(self.mode())];
-        options.extend(self.choice.options(&self.chosen()));
+        options.extend(self.registry.options(&self.model_selection()));
         options
     }
 
     /// What was answered with "always" before, in the session's directories.
-    pub(crate) fn always(&self, subject: &Subject) -> Option<bool> {
-        self.changing().always.get(subject).copied()
+    pub(crate) fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool> {
+        self.lock_mutable().always_answers.get(subject).copied()
     }
 
     pub(crate) async fn remember(
         &self,
-        subject: &Subject,
+        subject: &AlwaysSubject,
         allowed: bool,
     ) -> Result<(), StoreError> {
-        let answer = Always::new(subject.clone(), allowed, self.roots.clone());
+        let answer = AlwaysAnswer::new(subject.clone(), allowed, self.roots.clone());
         self.log
             .change(move |properties| properties.always.push(answer))
             .await?;
-        self.changing().always.insert(subject.clone(), allowed);
+        self.lock_mutable()
+            .always_answers
+            .insert(subject.clone(), allowed);
         Ok(())
     }
 
     /// An id for a tool call that no other of the session has.
     pub(crate) fn next_call_id(&self) -> String {
-        let mut changing = self.changing();
+        let mut changing = self.lock_mutable();
         changing.calls += 1;
         format!("call_{}", changing.calls)
     }
 
     /// What it has cost so far, in billionths of a US dollar.
-    pub(crate) fn spent(&self) -> u64 {
-        self.changing().spent
+    pub(crate) fn cost(&self) -> u64 {
+        self.lock_mutable().cost
     }
 
     /// Adds to what it has cost, and keeps it.
-    pub(crate) async fn spend(&self, cost: u64) -> Result<(), StoreError> {
-        let spent = self.spent().saturating_add(cost);
+    pub(crate) async fn add_cost(&self, cost: u64) -> Result<(), StoreError> {
+        let spent = self.cost().saturating_add(cost);
         self.log
             .change(move |properties| properties.spent = spent)
             .await?;
-        self.changing().spent = spent;
+        self.lock_mutable().cost = spent;
         Ok(())
     }
 
     /// Keeps what the client is going to be shown.
     pub(crate) async fn record(&self, update: &Update) -> Result<(), StoreError> {
-        let calls = self.changing().calls;
-        self.log.shown(update, calls).await
+        let calls = self.lock_mutable().calls;
+        self.log.record_update(update, calls).await
     }
 
     /// Adds to the conversation, and keeps it.
-    pub(crate) async fn tell(
+    pub(crate) async fn add_message(
         &self,
         conversation: &mut Conversation,
-        message: Message,
+        message: ModelMessage,
     ) -> Result<(), StoreError> {
-        let kept = self.log.told(&message).await;
+        let kept = self.log.record_message(&message).await;
         // Also if it cannot be kept: a call must have its result.
         conversation.push(message);
         kept
@@ -242,7 +246,7 @@ impl SessionState {
         conversation: &mut Conversation,
         compaction: &Compaction,
     ) -> Result<(), StoreError> {
-        self.log.compacted(compaction).await?;
+        self.log.record_compaction(compaction).await?;
         conversation.compact(compaction);
         Ok(())
     }
@@ -250,7 +254,7 @@ impl SessionState {
     /// Gives the session a title that has none yet, by what the person typed (`title.rs`). Gives it, for the client
     /// to be told.
     pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
-        if self.changing().title.is_some() {
+        if self.lock_mutable().title.is_some() {
             return Ok(None);
         }
         let Some(title) = crate::title::title(prompt) else {
@@ -260,7 +264,7 @@ impl SessionState {
         self.log
             .change(move |properties| properties.title = Some(kept))
             .await?;
-        self.changing().title = Some(title.clone());
+        self.lock_mutable().title = Some(title.clone());
         Ok(Some(title))
     }
 
@@ -270,7 +274,7 @@ impl SessionState {
         self.log
             .change(move |properties| properties.title = Some(kept))
             .await?;
-        self.changing().title = Some(title.to_owned());
+        self.lock_mutable().title = Some(title.to_owned());
         Ok(())
     }
 

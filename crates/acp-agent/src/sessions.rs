@@ -5,7 +5,7 @@ use std::sync::Arc;
 use acp::Update;
 use acp::agent::{
     ArchiveSession, CheckSessionStatus, CloseSession, DeleteSession, ForkSession, ListSessions,
-    LoadSession, Prompt, Recorder, ResumeSession, Session, SessionOpened, SessionSetup,
+    LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup,
     SetSessionTitle, SteerTurn,
 };
 use acp::v1::{
@@ -15,32 +15,32 @@ use acp::v1::{
 use acp_host::SandboxRules;
 use jiff::Timestamp;
 
-use crate::choice::{Choice, Chosen};
-use crate::log::Log;
+use crate::history::{ModelHistory, StoredHistory};
+use crate::log::SessionLog;
 use crate::mcp::connect::joined;
 use crate::mcp::limits::McpLimits;
-use crate::mcp::servers::Servers;
+use crate::mcp::servers::SessionMcpServers;
 use crate::mode::Mode;
 use crate::model::error::failure;
-use crate::model::message::Message;
-use crate::past::{Past, Told};
+use crate::model::message::ModelMessage;
+use crate::models::{ModelRegistry, ModelSelection};
 use crate::replay::replay;
 use crate::session::{OpenSession, SessionState};
 use crate::store::error::StoreError;
-use crate::store::kept::{ClientPrompt, Kept, Properties, SessionFilter};
 use crate::store::session_store::SessionStore;
-use crate::workspace::access::Access;
+use crate::store::stored_session::{ClientPrompt, SessionFilter, SessionProperties, StoredSession};
+use crate::workspace::access::WorkspaceAccess;
 
 /// How many sessions are in a page of the list.
 const PAGE: usize = 100;
 
 /// The sessions.
-pub(crate) struct Sessions {
-    pub(crate) choice: Arc<Choice>,
+pub(crate) struct AgentSessions {
+    pub(crate) registry: Arc<ModelRegistry>,
     /// The mode that a session begins in.
     mode: Mode,
     /// Held by each session that is open.
-    open: Arc<()>,
+    open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// How commands are confined, if they are.
     sandbox: Option<SandboxRules>,
@@ -49,12 +49,12 @@ pub(crate) struct Sessions {
     limits: McpLimits,
 }
 
-impl Sessions {
-    pub(crate) fn new(choice: Choice) -> Self {
+impl AgentSessions {
+    pub(crate) fn new(choice: ModelRegistry) -> Self {
         Self {
-            choice: Arc::new(choice),
+            registry: Arc::new(choice),
             mode: Mode::default(),
-            open: Arc::default(),
+            open_count: Arc::default(),
             store: None,
             sandbox: None,
             servers: Vec::new(),
@@ -62,15 +62,15 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn begin_in(&mut self, mode: Mode) {
+    pub(crate) fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
     }
 
-    pub(crate) fn keep_in(&mut self, store: Arc<dyn SessionStore>) {
+    pub(crate) fn set_store(&mut self, store: Arc<dyn SessionStore>) {
         self.store = Some(store);
     }
 
-    pub(crate) fn confine(&mut self, rules: SandboxRules) {
+    pub(crate) fn set_sandbox(&mut self, rules: SandboxRules) {
         self.sandbox = Some(rules);
     }
 
@@ -84,11 +84,11 @@ impl Sessions {
 
     /// Whether any session is open.
     pub(crate) fn any_open(&self) -> bool {
-        Arc::strong_count(&self.open) > 1
+        Arc::strong_count(&self.open_count) > 1
     }
 
     /// What there is for those that outlive the process.
-    pub(crate) fn kept(&self) -> Option<&Self> {
+    pub(crate) fn persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
 
@@ -102,46 +102,49 @@ impl Sessions {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
-        self.authorized(&Chosen::default()).await?;
-        let own = self.own(session).await?;
-        let properties = Properties {
+    ) -> acp::Result<OpenedSession<OpenSession>> {
+        self.check_authorized(&ModelSelection::default()).await?;
+        let own = self.open_access(session).await?;
+        let properties = SessionProperties {
             cwd: session.cwd().to_owned(),
             additional_directories: session.roots().iter().skip(1).cloned().collect(),
             mode: self.mode.to_string(),
             client_prompt: setup.system_prompt.as_ref().map(ClientPrompt::of),
-            ..Properties::default()
+            ..SessionProperties::default()
         };
         let log = match &self.store {
-            None => Log::none(),
+            None => SessionLog::none(),
             Some(store) => {
                 let kept = store.create(session.id().clone(), properties.clone());
-                Log::new(Arc::clone(store), kept.await?, Vec::new())
+                SessionLog::new(Arc::clone(store), kept.await?, Vec::new())
             }
         };
-        let state = self.state(session, own, log, &properties, Vec::new());
-        Ok(self.opened(session, setup, state))
+        let state = self.new_state(session, own, log, &properties, Vec::new());
+        Ok(self.opened_session(session, setup, state))
     }
 
     /// Goes on with a session.
-    async fn go_on(
+    async fn reopen(
         &self,
         session: &Session,
         setup: SessionSetup,
         replayed: bool,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
+    ) -> acp::Result<OpenedSession<OpenSession>> {
         let store = self.store()?;
-        let own = self.own(session).await?;
+        let own = self.open_access(session).await?;
         let kept = store.find(session.id().clone()).await?;
-        let past = Past::new(Arc::clone(store), kept);
-        self.authorized(&Chosen::of(&past.kept().properties))
+        let past = StoredHistory::new(Arc::clone(store), kept);
+        self.check_authorized(&ModelSelection::of(&past.stored_session().properties))
             .await?;
-        let Told { messages, missing } = past.told().await?;
+        let ModelHistory {
+            messages,
+            missing_messages: missing,
+        } = past.model_history().await?;
         if replayed {
             replay(session, &past).await?;
         }
-        let mut properties = past.kept().properties.clone();
-        let log = Log::new(Arc::clone(store), past.kept().clone(), missing);
+        let mut properties = past.stored_session().properties.clone();
+        let log = SessionLog::new(Arc::clone(store), past.stored_session().clone(), missing);
         let roots = std::iter::once(&properties.cwd).chain(&properties.additional_directories);
         if !roots.eq(session.roots()) {
             let roots = session.roots().to_vec();
@@ -159,35 +162,35 @@ impl Sessions {
             log.change(move |properties| properties.client_prompt = said)
                 .await?;
         }
-        let state = self.state(session, own, log, &properties, messages);
-        Ok(self.opened(session, setup, state))
+        let state = self.new_state(session, own, log, &properties, messages);
+        Ok(self.opened_session(session, setup, state))
     }
 
-    fn opened(
+    fn opened_session(
         &self,
         session: &Session,
         setup: SessionSetup,
         mut state: SessionState,
-    ) -> SessionOpened<OpenSession> {
+    ) -> OpenedSession<OpenSession> {
         let servers = joined(setup.mcp_servers, &self.servers);
-        state.servers = Servers::start(servers, session, self.limits);
+        state.servers = SessionMcpServers::start(servers, session, self.limits);
         let options = state.options();
         let open = OpenSession {
             state: Arc::new(state),
-            _count: Arc::clone(&self.open),
+            _count: Arc::clone(&self.open_count),
         };
-        SessionOpened::with_state(open).config_options(options)
+        OpenedSession::with_state(open).config_options(options)
     }
 
-    fn state(
+    fn new_state(
         &self,
         session: &Session,
-        own: Result<Access, String>,
-        log: Log,
-        properties: &Properties,
-        messages: Vec<Message>,
+        own: Result<WorkspaceAccess, String>,
+        log: SessionLog,
+        properties: &SessionProperties,
+        messages: Vec<ModelMessage>,
     ) -> SessionState {
-        let choice = Arc::clone(&self.choice);
+        let choice = Arc::clone(&self.registry);
         let confined = self.sandbox.is_some();
         let roots = session.roots().to_vec();
         SessionState::new(own, confined, log, roots, choice, properties, messages)
@@ -195,15 +198,15 @@ impl Sessions {
 
     /// That a session that has chosen this can ask its model: Authentication, "Session Creation". Keys are looked for
     /// once more.
-    async fn authorized(&self, chosen: &Chosen) -> acp::Result<()> {
-        self.choice.look().await;
-        self.choice.ready(chosen).map_err(failure)
+    async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
+        self.registry.refresh_in_background().await;
+        self.registry.check_key(chosen).map_err(failure)
     }
 
     /// Finds out which models the servers at the user's addresses have, and tells the client if there are others than
     /// it knows.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
-        let choice = Arc::clone(&self.choice);
+        let choice = Arc::clone(&self.registry);
         // It must not keep alive what may be closed meanwhile.
         let state = Arc::downgrade(state);
         tokio::spawn(async move {
@@ -222,8 +225,8 @@ impl Sessions {
     }
 
     /// The agent's own access to a session's directories.
-    async fn own(&self, session: &Session) -> acp::Result<Result<Access, String>> {
-        let own = Access::open(session.roots(), self.sandbox.clone()).await;
+    async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
+        let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
         // A client that lends its files may run where this process has none of them, in a container for
         // example. Without that, nothing could be done in such a session.
         if let Err(why) = &own
@@ -237,39 +240,39 @@ impl Sessions {
     }
 }
 
-impl Recorder<OpenSession> for Sessions {
+impl Recorder<OpenSession> for AgentSessions {
     async fn record(&self, open: &OpenSession, _: &Session, update: &Update) -> acp::Result<()> {
         Ok(open.state.record(update).await?)
     }
 }
 
-impl LoadSession<OpenSession> for Sessions {
+impl LoadSession<OpenSession> for AgentSessions {
     async fn load(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
-        self.go_on(session, setup, true).await
+    ) -> acp::Result<OpenedSession<OpenSession>> {
+        self.reopen(session, setup, true).await
     }
 }
 
-impl ResumeSession<OpenSession> for Sessions {
+impl ResumeSession<OpenSession> for AgentSessions {
     async fn resume(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
-        self.go_on(session, setup, false).await
+    ) -> acp::Result<OpenedSession<OpenSession>> {
+        self.reopen(session, setup, false).await
     }
 }
 
-impl ForkSession<OpenSession> for Sessions {
+impl ForkSession<OpenSession> for AgentSessions {
     async fn fork(
         &self,
         from: &SessionId,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened<OpenSession>> {
+    ) -> acp::Result<OpenedSession<OpenSession>> {
         let store = self.store()?;
         let mut properties = store.find(from.clone()).await?.properties;
         let mut roots = session.roots().iter().cloned();
@@ -279,7 +282,7 @@ impl ForkSession<OpenSession> for Sessions {
         properties.archived = false;
         let id = session.id().clone();
         store.fork(from.clone(), id.clone(), properties).await?;
-        let opened = self.go_on(session, setup, false).await;
+        let opened = self.reopen(session, setup, false).await;
         if opened.is_err() {
             // Nobody has been told of it. If it stays, it can be deleted like any other.
             if let Err(error) = store.delete(id).await {
@@ -290,7 +293,7 @@ impl ForkSession<OpenSession> for Sessions {
     }
 }
 
-impl ListSessions for Sessions {
+impl ListSessions for AgentSessions {
     async fn list(&self, request: ListSessionsRequest) -> acp::Result<ListSessionsResponse> {
         let archived = match request.archived {
             Some(SessionArchiveFilter::Include) => None,
@@ -299,36 +302,38 @@ impl ListSessions for Sessions {
         };
         let filter = SessionFilter::default().cwd(request.cwd).archived(archived);
         let listed = self.store()?.list(filter, request.cursor, PAGE).await?;
-        let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(info).collect();
+        let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(session_info).collect();
         let mut page = ListSessionsResponse::new(sessions);
         page.next_cursor = listed.cursor;
         Ok(page)
     }
 }
 
-fn info(kept: Kept) -> SessionInfo {
+fn session_info(kept: StoredSession) -> SessionInfo {
     let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
         .additional_directories(kept.properties.additional_directories);
     // A clock beyond what a calendar has tells nothing.
-    info.updated_at = Timestamp::try_from(kept.updated).ok().map(in_milliseconds);
+    info.updated_at = Timestamp::try_from(kept.updated_at)
+        .ok()
+        .map(format_milliseconds);
     info.title = kept.properties.title;
     info.archived = Some(kept.properties.archived);
     info
 }
 
 /// A time as the protocol writes it.
-fn in_milliseconds(time: Timestamp) -> String {
+fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-impl CloseSession<OpenSession> for Sessions {
+impl CloseSession<OpenSession> for AgentSessions {
     async fn close(&self, open: &OpenSession, _: &SessionId) -> acp::Result<()> {
         open.state.servers.close().await;
         Ok(())
     }
 }
 
-impl SetSessionTitle<OpenSession> for Sessions {
+impl SetSessionTitle<OpenSession> for AgentSessions {
     async fn set_title(
         &self,
         open: Option<&OpenSession>,
@@ -353,10 +358,10 @@ impl SetSessionTitle<OpenSession> for Sessions {
     }
 }
 
-impl Sessions {
+impl AgentSessions {
     async fn set_archived(&self, id: &SessionId, archived: bool) -> acp::Result<()> {
         let store = self.store()?;
-        let Kept {
+        let StoredSession {
             mut properties,
             version,
             ..
@@ -371,7 +376,7 @@ impl Sessions {
     }
 }
 
-impl ArchiveSession<OpenSession> for Sessions {
+impl ArchiveSession<OpenSession> for AgentSessions {
     async fn archive(&self, session: &SessionId) -> acp::Result<()> {
         self.set_archived(session, true).await
     }
@@ -384,7 +389,7 @@ impl ArchiveSession<OpenSession> for Sessions {
     }
 }
 
-impl CheckSessionStatus for Sessions {
+impl CheckSessionStatus for AgentSessions {
     async fn status(&self, session: &SessionId) -> acp::Result<Option<SessionStatus>> {
         match self.store()?.find(session.clone()).await {
             Ok(_) => Ok(Some(SessionStatus::Saved)),
@@ -394,13 +399,13 @@ impl CheckSessionStatus for Sessions {
     }
 }
 
-impl SteerTurn<OpenSession> for Sessions {
+impl SteerTurn<OpenSession> for AgentSessions {
     async fn steer(&self, open: &OpenSession, _: &Session, message: &Prompt) -> acp::Result<bool> {
         open.state.steering.push(message.content.clone())
     }
 }
 
-impl DeleteSession for Sessions {
+impl DeleteSession for AgentSessions {
     async fn delete(&self, session: &SessionId) -> acp::Result<()> {
         match self.store()?.delete(session.clone()).await {
             // Session delete: what is gone already has been deleted.

@@ -21,16 +21,16 @@ pub(crate) struct SseReader {
     /// What has come and was not read yet.
     bytes: Vec<u8>,
     /// How much of `bytes` was read.
-    read: usize,
-    /// How much of `bytes` was looked at and has no line end behind `read`.
-    seen: usize,
+    read_position: usize,
+    /// How much of `bytes` was looked at and has no line end behind `read_position`.
+    scanned_position: usize,
     /// The event so far.
     event: SseEvent,
     has_data: bool,
     /// The last line ended with CR, so that an LF which follows belongs to that end.
     after_cr: bool,
     /// No line was read yet: the first may have a byte order mark before it.
-    first: bool,
+    is_first_line: bool,
 }
 
 impl SseReader {
@@ -38,21 +38,21 @@ impl SseReader {
         Self {
             limit,
             bytes: Vec::new(),
-            read: 0,
-            seen: 0,
+            read_position: 0,
+            scanned_position: 0,
             event: SseEvent::default(),
             has_data: false,
             after_cr: false,
-            first: true,
+            is_first_line: true,
         }
     }
 
     /// Takes a piece of the stream.
     pub(crate) fn push(&mut self, piece: &[u8]) {
-        if self.read > 0 {
-            self.bytes.drain(..self.read);
-            self.seen = self.seen.saturating_sub(self.read);
-            self.read = 0;
+        if self.read_position > 0 {
+            self.bytes.drain(..self.read_position);
+            self.scanned_position = self.scanned_position.saturating_sub(self.read_position);
+            self.read_position = 0;
         }
         self.bytes.extend_from_slice(piece);
     }
@@ -62,12 +62,12 @@ impl SseReader {
     /// # Errors
     /// The event is too large. There is nothing more to be read then.
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
-        while let Some(end) = self.line_end() {
-            let ended = self.line(self.read, end);
+        while let Some(end) = self.find_line_end() {
+            let ended = self.process_line(self.read_position, end);
             self.after_cr = self.bytes.get(end) == Some(&b'\r');
-            self.read = end + 1;
-            self.seen = self.read;
-            self.check(0)?;
+            self.read_position = end + 1;
+            self.scanned_position = self.read_position;
+            self.check_size(0)?;
             if ended && std::mem::take(&mut self.has_data) {
                 return Ok(Some(std::mem::take(&mut self.event)));
             }
@@ -75,31 +75,31 @@ impl SseReader {
                 self.event.name.clear();
             }
         }
-        self.check(self.bytes.len() - self.read)?;
+        self.check_size(self.bytes.len() - self.read_position)?;
         Ok(None)
     }
 
     /// Where the next line ends.
-    fn line_end(&mut self) -> Option<usize> {
-        if self.after_cr && self.read < self.bytes.len() {
+    fn find_line_end(&mut self) -> Option<usize> {
+        if self.after_cr && self.read_position < self.bytes.len() {
             self.after_cr = false;
-            if self.bytes.get(self.read) == Some(&b'\n') {
-                self.read += 1;
-                self.seen = self.seen.max(self.read);
+            if self.bytes.get(self.read_position) == Some(&b'\n') {
+                self.read_position += 1;
+                self.scanned_position = self.scanned_position.max(self.read_position);
             }
         }
-        let unseen = self.bytes.get(self.seen..).unwrap_or_default();
+        let unseen = self.bytes.get(self.scanned_position..).unwrap_or_default();
         let end = unseen.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
         if end.is_none() {
-            self.seen = self.bytes.len();
+            self.scanned_position = self.bytes.len();
         }
-        end.map(|end| self.seen + end)
+        end.map(|end| self.scanned_position + end)
     }
 
     /// Reads a line. Gives whether an event ends with it.
-    fn line(&mut self, begin: usize, end: usize) -> bool {
+    fn process_line(&mut self, begin: usize, end: usize) -> bool {
         let mut line = self.bytes.get(begin..end).unwrap_or_default();
-        if std::mem::take(&mut self.first) {
+        if std::mem::take(&mut self.is_first_line) {
             line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
         }
         if line.is_empty() {
@@ -126,7 +126,7 @@ impl SseReader {
     }
 
     /// That the event, with so many bytes of a line that has no end yet, is none too large.
-    fn check(&mut self, unfinished: usize) -> Result<(), EventTooLarge> {
+    fn check_size(&mut self, unfinished: usize) -> Result<(), EventTooLarge> {
         let size = self.event.name.len() + self.event.data.len() + unfinished;
         if size <= self.limit {
             return Ok(());

@@ -21,26 +21,26 @@ pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
         return None;
     }
     texts
-        .find_map(|text| head(text, LOOKED_AT).lines().find_map(words))
-        .or_else(|| prompt.iter().find_map(attached))
+        .find_map(|text| head(text, LOOKED_AT).lines().find_map(title_words))
+        .or_else(|| prompt.iter().find_map(attachment_name))
         .map(|title| one_line(&title))
 }
 
 /// A title that a person chose, as one line. `None` if there is nothing to be seen of it.
 pub(crate) fn of_person(title: &str) -> Option<String> {
-    let title = clean(title);
+    let title = clean_text(title);
     let title = title.trim();
     (!title.is_empty()).then(|| one_line(title))
 }
 
 /// What a line says, without its Markdown. `None` if it says nothing.
-fn words(line: &str) -> Option<String> {
+fn title_words(line: &str) -> Option<String> {
     let line = line.trim();
     if line.starts_with("```") || line.starts_with("~~~") || is_tag(line) {
         return None;
     }
-    let plain = unlinked(unmarked(line));
-    let plain = clean(&plain.replace("**", "").replace('`', ""));
+    let plain = strip_links(strip_markers(line));
+    let plain = clean_text(&plain.replace("**", "").replace('`', ""));
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
@@ -51,7 +51,7 @@ fn is_tag(line: &str) -> bool {
 }
 
 /// A line without the marks in front of it: of headings, quotations and lists.
-fn unmarked(mut line: &str) -> &str {
+fn strip_markers(mut line: &str) -> &str {
     loop {
         let mark = line.find(|c| !matches!(c, '#' | '>' | '-' | '*' | '+'));
         let numbered = line
@@ -71,10 +71,10 @@ fn unmarked(mut line: &str) -> &str {
 }
 
 /// A line with the texts of its links in their places: `[@main.rs](file:///…)` is how editors write what is mentioned.
-fn unlinked(line: &str) -> String {
+fn strip_links(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;
-    while let Some(link) = Link::first_of(rest) {
+    while let Some(link) = MarkdownLink::find_first(rest) {
         let before = link.before.strip_suffix('!').unwrap_or(link.before);
         plain.push_str(before);
         plain.push_str(link.text);
@@ -83,14 +83,14 @@ fn unlinked(line: &str) -> String {
     plain + rest
 }
 
-struct Link<'a> {
+struct MarkdownLink<'a> {
     before: &'a str,
     text: &'a str,
     after: &'a str,
 }
 
-impl<'a> Link<'a> {
-    fn first_of(line: &'a str) -> Option<Self> {
+impl<'a> MarkdownLink<'a> {
+    fn find_first(line: &'a str) -> Option<Self> {
         let middle = line.find("](")?;
         let (head, tail) = (line.get(..middle)?, line.get(middle + 2..)?);
         let (before, text) = head.rsplit_once('[')?;
@@ -104,7 +104,7 @@ impl<'a> Link<'a> {
 }
 
 /// A text with single spaces, and without what has no width or turns others around.
-fn clean(text: &str) -> String {
+fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
@@ -118,7 +118,7 @@ fn clean(text: &str) -> String {
 }
 
 /// The name of what came with a prompt.
-fn attached(block: &ContentBlock) -> Option<String> {
+fn attachment_name(block: &ContentBlock) -> Option<String> {
     let name = match block {
         ContentBlock::ResourceLink(link) => link.title.as_deref().unwrap_or(&link.name),
         ContentBlock::Resource(embedded) => {
@@ -131,7 +131,7 @@ fn attached(block: &ContentBlock) -> Option<String> {
         }
         _ => return None,
     };
-    let name = clean(head(name, LOOKED_AT));
+    let name = clean_text(head(name, LOOKED_AT));
     (!name.is_empty()).then_some(name)
 }
 

@@ -4,11 +4,11 @@
 pub(crate) mod active;
 mod begin;
 mod call;
+mod compact;
+mod draft_calls;
 mod report;
-mod room;
 mod round;
 mod steering;
-mod writing;
 
 use acp::agent::Prompt;
 use acp::v1::StopReason;
@@ -23,14 +23,14 @@ impl ActiveTurn<'_> {
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.state.conversation.lock().await;
         match self.begin(&mut conversation, prompt.content).await {
-            Ok(TurnStart::Asks) => {}
+            Ok(TurnStart::RunModel) => {}
             Ok(TurnStart::Answered) => return Ok(StopReason::EndTurn),
             Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
             Err(error) => return Err(error),
         }
-        let _open = self.takes_messages();
-        let ended = self.rounds(&mut conversation).await;
-        self.hear_the_rest(&mut conversation).await?;
+        let _open = self.open_steering();
+        let ended = self.run_rounds(&mut conversation).await;
+        self.close_steering(&mut conversation).await?;
         match ended {
             Err(acp::Error::Cancelled) => Ok(StopReason::Cancelled),
             ended => ended,
@@ -38,21 +38,21 @@ impl ActiveTurn<'_> {
     }
 
     /// Asks the model until it stops.
-    async fn rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
+    async fn run_rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
         for round in 1..=self.max_requests {
             if round == self.max_requests {
                 // What came now would not be answered.
-                self.hear_the_rest(conversation).await?;
+                self.close_steering(conversation).await?;
             }
             // It may have been changed meanwhile.
-            let asked = self.state.asked()?;
+            let asked = self.state.round_model()?;
             let running = ActiveTurn {
-                asked: &asked,
+                round_model: &asked,
                 ..*self
             };
-            match running.round_with_room(conversation).await? {
-                None => self.hear(conversation).await?,
-                Some(StopReason::EndTurn) if self.hears_more(conversation).await? => {}
+            match running.run_round_with_room(conversation).await? {
+                None => self.add_steering_messages(conversation).await?,
+                Some(StopReason::EndTurn) if self.add_or_close_steering(conversation).await? => {}
                 Some(reason) => return Ok(reason),
             }
         }

@@ -2,9 +2,9 @@
 //! by the agent's own access where it does not.
 
 pub(crate) mod access;
-pub(crate) mod fault;
-pub(crate) mod memory;
 pub(crate) mod process;
+pub(crate) mod tool_error;
+pub(crate) mod tool_session;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use std::time::Duration;
 use acp::agent::Turn;
 
 use crate::permission::permit::Permit;
-use access::Access;
-use fault::Fault;
-use memory::Memory;
-use tree::{Demand, Tree};
+use access::WorkspaceAccess;
+use tool_error::ToolError;
+use tool_session::ToolSession;
+use tree::{CancelFlag, DirectoryTree};
 
 /// How long a cancelled turn waits for what must not be given up half-way: a file that is being
 /// written, a terminal that is being released.
@@ -27,17 +27,17 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub(crate) struct Workspace {
     pub(crate) turn: Turn,
-    pub(crate) memory: Arc<dyn Memory>,
+    pub(crate) memory: Arc<dyn ToolSession>,
 }
 
 impl Workspace {
     /// A path as it goes over the wire: absolute, relative ones from the working directory on.
-    pub(crate) fn absolute(&self, path: &str) -> String {
+    pub(crate) fn absolute_path(&self, path: &str) -> String {
         absolute(self.turn.cwd(), path)
     }
 
     /// A path as people read it: from the working directory on, if it is in there.
-    pub(crate) fn shown(&self, path: &str) -> String {
+    pub(crate) fn display_path(&self, path: &str) -> String {
         let cwd = Path::new(self.turn.cwd());
         match Path::new(path).strip_prefix(cwd) {
             Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
@@ -47,18 +47,18 @@ impl Workspace {
     }
 
     /// The agent's own access.
-    pub(crate) fn own(&self) -> Result<&Access, Fault> {
+    pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolError> {
         self.memory.access().map_err(|why| {
-            Fault::failed(format!(
+            ToolError::failed(format!(
                 "the agent itself has no access to the session's directory: {why}"
             ))
         })
     }
 
     /// Fails if the turn is cancelled.
-    pub(crate) fn go_on(&self) -> Result<(), Fault> {
+    pub(crate) fn check_cancelled(&self) -> Result<(), ToolError> {
         if self.turn.is_cancelled() {
-            Err(Fault::Stop(acp::Error::Cancelled))
+            Err(ToolError::Stop(acp::Error::Cancelled))
         } else {
             Ok(())
         }
@@ -68,10 +68,10 @@ impl Workspace {
     pub(crate) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Fault> {
+    ) -> Result<T, ToolError> {
         tokio::select! {
             biased;
-            () = self.turn.cancelled() => Err(Fault::Stop(acp::Error::Cancelled)),
+            () = self.turn.cancelled() => Err(ToolError::Stop(acp::Error::Cancelled)),
             done = work => Ok(done),
         }
     }
@@ -95,11 +95,11 @@ impl Workspace {
         path: &str,
         line: Option<u32>,
         limit: Option<u32>,
-    ) -> Result<String, Fault> {
+    ) -> Result<String, ToolError> {
         if self.turn.client().capabilities().fs.read_text_file {
             return Ok(self.turn.read_text_file(path, line, limit).await?);
         }
-        let read = self.own()?.files.read_text(Path::new(path), line, limit);
+        let read = self.access()?.files.read_text(Path::new(path), line, limit);
         Ok(self
             .unless_cancelled(read)
             .await?
@@ -107,58 +107,60 @@ impl Workspace {
     }
 
     /// Reads a text file whole; `None` if there is none.
-    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, Fault> {
+    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, ToolError> {
         match self.read(path, None, None).await {
             Ok(text) => Ok(Some(text)),
-            Err(Fault::Missing(_)) => Ok(None),
+            Err(ToolError::NotFound(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
     }
 
     /// Writes the text file that may be changed. Once begun this is brought to its end, so that it is known whether the
     /// file was written.
-    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), Fault> {
-        self.go_on()?;
+    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolError> {
+        self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
-            return Err(Fault::failed("There is no permission to change a file."));
+            return Err(ToolError::failed(
+                "There is no permission to change a file.",
+            ));
         };
         let written = if self.turn.client().capabilities().fs.write_text_file {
             self.finish(self.turn.write_text_file(path, text)).await
         } else {
-            let write = self.own()?.files.write_text(Path::new(path), text);
+            let write = self.access()?.files.write_text(Path::new(path), text);
             self.finish(write)
                 .await
                 .map(|written| written.map_err(acp::Error::Rpc))
         };
         // It was allowed, also if it is one that commands must not change: the end of one must not undo it.
-        let sandbox = self.own().ok().and_then(|own| own.sandbox.clone());
+        let sandbox = self.access().ok().and_then(|own| own.sandbox.clone());
         if let Some(sandbox) = sandbox {
             let path = PathBuf::from(path);
             let _ = tokio::task::spawn_blocking(move || sandbox.accept(&path)).await;
         }
         match written {
             Some(written) => Ok(written?),
-            None => Err(Fault::failed(
+            None => Err(ToolError::failed(
                 "Cancelled while the file was being written: it may have been.",
             )),
         }
     }
 
     /// Has a thread that may block look at the session's directories.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn with_tree<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Tree, &Demand) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let tree = Arc::clone(&self.own()?.tree);
+        look: impl FnOnce(&DirectoryTree, &CancelFlag) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let tree = Arc::clone(&self.access()?.tree);
         // Dropped with this future, at which the thread gives up.
-        let demand = Demand::default();
+        let demand = CancelFlag::default();
         let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
         let looked = self.unless_cancelled(looked).await?;
         drop(demand);
         looked
-            .map_err(|e| Fault::failed(format!("the search stopped: {e}")))?
-            .map_err(Fault::Failed)
+            .map_err(|e| ToolError::failed(format!("the search stopped: {e}")))?
+            .map_err(ToolError::Failed)
     }
 }
 

@@ -2,7 +2,7 @@
 //! mended breaks again unseen.
 
 use super::check::Check;
-use super::outcome::Outcome;
+use super::outcome::CheckOutcome;
 use super::verdict::Verdict;
 
 /// The ids of the checks that are expected to fail, from a file: one a line, `#` begins a comment.
@@ -18,7 +18,11 @@ pub fn read(text: &str) -> Vec<String> {
 /// What of the expectations does not hold: a check that is expected to fail and does not any more, or that there is
 /// not. `known` are all checks there are, of which `outcomes` are those that were carried out.
 #[must_use]
-pub fn surprises(expected: &[String], known: &[Check], outcomes: &[Outcome]) -> Vec<String> {
+pub fn unexpected_results(
+    expected: &[String],
+    known: &[Check],
+    outcomes: &[CheckOutcome],
+) -> Vec<String> {
     let mut surprises = Vec::new();
     for id in expected {
         if !known.iter().any(|check| check.id() == *id) {

@@ -3,35 +3,35 @@
 use std::fmt;
 use std::pin::Pin;
 
-use acp_rules::schema::Version;
-use acp_rules::{Level, Side};
+use acp_rules::schema::SchemaVersion;
+use acp_rules::{RequirementLevel, Side};
 
-use super::shaped::Shaped;
-use super::verdict::Stop;
-use crate::with_agent::AgentPlay;
-use crate::with_client::ClientPlay;
+use super::checked_shape::CheckedShape;
+use super::verdict::CheckStop;
+use crate::agent_harness::AgentHarness;
+use crate::client_harness::ClientHarness;
 
 /// What a check does, and with whom.
 #[derive(Clone, Copy)]
-pub enum Play {
+pub enum CheckProcedure {
     /// It plays a client with an agent.
-    Agent(for<'a> fn(&'a mut AgentPlay) -> Playing<'a>),
+    Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
     /// It plays an agent with a client.
-    Client(for<'a> fn(&'a mut ClientPlay) -> Playing<'a>),
+    Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
     /// It looks at every message that the program sent in the other checks: at those with this shape.
-    Shape(Shaped),
+    Shape(CheckedShape),
     /// It looks at what the program said in the other checks: at whether it kept to the rules of a conversation.
     Rules,
 }
 
 /// A check that is under way.
-pub type Playing<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>;
+pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
 /// One requirement of the specification, and how it is seen whether it is met.
 #[derive(Clone, Copy)]
 pub struct Check {
     /// The version whose requirement it is.
-    pub version: Version,
+    pub version: SchemaVersion,
     /// Whose requirement it is.
     pub side: Side,
     /// The page of the specification, as its address has it, such as `prompt-turn`.
@@ -40,11 +40,11 @@ pub struct Check {
     /// names.
     pub number: u16,
     /// How binding it is.
-    pub level: Level,
+    pub level: RequirementLevel,
     /// What is required, in a sentence; [`sentence`](Self::sentence) is for reading.
     pub requirement: &'static str,
     /// What is done.
-    pub play: Play,
+    pub play: CheckProcedure,
 }
 
 impl Check {
@@ -52,11 +52,13 @@ impl Check {
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.play {
-            Play::Shape(Shaped {
+            CheckProcedure::Shape(CheckedShape {
                 shape,
                 variant: Some(variant),
             }) => format!("Every `{variant}` (`{shape}`) has the shape that the schema gives it."),
-            Play::Shape(Shaped { shape, .. }) if !matches!(shape, "JSON-RPC" | "Error") => {
+            CheckProcedure::Shape(CheckedShape { shape, .. })
+                if !matches!(shape, "JSON-RPC" | "Error") =>
+            {
                 format!("Every `{shape}` has the shape that the schema gives it.")
             }
             _ => self.requirement.to_owned(),
@@ -73,11 +75,11 @@ impl Check {
     #[must_use]
     pub fn name(&self) -> String {
         match self.play {
-            Play::Shape(Shaped {
+            CheckProcedure::Shape(CheckedShape {
                 shape,
                 variant: Some(variant),
             }) => format!("{shape}.{variant}"),
-            Play::Shape(Shaped { shape, .. }) => shape.to_owned(),
+            CheckProcedure::Shape(CheckedShape { shape, .. }) => shape.to_owned(),
             _ => self.number.to_string(),
         }
     }
@@ -103,13 +105,13 @@ macro_rules! checks {
     (@list $version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
         &[$(
             $crate::check::Check {
-                version: ::acp_rules::schema::Version::$version,
+                version: ::acp_rules::schema::SchemaVersion::$version,
                 side: ::acp_rules::Side::$side,
                 page: $page,
                 number: $number,
-                level: ::acp_rules::Level::$level,
+                level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
-                play: $crate::check::Play::$side(|play| Box::pin($play(play))),
+                play: $crate::check::CheckProcedure::$side(|play| Box::pin($play(play))),
             },
         )+]
     };

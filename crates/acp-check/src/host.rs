@@ -8,7 +8,7 @@ use acp::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest,
     TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
-use acp_host::{SessionTerminals, Terminals};
+use acp_host::{HostTerminals, SessionTerminals};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const WAITING: usize = 64;
 
 /// What is done with a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Permission {
+pub enum PermissionReply {
     /// The first option that allows is chosen.
     #[default]
     Allow,
@@ -32,27 +32,27 @@ pub enum Permission {
 }
 
 /// What an agent can use of the client.
-pub struct Host {
+pub struct CheckHost {
     /// What is done with permission requests.
-    pub permission: Permission,
+    pub permission: PermissionReply,
     /// Methods whose requests are left to the check to answer.
     pub hold: Vec<&'static str>,
     /// The ids of all terminals that were created.
     pub created: Vec<String>,
-    terminals: Terminals,
+    terminals: HostTerminals,
     sessions: HashMap<String, Arc<SessionTerminals>>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
     finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
 }
 
-impl Host {
+impl CheckHost {
     pub(super) fn new() -> Self {
         let (answers, finished) = mpsc::channel(WAITING);
         Self {
-            permission: Permission::default(),
+            permission: PermissionReply::default(),
             hold: Vec::new(),
             created: Vec::new(),
-            terminals: Terminals::new(),
+            terminals: HostTerminals::new(),
             sessions: HashMap::new(),
             answers,
             finished,
@@ -87,13 +87,15 @@ impl Host {
         macro_rules! terminal {
             ($request:ty, $method:ident) => {
                 tokio::spawn(async move {
-                    let answer = match (read::<$request>(params), terminals) {
-                        (Ok(request), Some(terminals)) => said(terminals.$method(&request).await),
+                    let answer = match (parse_params::<$request>(params), terminals) {
+                        (Ok(request), Some(terminals)) => {
+                            to_json_result(terminals.$method(&request).await)
+                        }
                         (Ok(request), None) => {
                             let message = format!("unknown session: {}", request.session_id);
-                            Err(error(-32602, message))
+                            Err(error_object(-32602, message))
                         }
-                        (Err(error), _) => Err(error),
+                        (Err(error_object), _) => Err(error_object),
                     };
                     let _ = answers.send((id, answer)).await;
                 })
@@ -102,13 +104,13 @@ impl Host {
         match method {
             "session/request_permission" => {
                 let wanted = match self.permission {
-                    Permission::Hold => return false,
-                    Permission::Allow => "allow",
-                    Permission::Reject => "reject",
+                    PermissionReply::Hold => return false,
+                    PermissionReply::Allow => "allow",
+                    PermissionReply::Reject => "reject",
                     // No option is of such a kind.
-                    Permission::Cancel => "cancelled",
+                    PermissionReply::Cancel => "cancelled",
                 };
-                let answer = Ok(chosen(&params, wanted));
+                let answer = Ok(permission_outcome(&params, wanted));
                 tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
             }
             "elicitation/create" => {
@@ -148,7 +150,7 @@ impl Host {
 }
 
 /// The outcome of a permission request in which an option is chosen whose kind begins with `wanted`.
-fn chosen(params: &Value, wanted: &str) -> Value {
+fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {
         let kind = option.get("kind").and_then(Value::as_str);
@@ -160,29 +162,29 @@ fn chosen(params: &Value, wanted: &str) -> Value {
     }
 }
 
-fn error(code: i64, message: impl std::fmt::Display) -> Value {
+fn error_object(code: i64, message: impl std::fmt::Display) -> Value {
     json!({"code": code, "message": message.to_string()})
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Value> {
-    serde_json::from_value(params).map_err(|e| error(-32602, e))
+fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, Value> {
+    serde_json::from_value(params).map_err(|e| error_object(-32602, e))
 }
 
-fn said<T: Serialize>(answer: Result<T, acp::jsonrpc::Error>) -> Result<Value, Value> {
+fn to_json_result<T: Serialize>(answer: Result<T, acp::jsonrpc::Error>) -> Result<Value, Value> {
     match answer {
-        Ok(answer) => serde_json::to_value(answer).map_err(|e| error(-32603, e)),
-        Err(e) => Err(serde_json::to_value(e).unwrap_or_else(|e| error(-32603, e))),
+        Ok(answer) => serde_json::to_value(answer).map_err(|e| error_object(-32603, e)),
+        Err(e) => Err(serde_json::to_value(e).unwrap_or_else(|e| error_object(-32603, e))),
     }
 }
 
 fn read_file(params: Value) -> Result<Value, Value> {
-    let request: ReadTextFileRequest = read(params)?;
+    let request: ReadTextFileRequest = parse_params(params)?;
     let text = std::fs::read_to_string(&request.path).map_err(|e| {
         let code = match e.kind() {
             std::io::ErrorKind::NotFound => -32002,
             _ => -32603,
         };
-        error(code, format!("{}: {e}", request.path))
+        error_object(code, format!("{}: {e}", request.path))
     })?;
     let from = request.line.unwrap_or(1).max(1) as usize - 1;
     let most = request.limit.map_or(usize::MAX, |limit| limit as usize);
@@ -191,8 +193,8 @@ fn read_file(params: Value) -> Result<Value, Value> {
 }
 
 fn write_file(params: Value) -> Result<Value, Value> {
-    let request: WriteTextFileRequest = read(params)?;
+    let request: WriteTextFileRequest = parse_params(params)?;
     std::fs::write(&request.path, request.content)
-        .map_err(|e| error(-32603, format!("{}: {e}", request.path)))?;
+        .map_err(|e| error_object(-32603, format!("{}: {e}", request.path)))?;
     Ok(json!({}))
 }

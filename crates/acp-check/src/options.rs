@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What the agent can be asked to do; the texts for it are in [`Options`].
+/// What the agent can be asked to do; the texts for it are in [`CheckOptions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Task {
+pub enum AgentTask {
     /// Anything that it answers in words.
     Answer,
     /// Reading `notes.txt`.
@@ -30,7 +30,7 @@ pub enum Task {
 
 /// How checks are carried out.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CheckOptions {
     /// How long something that must happen may take.
     pub patience: Duration,
     /// How long a whole turn may take, which a model decides.
@@ -42,10 +42,10 @@ pub struct Options {
     /// The method of logging in, where the agent wants one.
     pub login: Option<String>,
     /// What is sent so that the agent does a task, where it is not the usual text.
-    pub texts: HashMap<Task, String>,
+    pub texts: HashMap<AgentTask, String>,
 }
 
-impl Default for Options {
+impl Default for CheckOptions {
     fn default() -> Self {
         Self {
             patience: Duration::from_secs(10),
@@ -58,25 +58,33 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl CheckOptions {
     /// What is sent so that the agent does a task.
     #[must_use]
-    pub fn text_for(&self, task: Task) -> String {
+    pub fn text_for(&self, task: AgentTask) -> String {
         let usual = match task {
-            Task::Answer => "Say hello in one short sentence. Do not use any tool.",
-            Task::Read => "Read the file notes.txt of this project and say what its first line is.",
-            Task::Edit => "In the file notes.txt of this project, replace the word beta by delta.",
-            Task::Run => "Run the command `echo checked` and say what it printed.",
-            Task::Long => "Count from 1 to 500, each number in words and on a line of its own.",
-            Task::Plan => {
+            AgentTask::Answer => "Say hello in one short sentence. Do not use any tool.",
+            AgentTask::Read => {
+                "Read the file notes.txt of this project and say what its first line is."
+            }
+            AgentTask::Edit => {
+                "In the file notes.txt of this project, replace the word beta by delta."
+            }
+            AgentTask::Run => "Run the command `echo checked` and say what it printed.",
+            AgentTask::Long => {
+                "Count from 1 to 500, each number in words and on a line of its own."
+            }
+            AgentTask::Plan => {
                 "Make a plan of three steps for renaming notes.txt, and show it. Do not carry it out."
             }
-            Task::Remember => "Remember the number 7351. Answer with one word: noted.",
-            Task::Ask => "Ask me which colour I like, by the tool for asking if you have one.",
-            Task::Delegate => {
+            AgentTask::Remember => "Remember the number 7351. Answer with one word: noted.",
+            AgentTask::Ask => "Ask me which colour I like, by the tool for asking if you have one.",
+            AgentTask::Delegate => {
                 "Have a subagent say hello, if you have subagents, and say when it has."
             }
-            Task::Recall => "Which number was I asking you to remember? Answer with the number.",
+            AgentTask::Recall => {
+                "Which number was I asking you to remember? Answer with the number."
+            }
         };
         let own = self.texts.get(&task).cloned();
         own.unwrap_or_else(|| usual.to_owned())

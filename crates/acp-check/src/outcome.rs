@@ -8,7 +8,7 @@ use super::verdict::Verdict;
 
 /// What came of one check.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// The check.
     pub check: Check,
     /// Its verdict.

@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp_host::{AgentCommand, AgentProcess};
-use acp_local::{Endpoint, Listener, Place as Meeting, Token, admit, introduce};
+use acp_local::{
+    Endpoint, Listener, ListenerEndpoint as Meeting, LocalToken, accept_handshake, send_handshake,
+};
 use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::target::{Started, Target};
-use crate::place::Place;
+use super::target::{CheckTarget, TargetProcess};
+use crate::check_directory::CheckDirectory;
 
 /// What stands for the relay's command line in that of the client.
 const AGENT: &str = "{agent}";
@@ -43,9 +45,9 @@ pub struct ClientProgram {
 
 /// The command does not say where the agent's command line belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoPlaceholder;
+pub struct MissingPlaceholder;
 
-impl std::fmt::Display for NoPlaceholder {
+impl std::fmt::Display for MissingPlaceholder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -54,7 +56,7 @@ impl std::fmt::Display for NoPlaceholder {
     }
 }
 
-impl std::error::Error for NoPlaceholder {}
+impl std::error::Error for MissingPlaceholder {}
 
 impl ClientProgram {
     /// The client that `command` starts. It is run in the check's project.
@@ -68,13 +70,13 @@ impl ClientProgram {
     pub fn new(
         command: AgentCommand,
         relay: impl IntoIterator<Item = impl Into<OsString>>,
-    ) -> Result<Self, NoPlaceholder> {
+    ) -> Result<Self, MissingPlaceholder> {
         let has = |arg: &OsString| {
             let arg = arg.to_string_lossy();
             arg.contains(AGENT) || arg.contains(AGENT_LINE)
         };
         if !command.args.iter().any(has) {
-            return Err(NoPlaceholder);
+            return Err(MissingPlaceholder);
         }
         Ok(Self {
             command,
@@ -95,17 +97,17 @@ impl ClientProgram {
         let mut relay = self.relay.clone();
         relay.push(file.into());
         let args = self.command.args.iter();
-        let args = args.flat_map(|arg| with_relay(arg, &relay)).collect();
+        let args = args.flat_map(|arg| substitute_relay(arg, &relay)).collect();
         let mut command = self.command.clone().cwd(cwd);
         command.args = args;
         command
     }
 
-    async fn begin(&self, place: &Place) -> Result<Started, String> {
+    async fn start_client(&self, place: &CheckDirectory) -> Result<TargetProcess, String> {
         let cannot = |e: io::Error| format!("the check cannot listen: {e}");
         let (listener, meeting) = Listener::bind().map_err(cannot)?;
-        let token = Token::random();
-        let file = write_down(&meeting, &token).map_err(cannot)?;
+        let token = LocalToken::random();
+        let file = write_meeting_file(&meeting, &token).map_err(cannot)?;
         let command = self.command(&file, place.project());
         let process = AgentProcess::spawn(&command)
             .map_err(|e| format!("the client could not be started: {e}"))?;
@@ -117,41 +119,41 @@ impl ClientProgram {
         }
         let connected = tokio::select! {
             biased;
-            connected = accept(&listener, &token) => connected,
+            connected = accept_relay(&listener, &token) => connected,
             exit = process.wait() => {
                 let exit = format!("the client ended ({exit}) without having started its agent");
-                return Err(exit + &process.last_words());
+                return Err(exit + &process.stderr_excerpt());
             }
             () = tokio::time::sleep(self.patience) => {
                 let why = format!("in {:?} the client has not started its agent", self.patience);
-                return Err(why + &process.last_words());
+                return Err(why + &process.stderr_excerpt());
             }
         };
         let transport = connected.map_err(cannot)?;
-        Ok(Started {
+        Ok(TargetProcess {
             transport,
             process: Some(process),
         })
     }
 }
 
-impl Target for ClientProgram {
+impl CheckTarget for ClientProgram {
     fn start<'a>(
         &'a self,
-        place: &'a Place,
-    ) -> Pin<Box<dyn Future<Output = Result<Started, String>> + Send + 'a>> {
-        Box::pin(self.begin(place))
+        place: &'a CheckDirectory,
+    ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>> {
+        Box::pin(self.start_client(place))
     }
 }
 
 /// An argument of the client's with the relay's command line in it, if it belongs there.
-fn with_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
+fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
     if arg == AGENT {
         return relay.to_vec();
     }
     match arg.to_str() {
         Some(text) if text.contains(AGENT) || text.contains(AGENT_LINE) => {
-            let line: Vec<String> = relay.iter().map(|word| quoted(word)).collect();
+            let line: Vec<String> = relay.iter().map(|word| quote_word(word)).collect();
             let line = line.join(" ");
             vec![text.replace(AGENT, &line).replace(AGENT_LINE, &line).into()]
         }
@@ -160,7 +162,7 @@ fn with_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &OsStr) -> String {
+fn quote_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -179,14 +181,14 @@ async fn drain(mut from: impl AsyncRead + Unpin) {
 
 /// What is in the relay's file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
+struct RelayAddress {
     connect: String,
     token: String,
 }
 
 /// Makes the relay's file, which this user alone can read. It is gone when this is dropped.
-fn write_down(meeting: &Meeting, token: &Token) -> io::Result<TempPath> {
-    let told = Told {
+fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
+    let told = RelayAddress {
         connect: meeting.endpoint().to_string(),
         token: token.reveal(),
     };
@@ -199,17 +201,17 @@ fn write_down(meeting: &Meeting, token: &Token) -> io::Result<TempPath> {
 }
 
 /// What the relay's file says.
-async fn told_by(file: &Path) -> io::Result<(Endpoint, Token)> {
-    let Told { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
+async fn read_meeting_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
+    let RelayAddress { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
     let endpoint = connect.parse().map_err(io::Error::other)?;
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
 /// The first that knows the token.
-async fn accept(listener: &Listener, token: &Token) -> io::Result<Transport> {
+async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Transport> {
     loop {
         let stream = listener.accept().await?;
-        if let Ok(known) = admit(stream, token).await {
+        if let Ok(known) = accept_handshake(stream, token).await {
             return Ok(Transport::new(known.reader, known.writer));
         }
     }
@@ -224,13 +226,13 @@ async fn accept(listener: &Listener, token: &Token) -> io::Result<Transport> {
 /// # Errors
 /// The file cannot be read, the check cannot be reached, or it is gone.
 pub async fn relay(file: &Path) -> io::Result<()> {
-    let (endpoint, token) = told_by(file).await?;
+    let (endpoint, token) = read_meeting_file(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
-    let known = introduce(endpoint.connect().await?, &token).await;
+    let known = send_handshake(endpoint.connect().await?, &token).await;
     let known = known.map_err(io::Error::other)?;
-    let saying = pass_on(input, known.writer);
+    let saying = copy_stream(input, known.writer);
     // This ends the output, by dropping it.
-    let hearing = pass_on(known.reader, output);
+    let hearing = copy_stream(known.reader, output);
     tokio::pin!(saying, hearing);
     tokio::select! {
         said = &mut saying => said,
@@ -242,7 +244,7 @@ pub async fn relay(file: &Path) -> io::Result<()> {
 }
 
 /// Passes the bytes on, one way, until the end, and ends the other side.
-async fn pass_on(
+async fn copy_stream(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
@@ -285,7 +287,7 @@ mod tests {
         let command = AgentCommand::new("client").args(["run"]);
         assert_eq!(
             ClientProgram::new(command, ["acp"]).err(),
-            Some(NoPlaceholder)
+            Some(MissingPlaceholder)
         );
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use acp_rules::schema::Version;
-use acp_rules::{Level, Side};
+use acp_rules::schema::SchemaVersion;
+use acp_rules::{RequirementLevel, Side};
 
-use super::check::{Check, Play};
-use super::outcome::Outcome;
+use super::check::{Check, CheckProcedure};
+use super::outcome::CheckOutcome;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::wire::Judged;
+use super::wire::SchemaResults;
 
 /// One check for each side: of the rules that are binding.
-pub(super) fn check(version: Version, side: Side) -> Check {
+pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
     Check {
         version,
         side,
@@ -21,16 +21,16 @@ pub(super) fn check(version: Version, side: Side) -> Check {
             Side::Agent => 1,
             Side::Client => 101,
         },
-        level: Level::Must,
+        level: RequirementLevel::Must,
         requirement: "What is said keeps to the rules of a conversation that are binding.",
-        play: Play::Rules,
+        play: CheckProcedure::Rules,
     }
 }
 
 /// The verdict, by all that was seen.
-pub(super) fn judge(check: Check, judged: &Judged) -> Outcome {
+pub(super) fn verdict(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
-    let broken = &judged.broken;
+    let broken = &judged.violations;
     let verdict = match broken.rules.first() {
         Some((first, _)) => {
             for (finding, text) in &broken.rules {
@@ -38,10 +38,10 @@ pub(super) fn judge(check: Check, judged: &Judged) -> Outcome {
             }
             Verdict::Fail(first.to_string())
         }
-        None if broken.seen == 0 => Verdict::Skip("nothing was said".to_owned()),
+        None if broken.finding_count == 0 => Verdict::Skip("nothing was said".to_owned()),
         None => Verdict::Pass,
     };
-    Outcome {
+    CheckOutcome {
         check,
         verdict,
         transcript,

@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use acp_rules::Level;
-use acp_rules::schema::Version;
+use acp_rules::RequirementLevel;
+use acp_rules::schema::SchemaVersion;
 
-use super::check::{Check, Play};
-use super::options::Options;
-use super::outcome::Outcome;
-use super::target::{Started, Target};
+use super::check::{Check, CheckProcedure};
+use super::options::CheckOptions;
+use super::outcome::CheckOutcome;
+use super::target::{CheckTarget, TargetProcess};
 use super::transcript::Transcript;
-use super::verdict::{Stop, Verdict, cut};
-use super::wire::Judged;
-use crate::place::Place;
-use crate::with_agent::AgentPlay;
-use crate::with_client::ClientPlay;
+use super::verdict::{CheckStop, Verdict, truncate};
+use super::wire::SchemaResults;
+use crate::agent_harness::AgentHarness;
+use crate::check_directory::CheckDirectory;
+use crate::client_harness::ClientHarness;
 
 /// How long the reason of a failure is at most, in characters. Some of it is the program's own words, of which there may
 /// be any number; all that was said is with the evidence.
@@ -28,23 +28,27 @@ const LONGEST: usize = 4_000;
 /// Carries out checks against a program, several at once, and gives what came of them in the order of `checks`.
 ///
 /// Checks of shapes are judged last, by all that was said in the others.
-pub async fn run(target: Arc<dyn Target>, checks: &[Check], options: Options) -> Vec<Outcome> {
+pub async fn run(
+    target: Arc<dyn CheckTarget>,
+    checks: &[Check],
+    options: CheckOptions,
+) -> Vec<CheckOutcome> {
     run_telling(target, checks, options, |_| {}).await
 }
 
 /// As [`run`]; tells each outcome as soon as it is there.
 pub async fn run_telling(
-    target: Arc<dyn Target>,
+    target: Arc<dyn CheckTarget>,
     checks: &[Check],
-    options: Options,
-    tell: impl Fn(&Outcome),
-) -> Vec<Outcome> {
+    options: CheckOptions,
+    tell: impl Fn(&CheckOutcome),
+) -> Vec<CheckOutcome> {
     let options = Arc::new(options);
     let room = Arc::new(Semaphore::new(options.jobs.max(1)));
     let mut running = JoinSet::new();
     let mut of_task = HashMap::new();
     for (index, check) in checks.iter().enumerate() {
-        if matches!(check.play, Play::Shape(_) | Play::Rules) {
+        if matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules) {
             continue;
         }
         let (check, target) = (*check, Arc::clone(&target));
@@ -52,12 +56,12 @@ pub async fn run_telling(
         let handle = running.spawn(async move {
             // It is never closed.
             let _turn = room.acquire_owned().await;
-            carry_out(check, target, options).await
+            run_check(check, target, options).await
         });
         of_task.insert(handle.id(), index);
     }
-    let mut outcomes: Vec<Option<Outcome>> = checks.iter().map(|_| None).collect();
-    let mut judged: HashMap<Version, Judged> = HashMap::new();
+    let mut outcomes: Vec<Option<CheckOutcome>> = checks.iter().map(|_| None).collect();
+    let mut judged: HashMap<SchemaVersion, SchemaResults> = HashMap::new();
     while let Some(done) = running.join_next_with_id().await {
         let (id, outcome) = match done {
             Ok((id, (outcome, seen))) => {
@@ -66,7 +70,7 @@ pub async fn run_telling(
                 judged
                     .entry(outcome.check.version)
                     .or_default()
-                    .add(&id_of_check, seen);
+                    .merge(&id_of_check, seen);
                 (id, Some(outcome))
             }
             Err(e) => (e.id(), None),
@@ -75,7 +79,7 @@ pub async fn run_telling(
             continue;
         };
         if let (Some(slot), Some(check)) = (outcomes.get_mut(index), checks.get(index)) {
-            *slot = Some(outcome.unwrap_or_else(|| Outcome {
+            *slot = Some(outcome.unwrap_or_else(|| CheckOutcome {
                 check: *check,
                 verdict: Verdict::Harness(
                     "the check itself broke off; please report it".to_owned(),
@@ -85,19 +89,19 @@ pub async fn run_telling(
             }));
         }
     }
-    let nothing = Judged::default();
+    let nothing = SchemaResults::default();
     let all = checks.iter().zip(outcomes);
     all.map(|(check, outcome)| match (outcome, check.play) {
         (Some(outcome), _) => outcome,
-        (None, Play::Shape(shaped)) => {
+        (None, CheckProcedure::Shape(shaped)) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::schema_checks::judge(*check, shaped, seen)
+            super::schema_checks::verdict(*check, shaped, seen)
         }
-        (None, Play::Rules) => {
+        (None, CheckProcedure::Rules) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::rules_checks::judge(*check, seen)
+            super::rules_checks::verdict(*check, seen)
         }
-        (None, _) => Outcome {
+        (None, _) => CheckOutcome {
             check: *check,
             verdict: Verdict::Harness("the check was not carried out".to_owned()),
             transcript: Transcript::default(),
@@ -107,21 +111,23 @@ pub async fn run_telling(
     .collect()
 }
 
-async fn carry_out(
+async fn run_check(
     check: Check,
-    target: Arc<dyn Target>,
-    options: Arc<Options>,
-) -> (Outcome, Judged) {
+    target: Arc<dyn CheckTarget>,
+    options: Arc<CheckOptions>,
+) -> (CheckOutcome, SchemaResults) {
     let began = Instant::now();
-    let (stopped, transcript, judged) = play(check, target, options).await;
+    let (stopped, transcript, judged) = run_procedure(check, target, options).await;
     let verdict = match stopped {
         Ok(()) => Verdict::Pass,
-        Err(Stop::Fail(why)) if check.level == Level::Must => Verdict::Fail(cut(&why, LONGEST)),
-        Err(Stop::Fail(why)) => Verdict::Warn(cut(&why, LONGEST)),
-        Err(Stop::Skip(why)) => Verdict::Skip(why),
-        Err(Stop::Harness(why)) => Verdict::Harness(why),
+        Err(CheckStop::Fail(why)) if check.level == RequirementLevel::Must => {
+            Verdict::Fail(truncate(&why, LONGEST))
+        }
+        Err(CheckStop::Fail(why)) => Verdict::Warn(truncate(&why, LONGEST)),
+        Err(CheckStop::Skip(why)) => Verdict::Skip(why),
+        Err(CheckStop::Harness(why)) => Verdict::Harness(why),
     };
-    let outcome = Outcome {
+    let outcome = CheckOutcome {
         check,
         verdict,
         transcript,
@@ -130,19 +136,19 @@ async fn carry_out(
     (outcome, judged)
 }
 
-async fn play(
+async fn run_procedure(
     check: Check,
-    target: Arc<dyn Target>,
-    options: Arc<Options>,
-) -> (Result<(), Stop>, Transcript, Judged) {
+    target: Arc<dyn CheckTarget>,
+    options: Arc<CheckOptions>,
+) -> (Result<(), CheckStop>, Transcript, SchemaResults) {
     let broken = |why: String| {
         (
-            Err(Stop::Harness(why)),
+            Err(CheckStop::Harness(why)),
             Transcript::default(),
-            Judged::default(),
+            SchemaResults::default(),
         )
     };
-    let place = match Place::new() {
+    let place = match CheckDirectory::new() {
         Ok(place) => place,
         Err(e) => return broken(format!("no directory for the check can be made: {e}")),
     };
@@ -153,29 +159,29 @@ async fn play(
     let limit = options.limit;
     let too_long = || {
         let why = format!("the check has not come to its end in {limit:?}");
-        Err(Stop::Fail(why))
+        Err(CheckStop::Fail(why))
     };
     match check.play {
-        Play::Agent(play) => {
-            let mut agent = AgentPlay::new(started, place, options, check.version);
+        CheckProcedure::Agent(play) => {
+            let mut agent = AgentHarness::new(started, place, options, check.version);
             let stopped = tokio::time::timeout(limit, play(&mut agent)).await;
             let (mut wire, host, process, _place) = agent.into_wire();
             wire.close();
-            Started::end(process).await;
+            TargetProcess::end(process).await;
             host.end().await;
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
         }
-        Play::Client(play) => {
-            let mut client = ClientPlay::new(started, place, options, check.version);
+        CheckProcedure::Client(play) => {
+            let mut client = ClientHarness::new(started, place, options, check.version);
             let stopped = tokio::time::timeout(limit, play(&mut client)).await;
             let (mut wire, process, _place) = client.into_wire();
             wire.close();
-            Started::end(process).await;
+            TargetProcess::end(process).await;
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
         }
-        Play::Shape(_) | Play::Rules => {
+        CheckProcedure::Shape(_) | CheckProcedure::Rules => {
             broken("these are judged by what other checks have seen".to_owned())
         }
     }

@@ -4,35 +4,35 @@ use std::time::Duration;
 
 use acp_wire::{MethodKind, Sender};
 
-use acp_rules::schema::{Schema, Version};
-use acp_rules::{Level, Side};
+use acp_rules::schema::{Schema, SchemaVersion};
+use acp_rules::{RequirementLevel, Side};
 
-use super::check::{Check, Play};
-use super::outcome::Outcome;
-use super::shaped::Shaped;
+use super::check::{Check, CheckProcedure};
+use super::checked_shape::CheckedShape;
+use super::outcome::CheckOutcome;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
-use super::wire::Judged;
+use super::wire::SchemaResults;
 
 /// The page: the schema.
 const PAGE: &str = "schema";
 
 /// One check for each shape that a side sends: what it asks, what it answers, each kind of update, and errors.
 /// They go by the names of their shapes, in the order of the method table, then of the kinds of updates.
-pub(super) fn checks(version: Version, side: Side) -> Vec<Check> {
+pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
     let schema = Schema::of(version);
     let mut shapes = vec![
-        Shaped {
+        CheckedShape {
             shape: "JSON-RPC",
             variant: None,
         },
-        Shaped {
+        CheckedShape {
             shape: "Error",
             variant: None,
         },
     ];
     let mut add = |shape| {
-        let shaped = Shaped {
+        let shaped = CheckedShape {
             shape,
             variant: None,
         };
@@ -62,7 +62,7 @@ pub(super) fn checks(version: Version, side: Side) -> Vec<Check> {
     }
     if side == Side::Agent {
         for variant in schema.variants("SessionUpdate") {
-            shapes.push(Shaped {
+            shapes.push(CheckedShape {
                 shape: "SessionUpdate",
                 variant: Some(variant),
             });
@@ -75,14 +75,14 @@ pub(super) fn checks(version: Version, side: Side) -> Vec<Check> {
             side,
             page: PAGE,
             number: 0,
-            level: Level::Must,
+            level: RequirementLevel::Must,
             requirement: requirement(shaped),
-            play: Play::Shape(shaped),
+            play: CheckProcedure::Shape(shaped),
         })
         .collect()
 }
 
-fn requirement(shaped: Shaped) -> &'static str {
+fn requirement(shaped: CheckedShape) -> &'static str {
     match shaped.shape {
         "JSON-RPC" => {
             "Every line is a message of JSON-RPC 2.0, of a method that there is or whose name begins with `_`."
@@ -93,8 +93,8 @@ fn requirement(shaped: Shaped) -> &'static str {
 }
 
 /// The verdict on a shape, by all that was seen.
-pub(super) fn judge(check: Check, shaped: Shaped, judged: &Judged) -> Outcome {
-    let (seen, faults) = judged.of(shaped);
+pub(super) fn verdict(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
+    let (seen, faults) = judged.results_for(shaped);
     let mut transcript = Transcript::default();
     let verdict = match faults.first() {
         Some((first, _)) => {
@@ -106,7 +106,7 @@ pub(super) fn judge(check: Check, shaped: Shaped, judged: &Judged) -> Outcome {
         None if seen == 0 => Verdict::Skip("no message of this kind was seen".to_owned()),
         None => Verdict::Pass,
     };
-    Outcome {
+    CheckOutcome {
         check,
         verdict,
         transcript,

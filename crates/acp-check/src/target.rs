@@ -7,26 +7,26 @@ use std::time::Duration;
 use acp::{Transport, transport};
 use acp_host::{AgentCommand, AgentProcess};
 
-use crate::place::Place;
+use crate::check_directory::CheckDirectory;
 
 /// How long a program may take to end after its input was closed, before it is made to.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// What is tested: how it is started, once for each check.
-pub trait Target: Send + Sync + 'static {
+pub trait CheckTarget: Send + Sync + 'static {
     /// Starts it, with a project of its own in `place`.
     ///
     /// # Errors
     /// It cannot be started, and why.
     fn start<'a>(
         &'a self,
-        place: &'a Place,
-    ) -> Pin<Box<dyn Future<Output = Result<Started, String>> + Send + 'a>>;
+        place: &'a CheckDirectory,
+    ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>>;
 }
 
 /// A program that was started.
 #[derive(Debug)]
-pub struct Started {
+pub struct TargetProcess {
     /// Its end of the connection.
     pub transport: Transport,
     /// The process, unless it is part of this one.
@@ -35,11 +35,11 @@ pub struct Started {
 
 /// An agent that is a command.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct AgentProgram {
     command: AgentCommand,
 }
 
-impl Program {
+impl AgentProgram {
     /// The agent that `command` starts. It is run in the check's project.
     #[must_use]
     pub fn new(command: AgentCommand) -> Self {
@@ -47,11 +47,11 @@ impl Program {
     }
 }
 
-impl Target for Program {
+impl CheckTarget for AgentProgram {
     fn start<'a>(
         &'a self,
-        place: &'a Place,
-    ) -> Pin<Box<dyn Future<Output = Result<Started, String>> + Send + 'a>> {
+        place: &'a CheckDirectory,
+    ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>> {
         Box::pin(async move {
             let command = self.command.clone().cwd(place.project());
             let process = AgentProcess::spawn(&command)
@@ -59,7 +59,7 @@ impl Target for Program {
             let (stdin, stdout) = process
                 .take_stdio()
                 .ok_or("the program has no stdin and stdout")?;
-            Ok(Started {
+            Ok(TargetProcess {
                 transport: Transport::pipes(stdout, stdin),
                 process: Some(Arc::new(process)),
             })
@@ -68,18 +68,18 @@ impl Target for Program {
 }
 
 /// A program that is part of this one: given its end of a connection, it serves it in a task.
-impl<F> Target for F
+impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,
 {
     fn start<'a>(
         &'a self,
-        _: &'a Place,
-    ) -> Pin<Box<dyn Future<Output = Result<Started, String>> + Send + 'a>> {
+        _: &'a CheckDirectory,
+    ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>> {
         Box::pin(async move {
             let (ours, theirs) = transport::memory();
             self(theirs);
-            Ok(Started {
+            Ok(TargetProcess {
                 transport: ours,
                 process: None,
             })
@@ -87,7 +87,7 @@ where
     }
 }
 
-impl Started {
+impl TargetProcess {
     /// Ends the process, if it still runs.
     pub(super) async fn end(process: Option<Arc<AgentProcess>>) {
         if let Some(process) = process {

@@ -13,7 +13,7 @@ const MOST: usize = 1024 * 1024;
 /// A line of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Entry {
+pub enum TranscriptEntry {
     /// A line went over the wire.
     Line {
         /// When, from the beginning of the check on.
@@ -30,7 +30,7 @@ pub enum Entry {
         /// When, from the beginning of the check on.
         at: Duration,
         /// What, in words.
-        what: String,
+        description: String,
     },
 }
 
@@ -38,7 +38,7 @@ pub enum Entry {
 #[derive(Debug, Clone)]
 pub struct Transcript {
     began: Instant,
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     bytes: usize,
     left_out: usize,
 }
@@ -57,7 +57,7 @@ impl Default for Transcript {
 impl Transcript {
     /// What was said, in order.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 
@@ -72,9 +72,9 @@ impl Transcript {
         let text = String::from_utf8_lossy(kept).into_owned();
         let at = self.began.elapsed();
         let length = line.len();
-        self.put(
+        self.push(
             text.len(),
-            Entry::Line {
+            TranscriptEntry::Line {
                 at,
                 direction,
                 text,
@@ -86,10 +86,16 @@ impl Transcript {
     pub(super) fn event(&mut self, what: impl Into<String>) {
         let what = what.into();
         let at = self.began.elapsed();
-        self.put(what.len(), Entry::Event { at, what });
+        self.push(
+            what.len(),
+            TranscriptEntry::Event {
+                at,
+                description: what,
+            },
+        );
     }
 
-    fn put(&mut self, bytes: usize, entry: Entry) {
+    fn push(&mut self, bytes: usize, entry: TranscriptEntry) {
         if self.bytes + bytes > MOST {
             self.left_out += 1;
         } else {

@@ -7,17 +7,17 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use acp_rules::schema::Envelope;
 
-use super::options::Task;
-use super::verdict::{Stop, fail, require, skip};
-use super::wire::Answer;
-use super::with_agent::AgentPlay;
+use super::agent_harness::AgentHarness;
+use super::options::AgentTask;
+use super::verdict::{CheckStop, fail, require, skip};
+use super::wire::ReceivedResponse;
 
 /// How long is listened for what must not come. Long enough for what is on its way already.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
 /// How a turn went.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
+pub struct CheckTurn {
     /// The stop reason.
     pub stop: String,
     /// The updates of the session that came between the prompt and its answer: their `update`.
@@ -26,7 +26,7 @@ pub struct Turn {
     pub requests: Vec<(String, Value)>,
 }
 
-impl Turn {
+impl CheckTurn {
     /// The updates of one kind.
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.updates
@@ -48,12 +48,12 @@ pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
     (method.to_owned(), params.clone())
 }
 
-impl AgentPlay {
+impl AgentHarness {
     /// Sends a prompt, without waiting for its answer.
     ///
     /// # Errors
     /// The agent does not read, or is gone.
-    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, Stop> {
+    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, CheckStop> {
         let prompt = json!([{"type": "text", "text": text}]);
         self.wire
             .ask(
@@ -67,7 +67,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
-    pub async fn turn(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+    pub async fn turn(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
         let text = self.text_for(task);
         self.prompt(session, json!([{"type": "text", "text": text}]))
             .await
@@ -77,7 +77,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
-    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
+    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
         let params = json!({"sessionId": session, "prompt": prompt});
         let id = self.wire.ask("session/prompt", params).await?;
@@ -89,7 +89,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// There is none in time, or the agent ends.
-    pub async fn turn_answer(&mut self, id: &Value) -> Result<Answer, Stop> {
+    pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
             loop {
@@ -102,7 +102,7 @@ impl AgentPlay {
                 }) = message.envelope()
                     && answered == id
                 {
-                    return Ok(Answer::read(result));
+                    return Ok(ReceivedResponse::read(result));
                 }
             }
         };
@@ -116,10 +116,15 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The answer is an error, or has no stop reason.
-    pub fn turn_since(&self, session: &str, answer: Answer, messages: usize) -> Result<Turn, Stop> {
+    pub fn turn_since(
+        &self,
+        session: &str,
+        answer: ReceivedResponse,
+        messages: usize,
+    ) -> Result<CheckTurn, CheckStop> {
         let result = match answer {
-            Answer::Result(result) => result,
-            Answer::Error { code, message, .. } => {
+            ReceivedResponse::Result(result) => result,
+            ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!(
                     "`session/prompt` was answered with error {code}: {message}"
                 ));
@@ -132,7 +137,7 @@ impl AgentPlay {
             |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
         let updates = self.updates_since(messages).filter(of_session);
         let requests = self.requests_since(messages);
-        Ok(Turn {
+        Ok(CheckTurn {
             stop: stop.to_owned(),
             updates: updates
                 .filter_map(|params| params.get("update").cloned())
@@ -145,7 +150,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
-    pub async fn hush(&mut self) -> Result<(), Stop> {
+    pub async fn hush(&mut self) -> Result<(), CheckStop> {
         let end = Instant::now() + QUIET;
         while let Ok(next) = timeout_at(end, self.next()).await {
             if next?.is_none() {
@@ -157,12 +162,12 @@ impl AgentPlay {
 
     /// Every answer that has come to a request.
     #[must_use]
-    pub fn answers_to(&self, id: &Value) -> Vec<Answer> {
+    pub fn answers_to(&self, id: &Value) -> Vec<ReceivedResponse> {
         let answers = self.messages.iter().filter_map(|message| {
             let Some(Envelope::Response { id: of, result }) = message.envelope() else {
                 return None;
             };
-            (of == id).then(|| Answer::read(result))
+            (of == id).then(|| ReceivedResponse::read(result))
         });
         answers.collect()
     }
@@ -171,7 +176,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// See [`turn_answer`](Self::turn_answer).
-    pub async fn end_of(&mut self, prompt: &Value) -> Result<Answer, Stop> {
+    pub async fn end_of(&mut self, prompt: &Value) -> Result<ReceivedResponse, CheckStop> {
         match self.answers_to(prompt).into_iter().next() {
             Some(answer) => Ok(answer),
             None => self.turn_answer(prompt).await,
@@ -182,7 +187,11 @@ impl AgentPlay {
     ///
     /// # Errors
     /// None comes.
-    pub async fn attempt(&mut self, session: &str, task: Task) -> Result<Answer, Stop> {
+    pub async fn attempt(
+        &mut self,
+        session: &str,
+        task: AgentTask,
+    ) -> Result<ReceivedResponse, CheckStop> {
         let text = self.text_for(task);
         let prompt = self.begin_prompt(session, &text).await?;
         self.turn_answer(&prompt).await
@@ -192,11 +201,11 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
-    pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+    pub async fn task(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
         let answer = self.attempt(session, task).await?;
         match self.turn_since(session, answer, before) {
-            Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
+            Err(CheckStop::Fail(why)) => skip(format!("the task was not done: {why}")),
             turn => turn,
         }
     }
@@ -205,8 +214,8 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The agent ends; or, as a skip, the turn is over at once.
-    pub async fn long_turn(&mut self, session: &str) -> Result<Value, Stop> {
-        let text = self.text_for(Task::Long);
+    pub async fn long_turn(&mut self, session: &str) -> Result<Value, CheckStop> {
+        let text = self.text_for(AgentTask::Long);
         let before = self.messages.len();
         let patience = self.wire.patience();
         let prompt = self.begin_prompt(session, &text).await?;
@@ -225,7 +234,7 @@ impl AgentPlay {
         // One that thinks for long without a word is at work as well.
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.hush().await?;
-        require(!self.wire.ended(), || {
+        require(!self.wire.has_ended(), || {
             "it has closed its output in the middle of a turn".to_owned()
         })?;
         if self.answers_to(&prompt).is_empty() {
@@ -242,13 +251,15 @@ impl AgentPlay {
     pub async fn while_at_work<T>(
         &mut self,
         session: &str,
-        doing: impl AsyncFnOnce(&mut Self) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
+        doing: impl AsyncFnOnce(&mut Self) -> Result<T, CheckStop>,
+    ) -> Result<T, CheckStop> {
         let prompt = self.long_turn(session).await?;
         let done = doing(self).await;
         self.cancel(session).await?;
         let done = match done {
-            Err(Stop::Fail(why)) => return fail(format!("while the agent was at work: {why}")),
+            Err(CheckStop::Fail(why)) => {
+                return fail(format!("while the agent was at work: {why}"));
+            }
             done => done?,
         };
         self.end_of(&prompt).await?;
@@ -259,7 +270,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The agent does not read, or is gone.
-    pub async fn cancel(&mut self, session: &str) -> Result<(), Stop> {
+    pub async fn cancel(&mut self, session: &str) -> Result<(), CheckStop> {
         let params = json!({"sessionId": session});
         self.wire.notify("session/cancel", params).await
     }
@@ -268,15 +279,15 @@ impl AgentPlay {
     ///
     /// # Errors
     /// It does not, or does not come.
-    pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), Stop> {
+    pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), CheckStop> {
         match self.end_of(prompt).await? {
-            Answer::Result(result) => {
+            ReceivedResponse::Result(result) => {
                 let stop = &result["stopReason"];
                 require(stop == "cancelled", || {
                     format!("the cancelled prompt was answered with the stop reason {stop}")
                 })
             }
-            Answer::Error { code, message, .. } => fail(format!(
+            ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "the cancelled prompt was answered with error {code}: {message}; \
                  it must be the stop reason \"cancelled\""
             )),
@@ -287,9 +298,9 @@ impl AgentPlay {
     ///
     /// # Errors
     /// It is not.
-    pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<Turn, Stop> {
-        let turn = match self.turn(session, Task::Answer).await {
-            Err(Stop::Fail(why)) => return fail(format!("after {after}: {why}")),
+    pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<CheckTurn, CheckStop> {
+        let turn = match self.turn(session, AgentTask::Answer).await {
+            Err(CheckStop::Fail(why)) => return fail(format!("after {after}: {why}")),
             turn => turn?,
         };
         require(turn.stop != "cancelled", || {
@@ -308,9 +319,9 @@ impl AgentPlay {
     pub async fn until_asked(
         &mut self,
         session: &str,
-        task: Task,
+        task: AgentTask,
         method: &'static str,
-    ) -> Result<(Value, Value, Value), Stop> {
+    ) -> Result<(Value, Value, Value), CheckStop> {
         self.host.hold.push(method);
         let text = self.text_for(task);
         let prompt = self.begin_prompt(session, &text).await?;
@@ -344,10 +355,10 @@ impl AgentPlay {
     pub async fn task_with(
         &mut self,
         session: &str,
-        task: Task,
+        task: AgentTask,
         method: &'static str,
         answer: Value,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<ReceivedResponse, CheckStop> {
         let (prompt, asked, _) = self.until_asked(session, task, method).await?;
         self.answer_open(asked, &answer).await?;
         self.end_of(&prompt).await
@@ -358,7 +369,7 @@ impl AgentPlay {
     ///
     /// # Errors
     /// The agent does not read, or is gone.
-    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), Stop> {
+    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), CheckStop> {
         self.host.hold.clear();
         let others = std::mem::take(&mut self.held);
         for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {

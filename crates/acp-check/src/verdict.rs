@@ -21,7 +21,7 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict in a word, as reports have it.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Fail(_) => "fail",
@@ -33,7 +33,7 @@ impl Verdict {
 
     /// Why; `None` if it passed.
     #[must_use]
-    pub fn why(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Pass => None,
             Self::Fail(why) | Self::Warn(why) | Self::Skip(why) | Self::Harness(why) => Some(why),
@@ -43,16 +43,16 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.why() {
-            None => f.write_str(self.word()),
-            Some(why) => write!(f, "{}: {why}", self.word()),
+        match self.reason() {
+            None => f.write_str(self.as_str()),
+            Some(why) => write!(f, "{}: {why}", self.as_str()),
         }
     }
 }
 
 /// Why a check stops before its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum CheckStop {
     /// The requirement is not met, and why, in words for the one who wrote the program.
     Fail(String),
     /// It cannot be seen, and why.
@@ -62,26 +62,26 @@ pub enum Stop {
 }
 
 /// The requirement is not met.
-pub(crate) fn fail<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Fail(why.into()))
+pub(crate) fn fail<T>(why: impl Into<String>) -> Result<T, CheckStop> {
+    Err(CheckStop::Fail(why.into()))
 }
 
 /// Whether it is met cannot be seen.
-pub(crate) fn skip<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Skip(why.into()))
+pub(crate) fn skip<T>(why: impl Into<String>) -> Result<T, CheckStop> {
+    Err(CheckStop::Skip(why.into()))
 }
 
 /// The requirement is met only if `holds`.
-pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), Stop> {
+pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), CheckStop> {
     if holds {
         Ok(())
     } else {
-        Err(Stop::Fail(why()))
+        Err(CheckStop::Fail(why()))
     }
 }
 
 /// The beginning of a text, so many characters at most.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(super) fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),

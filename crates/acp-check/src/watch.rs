@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use acp_rules::schema::{Direction, Schema, Version};
-use acp_rules::{Finding, Moment, Rules};
-use acp_rules::{Level, Side};
+use acp_rules::schema::{Direction, Schema, SchemaVersion};
+use acp_rules::{Finding, MessagePosition, RuleChecker};
+use acp_rules::{RequirementLevel, Side};
 
 /// How many broken rules are kept. One is enough to fail a check.
 const KEPT: usize = 8;
@@ -17,8 +17,8 @@ const LONGEST: usize = 1024 * 1024;
 /// A check may be wrong on purpose, and what the other side does about it is its check's to judge: from there on nothing
 /// is said. All is told as if it were said at the same moment, since a check reads when it wants to: rules that need to
 /// know what has arrived when say nothing.
-pub(super) struct Watch {
-    rules: Rules,
+pub(super) struct RuleWatch {
+    rules: RuleChecker,
     schema: &'static Schema,
     sends: Direction,
     /// The beginning of a line that the suite has not ended yet.
@@ -26,28 +26,28 @@ pub(super) struct Watch {
     /// Not everything that was said is known and right.
     spoilt: bool,
     messages: u64,
-    broken: Broken,
+    broken_rules: BrokenRules,
 }
 
 /// What was broken of the rules that are binding.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Broken {
+pub(super) struct BrokenRules {
     /// How many messages were judged.
-    pub(super) seen: usize,
+    pub(super) finding_count: usize,
     /// The rules, with the message by which it was seen.
     pub(super) rules: Vec<(Finding, String)>,
 }
 
-impl Watch {
-    pub(super) fn new(version: Version, sends: Direction) -> Self {
+impl RuleWatch {
+    pub(super) fn new(version: SchemaVersion, sends: Direction) -> Self {
         Self {
-            rules: Rules::new(),
+            rules: RuleChecker::new(),
             schema: Schema::of(version),
             sends,
             line: Vec::new(),
             spoilt: false,
             messages: 0,
-            broken: Broken::default(),
+            broken_rules: BrokenRules::default(),
         }
     }
 
@@ -62,24 +62,27 @@ impl Watch {
             if part.ends_with(b"\n") {
                 let line = std::mem::take(&mut self.line);
                 match serde_json::from_slice::<Value>(&line) {
-                    Ok(value) => self.said(&value),
+                    Ok(value) => self.observe_sent(&value),
                     Err(_) => self.lost(),
                 }
             }
         }
     }
 
-    fn said(&mut self, value: &Value) {
-        let asked = self.rules.asked(self.sends, value).map(str::to_owned);
-        let faults = (self.schema).judge_message(self.sends, value, asked.as_deref());
+    fn observe_sent(&mut self, value: &Value) {
+        let asked = self
+            .rules
+            .request_method(self.sends, value)
+            .map(str::to_owned);
+        let faults = (self.schema).check_message(self.sends, value, asked.as_deref());
         self.spoilt |= !faults.is_empty();
-        self.message(self.sends, value);
+        self.observe_message(self.sends, value);
     }
 
     /// The other side has sent a message.
     pub(super) fn came(&mut self, value: &Value) {
-        self.broken.seen += usize::from(!self.spoilt);
-        self.message(self.sends.back(), value);
+        self.broken_rules.finding_count += usize::from(!self.spoilt);
+        self.observe_message(self.sends.reversed(), value);
     }
 
     /// Something was said that is not known.
@@ -91,30 +94,30 @@ impl Watch {
     /// Who sends in `direction` has closed its output.
     pub(super) fn closed(&mut self, direction: Direction) {
         if !self.spoilt {
-            let found = self.rules.closed(self.now(), direction);
-            self.found(found, "the end of the connection");
+            let found = self.rules.close_side(self.position(), direction);
+            self.record_findings(found, "the end of the connection");
         }
     }
 
-    fn now(&self) -> Moment {
-        Moment {
+    fn position(&self) -> MessagePosition {
+        MessagePosition {
             index: self.messages,
-            at: 0,
+            time_us: 0,
         }
     }
 
-    fn message(&mut self, direction: Direction, value: &Value) {
+    fn observe_message(&mut self, direction: Direction, value: &Value) {
         if self.spoilt {
             return;
         }
         self.messages += 1;
-        let found = self.rules.message(self.now(), direction, value);
+        let found = self.rules.check_message(self.position(), direction, value);
         if !found.is_empty() {
-            self.found(found, &value.to_string());
+            self.record_findings(found, &value.to_string());
         }
     }
 
-    fn found(&mut self, found: Vec<Finding>, text: &str) {
+    fn record_findings(&mut self, found: Vec<Finding>, text: &str) {
         let own = match self.sends {
             Direction::ToAgent => Side::Client,
             Direction::ToClient => Side::Agent,
@@ -122,21 +125,23 @@ impl Watch {
         for finding in found {
             if finding.side == own {
                 self.spoilt = true;
-            } else if finding.rule.level == Level::Must && self.broken.rules.len() < KEPT {
-                self.broken.rules.push((finding, text.to_owned()));
+            } else if finding.rule.level == RequirementLevel::Must
+                && self.broken_rules.rules.len() < KEPT
+            {
+                self.broken_rules.rules.push((finding, text.to_owned()));
             }
         }
     }
 
-    pub(super) fn into_broken(self) -> Broken {
-        self.broken
+    pub(super) fn into_broken(self) -> BrokenRules {
+        self.broken_rules
     }
 }
 
-impl Broken {
+impl BrokenRules {
     /// Adds what was seen in another check, named `of`.
     pub(super) fn add(&mut self, of: &str, other: Self) {
-        self.seen += other.seen;
+        self.finding_count += other.finding_count;
         for (finding, text) in other.rules {
             if self.rules.len() < KEPT {
                 self.rules.push((finding, format!("in {of}: {text}")));

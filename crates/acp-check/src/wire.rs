@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-use acp_rules::schema::{Direction, Envelope, Fault, FaultKind, Schema, Version};
+use acp_rules::schema::{Direction, Envelope, Schema, SchemaFault, SchemaFaultKind, SchemaVersion};
 
-use super::shaped::Shaped;
+use super::checked_shape::CheckedShape;
 use super::transcript::Transcript;
-use super::verdict::{Stop, fail};
-use super::watch::{Broken, Watch};
+use super::verdict::{CheckStop, fail};
+use super::watch::{BrokenRules, RuleWatch};
 
 /// How many bytes are read in one check. All messages of a check are kept until its end, so this bounds them; nothing says
 /// how much a program may say, so it is not blamed for more.
@@ -27,9 +27,9 @@ const FAULTS: usize = 8;
 
 /// A message that came.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message(pub Value);
+pub struct ReceivedMessage(pub Value);
 
-impl Message {
+impl ReceivedMessage {
     /// What it is, if it is a message of JSON-RPC.
     #[must_use]
     pub fn envelope(&self) -> Option<Envelope<'_>> {
@@ -53,7 +53,7 @@ impl Message {
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum ReceivedResponse {
     /// It has been done.
     Result(Value),
     /// It has not.
@@ -68,9 +68,9 @@ pub enum Answer {
 }
 
 /// What was read.
-enum Read {
+enum WireInput {
     Line(Vec<u8>),
-    TooMuch,
+    TooLong,
     End,
 }
 
@@ -79,59 +79,59 @@ pub struct Wire {
     schema: &'static Schema,
     /// Which way it sends.
     sends: Direction,
-    reads: mpsc::Receiver<Read>,
+    reads: mpsc::Receiver<WireInput>,
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     next_id: u64,
     /// What was asked from this end, by id.
-    asked: HashMap<String, String>,
-    watch: Watch,
+    pending_methods: HashMap<String, String>,
+    watch: RuleWatch,
     transcript: Transcript,
-    judged: Judged,
+    schema_results: SchemaResults,
     /// The beginnings of the first lines that were no JSON.
     noise: Vec<Vec<u8>>,
     /// Another version was agreed on: nothing can be said of what comes by this one's shapes.
     other_version: bool,
-    ended: bool,
+    has_ended: bool,
     patience: Duration,
 }
 
 /// What the schema says of all messages that came.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Judged {
+pub(super) struct SchemaResults {
     /// How many of each shape there were.
-    pub(super) seen: BTreeMap<Shape, usize>,
+    pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
     /// What was wrong with them, with the message.
-    pub(super) faults: BTreeMap<Shape, Vec<(Fault, String)>>,
+    pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
     /// Which rules of a conversation were broken.
-    pub(super) broken: Broken,
+    pub(super) violations: BrokenRules,
 }
 
 /// A shape, or one of its variants.
-pub(super) type Shape = (String, Option<String>);
+pub(super) type ShapeKey = (String, Option<String>);
 
 impl Wire {
     pub(super) fn new(
         transport: Transport,
-        version: Version,
+        version: SchemaVersion,
         sends: Direction,
         patience: Duration,
     ) -> Self {
         let (reader, writer) = transport.into_split();
         let (to, reads) = mpsc::channel(WAITING);
-        tokio::spawn(read(reader, to));
+        tokio::spawn(read_lines(reader, to));
         Self {
             schema: Schema::of(version),
             sends,
             reads,
             writer: Some(Box::new(writer)),
             next_id: 0,
-            asked: HashMap::new(),
-            watch: Watch::new(version, sends),
+            pending_methods: HashMap::new(),
+            watch: RuleWatch::new(version, sends),
             transcript: Transcript::default(),
-            judged: Judged::default(),
+            schema_results: SchemaResults::default(),
             noise: Vec::new(),
             other_version: false,
-            ended: false,
+            has_ended: false,
             patience,
         }
     }
@@ -151,11 +151,13 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+    pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), CheckStop> {
         let patience = self.patience;
         self.watch.sent(bytes);
         let Some(writer) = &mut self.writer else {
-            return Err(Stop::Harness("the connection is closed already".to_owned()));
+            return Err(CheckStop::Harness(
+                "the connection is closed already".to_owned(),
+            ));
         };
         let written = async {
             writer.write_all(bytes).await?;
@@ -172,7 +174,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn send_line(&mut self, line: &[u8]) -> Result<(), Stop> {
+    pub async fn send_line(&mut self, line: &[u8]) -> Result<(), CheckStop> {
         self.transcript.line(self.sends, line);
         let mut bytes = line.to_vec();
         bytes.push(b'\n');
@@ -183,9 +185,10 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn send(&mut self, message: &Value) -> Result<(), Stop> {
+    pub async fn send(&mut self, message: &Value) -> Result<(), CheckStop> {
         if let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) {
-            self.asked.insert(id.to_string(), method.to_owned());
+            self.pending_methods
+                .insert(id.to_string(), method.to_owned());
         }
         self.send_line(message.to_string().as_bytes()).await
     }
@@ -194,7 +197,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, Stop> {
+    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
         let id = json!(self.next_id);
         self.next_id += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -206,7 +209,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn notify(&mut self, method: &str, params: Value) -> Result<(), Stop> {
+    pub async fn notify(&mut self, method: &str, params: Value) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await
     }
@@ -215,7 +218,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Stop> {
+    pub async fn answer(&mut self, id: &Value, result: Value) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
             .await
     }
@@ -224,7 +227,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side does not read, or is gone.
-    pub async fn refuse(&mut self, id: &Value, code: i64, message: &str) -> Result<(), Stop> {
+    pub async fn refuse(&mut self, id: &Value, code: i64, message: &str) -> Result<(), CheckStop> {
         let error = json!({"code": code, "message": message});
         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
             .await
@@ -247,15 +250,15 @@ impl Wire {
     }
 
     /// What was wrong with the messages that have come, by the schema.
-    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
-        let faults = self.judged.faults.values().flatten();
+    pub fn faults(&self) -> impl Iterator<Item = &SchemaFault> {
+        let faults = self.schema_results.faults.values().flatten();
         faults.map(|(fault, _)| fault)
     }
 
     /// Whether the other side has closed its output.
     #[must_use]
-    pub fn ended(&self) -> bool {
-        self.ended
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// The next message, or `None` at the end. Lines that are no JSON are passed over: they are judged by checks of
@@ -263,16 +266,16 @@ impl Wire {
     ///
     /// # Errors
     /// As a fault of the suite's: it has said more than a check reads.
-    pub async fn next(&mut self) -> Result<Option<Message>, Stop> {
+    pub async fn next(&mut self) -> Result<Option<ReceivedMessage>, CheckStop> {
         loop {
             match self.reads.recv().await {
-                Some(Read::Line(line)) => {
-                    self.transcript.line(self.sends.back(), &line);
+                Some(WireInput::Line(line)) => {
+                    self.transcript.line(self.sends.reversed(), &line);
                     match serde_json::from_slice::<Value>(&line) {
                         Ok(value) => {
-                            self.judge(&value);
+                            self.check_schema(&value);
                             self.watch.came(&value);
-                            return Ok(Some(Message(value)));
+                            return Ok(Some(ReceivedMessage(value)));
                         }
                         Err(e) => {
                             if self.noise.len() < FAULTS {
@@ -280,20 +283,20 @@ impl Wire {
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
                             self.watch.lost();
-                            self.judged.noise(format!("{e}: {text}"));
+                            self.schema_results.add_noise(format!("{e}: {text}"));
                         }
                     }
                 }
-                Some(Read::TooMuch) => {
+                Some(WireInput::TooLong) => {
                     let why = format!(
                         "it has said more than {MOST} bytes, which is all that a check reads"
                     );
-                    return Err(Stop::Harness(why));
+                    return Err(CheckStop::Harness(why));
                 }
-                Some(Read::End) | None => {
-                    if !self.ended {
-                        self.ended = true;
-                        self.watch.closed(self.sends.back());
+                Some(WireInput::End) | None => {
+                    if !self.has_ended {
+                        self.has_ended = true;
+                        self.watch.closed(self.sends.reversed());
                         self.transcript.event("its output ended");
                     }
                     return Ok(None);
@@ -302,26 +305,32 @@ impl Wire {
         }
     }
 
-    fn judge(&mut self, value: &Value) {
-        let from = self.sends.back();
+    fn check_schema(&mut self, value: &Value) {
+        let from = self.sends.reversed();
         let envelope = Envelope::read(value);
         let asked = match &envelope {
-            Some(Envelope::Response { id, .. }) => self.asked.get(&id.to_string()).cloned(),
+            Some(Envelope::Response { id, .. }) => {
+                self.pending_methods.get(&id.to_string()).cloned()
+            }
             _ => None,
         };
-        if self.of_other_version(envelope.as_ref(), asked.as_deref()) {
+        if self.is_other_version(envelope.as_ref(), asked.as_deref()) {
             return;
         }
-        let shape = self.shape_of(envelope.as_ref(), asked.as_deref());
-        let faults = self.schema.judge_message(from, value, asked.as_deref());
+        let shape = self.shape_key(envelope.as_ref(), asked.as_deref());
+        let faults = self.schema.check_message(from, value, asked.as_deref());
         let envelopes = ("JSON-RPC".to_owned(), None);
         for shape in [&shape, &envelopes] {
-            *self.judged.seen.entry(shape.clone()).or_default() += 1;
+            *self
+                .schema_results
+                .shape_counts
+                .entry(shape.clone())
+                .or_default() += 1;
         }
         for fault in faults {
-            let of_envelope = matches!(fault.kind, FaultKind::Envelope(_));
+            let of_envelope = matches!(fault.kind, SchemaFaultKind::Envelope(_));
             let shape = if of_envelope { &envelopes } else { &shape };
-            let kept = self.judged.faults.entry(shape.clone()).or_default();
+            let kept = self.schema_results.faults.entry(shape.clone()).or_default();
             if kept.len() < FAULTS {
                 kept.push((fault, value.to_string()));
             }
@@ -329,7 +338,7 @@ impl Wire {
     }
 
     /// Whether a message is of another version: its `initialize`, and all that follows the answer to one.
-    fn of_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
+    fn is_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
         let own = u64::from(self.schema.version().number());
         let other = |carried: &Value| {
             let said = carried.get("protocolVersion").and_then(Value::as_u64);
@@ -350,7 +359,7 @@ impl Wire {
     }
 
     /// The name of the shape that a message has.
-    fn shape_of(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> Shape {
+    fn shape_key(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> ShapeKey {
         let of = |name: &str| (name.to_owned(), None);
         match envelope {
             None => of("JSON-RPC"),
@@ -382,19 +391,19 @@ impl Wire {
         }
     }
 
-    pub(super) fn into_parts(mut self) -> (Transcript, Judged) {
-        self.judged.broken = self.watch.into_broken();
-        (self.transcript, self.judged)
+    pub(super) fn into_parts(mut self) -> (Transcript, SchemaResults) {
+        self.schema_results.violations = self.watch.into_broken();
+        (self.transcript, self.schema_results)
     }
 }
 
-impl Judged {
-    fn noise(&mut self, why: String) {
+impl SchemaResults {
+    fn add_noise(&mut self, why: String) {
         let shape = ("JSON-RPC".to_owned(), None);
-        *self.seen.entry(shape.clone()).or_default() += 1;
-        let fault = Fault {
+        *self.shape_counts.entry(shape.clone()).or_default() += 1;
+        let fault = SchemaFault {
             path: String::new(),
-            kind: FaultKind::Envelope("the line is no JSON".to_owned()),
+            kind: SchemaFaultKind::Envelope("the line is no JSON".to_owned()),
         };
         let kept = self.faults.entry(shape).or_default();
         if kept.len() < FAULTS {
@@ -402,11 +411,11 @@ impl Judged {
         }
     }
 
-    /// Adds what was seen in another check, named `of`.
-    pub(super) fn add(&mut self, of: &str, other: Self) {
-        self.broken.add(of, other.broken);
-        for (shape, count) in other.seen {
-            *self.seen.entry(shape).or_default() += count;
+    /// Adds what was seen in another check, named `results_for`.
+    pub(super) fn merge(&mut self, of: &str, other: Self) {
+        self.violations.add(of, other.violations);
+        for (shape, count) in other.shape_counts {
+            *self.shape_counts.entry(shape).or_default() += count;
         }
         for (shape, faults) in other.faults {
             let kept = self.faults.entry(shape).or_default();
@@ -419,14 +428,17 @@ impl Judged {
     }
 
     /// What was seen of a shape, and what was wrong with it.
-    pub(super) fn of(&self, shaped: Shaped) -> (usize, &[(Fault, String)]) {
+    pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
         let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
         let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
-        (self.seen.get(&key).copied().unwrap_or_default(), faults)
+        (
+            self.shape_counts.get(&key).copied().unwrap_or_default(),
+            faults,
+        )
     }
 }
 
-impl Answer {
+impl ReceivedResponse {
     /// What an answer says.
     #[must_use]
     pub fn read(result: Result<&Value, &Value>) -> Self {
@@ -458,7 +470,7 @@ impl Answer {
 }
 
 /// Reads lines until the end. It ends as well when nobody wants them any more.
-async fn read(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<Read>) {
+async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInput>) {
     let mut line = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
     let mut all = 0;
@@ -479,19 +491,19 @@ async fn read(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<Read>) {
             if whole.last() == Some(&b'\r') {
                 whole.pop();
             }
-            if !whole.is_empty() && to.send(Read::Line(whole)).await.is_err() {
+            if !whole.is_empty() && to.send(WireInput::Line(whole)).await.is_err() {
                 return;
             }
         }
         line.extend_from_slice(rest);
         all += read;
         if all > MOST {
-            let _ = to.send(Read::TooMuch).await;
+            let _ = to.send(WireInput::TooLong).await;
             return;
         }
     }
     if !line.is_empty() {
-        let _ = to.send(Read::Line(line)).await;
+        let _ = to.send(WireInput::Line(line)).await;
     }
-    let _ = to.send(Read::End).await;
+    let _ = to.send(WireInput::End).await;
 }

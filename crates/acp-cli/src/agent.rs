@@ -2,53 +2,54 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_agent::store::{Opening, SqliteStore};
+use acp_agent::store::{SqliteOpening, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
-use acp_config::{mcp_definitions, places};
+use acp_config::{mcp_definitions, paths};
 use etcetera::BaseStrategy;
 
 use crate::args::agent::AgentArgs;
-use crate::exit::Exit;
-use crate::models::Models;
+use crate::exit::CommandExit;
+use crate::models::BundledAgentConfig;
 use crate::start::connection_options;
 use crate::{config, permissions};
 
 /// The agent, before it serves anyone.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAgent {
     agent: CodingAgent,
-    sessions: Sessions,
+    sessions: SessionStorage,
     options: acp::Options,
 }
 
 /// Where the agent keeps its sessions.
-enum Sessions {
-    Nowhere,
+enum SessionStorage {
+    None,
     /// Where that was asked for.
-    Asked(Opening),
+    Explicit(SqliteOpening),
     /// Where they are kept if nothing was said.
-    Usual(Opening),
+    Default(SqliteOpening),
 }
 
-impl Prepared {
+impl PreparedAgent {
     /// Makes what was asked for. The sessions are still being opened then, while whoever called this goes on.
-    pub(crate) fn new(args: AgentArgs) -> Result<Self, Exit> {
+    pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
         let config = config::read()?;
-        let models = Models::of(&config)?;
+        let models = BundledAgentConfig::of(&config)?;
         let (option, model) = match args.script {
             Some(script) => ("--script", ModelConfig::Scripted(script)),
             None => ("--model", models.choice(args.model)?),
         };
         let mut agent =
-            CodingAgent::new(&model).map_err(|e| Exit::usage(format!("{option}: {e}")))?;
+            CodingAgent::new(&model).map_err(|e| CommandExit::usage(format!("{option}: {e}")))?;
         let servers = mcp_definitions(config.mcp_servers);
-        agent = agent.mcp_servers(servers.map_err(|e| Exit::usage(format!("config.toml: {e}")))?);
+        agent = agent
+            .mcp_servers(servers.map_err(|e| CommandExit::usage(format!("config.toml: {e}")))?);
         if let Some(mode) = models.mode {
             agent = agent.mode(mode);
         }
         if let Some(requests) = models.max_requests {
             agent = agent.max_requests(requests.get());
         }
-        if let Some(config) = places::config() {
+        if let Some(config) = paths::config_dir() {
             agent = agent.user_instructions(config.join("AGENTS.md"));
         }
         let rules = permissions::rule_files();
@@ -58,17 +59,17 @@ impl Prepared {
             None => rules,
         };
         agent = agent.rules(match args.client_has_rules {
-            true => rules.kept_by_client(),
+            true => rules.enforced_by_client(),
             false => rules,
         });
         if let Some(rules) = args.sandbox.rules(None)? {
             agent = agent
                 .sandboxed(rules)
-                .map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
+                .map_err(|e| CommandExit::usage(format!("--sandbox: {e}")))?;
         }
         Ok(Self {
             agent,
-            sessions: Sessions::begin(args.sessions.as_deref()),
+            sessions: SessionStorage::open(args.sessions.as_deref()),
             options: args
                 .protocol
                 .set(connection_options().limits(acp::agent::limits())),
@@ -76,9 +77,9 @@ impl Prepared {
     }
 
     /// Serves the client on stdin and stdout, until it is gone.
-    pub(crate) async fn serve(self) -> Exit {
+    pub(crate) async fn serve(self) -> CommandExit {
         // Before anything is answered: what is offered depends on whether sessions are kept.
-        let agent = match self.sessions.keep(self.agent) {
+        let agent = match self.sessions.configure(self.agent) {
             Ok(agent) => agent,
             Err(exit) => return exit,
         };
@@ -87,39 +88,41 @@ impl Prepared {
             Err(e) => Err(e),
         };
         match served {
-            Ok(()) => Exit::SUCCESS,
-            Err(e) => Exit::broken(format!("the connection to the client failed: {e}")),
+            Ok(()) => CommandExit::SUCCESS,
+            Err(e) => {
+                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
+            }
         }
     }
 }
 
-impl Sessions {
-    fn begin(asked: Option<&Path>) -> Self {
+impl SessionStorage {
+    fn open(asked: Option<&Path>) -> Self {
         match asked {
-            Some(none) if none == Path::new("none") => Self::Nowhere,
-            Some(directory) => Self::Asked(SqliteStore::begin(directory)),
+            Some(none) if none == Path::new("none") => Self::None,
+            Some(directory) => Self::Explicit(SqliteStore::begin(directory)),
             None => match sessions_directory() {
-                Some(directory) => Self::Usual(SqliteStore::begin(directory)),
+                Some(directory) => Self::Default(SqliteStore::begin(directory)),
                 None => {
-                    warn("there is no home directory");
-                    Self::Nowhere
+                    warn_not_stored("there is no home directory");
+                    Self::None
                 }
             },
         }
     }
 
     /// Has the agent keep its sessions where that was asked for, or else where it can.
-    fn keep(self, agent: CodingAgent) -> Result<CodingAgent, Exit> {
+    fn configure(self, agent: CodingAgent) -> Result<CodingAgent, CommandExit> {
         match self {
-            Self::Nowhere => Ok(agent),
-            Self::Asked(opening) => match opening.wait() {
+            Self::None => Ok(agent),
+            Self::Explicit(opening) => match opening.wait() {
                 Ok(store) => Ok(agent.keep_sessions(store)),
-                Err(e) => Err(Exit::usage(format!("--sessions: {e}"))),
+                Err(e) => Err(CommandExit::usage(format!("--sessions: {e}"))),
             },
-            Self::Usual(opening) => match opening.wait() {
+            Self::Default(opening) => match opening.wait() {
                 Ok(store) => Ok(agent.keep_sessions(store)),
                 Err(e) => {
-                    warn(&e.to_string());
+                    warn_not_stored(&e.to_string());
                     Ok(agent)
                 }
             },
@@ -128,7 +131,7 @@ impl Sessions {
 }
 
 /// An agent that forgets is better than none.
-fn warn(why: &str) {
+fn warn_not_stored(why: &str) {
     eprintln!("acp: warning: sessions are not kept: {why}");
 }
 
@@ -141,7 +144,7 @@ fn sessions_directory() -> Option<PathBuf> {
 }
 
 /// Why the bundled agent keeps no sessions, if it cannot.
-pub(crate) fn why_not_kept() -> Option<String> {
+pub(crate) fn storage_problem() -> Option<String> {
     let Some(directory) = sessions_directory() else {
         return Some("there is no home directory".to_owned());
     };
@@ -155,6 +158,6 @@ pub(crate) fn why_not_kept() -> Option<String> {
 }
 
 /// Whether the bundled agent has kept any session there.
-pub(crate) fn keeps_sessions() -> bool {
+pub(crate) fn has_stored_sessions() -> bool {
     sessions_directory().is_some_and(|directory| directory.join("sessions.db").is_file())
 }

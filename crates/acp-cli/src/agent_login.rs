@@ -3,130 +3,135 @@
 use std::io::IsTerminal;
 
 use acp_agent::{Account, KeyFile, Provider, ProviderModel, Secret};
-use acp_host::own_process;
+use acp_host::process_secrets;
 
 use crate::args::agent::{AccountArgs, ModelArgs};
 use crate::config;
-use crate::exit::Exit;
-use crate::models::{Models, key_file};
+use crate::exit::CommandExit;
+use crate::line_input::TerminalSettings;
+use crate::models::{BundledAgentConfig, key_file};
 use crate::screen::print;
-use crate::signals::{Signal, Signals};
-use crate::typing::Settings;
+use crate::signals::{ExitSignal, Signals};
 
 /// Asks for a key on the terminal and keeps it.
-pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> Exit {
-    let done = async {
-        let file = file()?;
-        let model = match wanted(args)? {
+pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
+    let done =
+        async {
+            let file = require_key_file()?;
+            let model = match requested_model(args)? {
             Some(model) => model,
             // That of the model that the agent would have.
-            None => Models::of(&config::read()?)?.model(model)?.ok_or_else(|| {
-                Exit::usage(
+            None => BundledAgentConfig::of(&config::read()?)?.model(model)?.ok_or_else(|| {
+                CommandExit::usage(
                     "say whose key it is: `acp agent login anthropic`, `openai` or `gemini`",
                 )
             })?,
         };
-        keep(&file, model).await
-    };
-    done.await.err().unwrap_or(Exit::SUCCESS)
+            store_key(&file, model).await
+        };
+    done.await.err().unwrap_or(CommandExit::SUCCESS)
 }
 
 /// Forgets a key, or all of them.
-pub(crate) fn logout(args: AccountArgs) -> Exit {
-    let done = file().and_then(|file| {
-        let account = wanted(args)?.map(|model| model.account());
+pub(crate) fn logout(args: AccountArgs) -> CommandExit {
+    let done = require_key_file().and_then(|file| {
+        let account = requested_model(args)?.map(|model| model.account());
         let forgotten = file.forget(account.as_ref());
-        print(match forgotten.map_err(|e| Exit::failed(e.to_string()))? {
-            0 => b"there was no key\n".as_slice(),
-            _ => b"logged out\n",
-        });
-        still_given(account.map(|account| account.provider()));
+        print(
+            match forgotten.map_err(|e| CommandExit::failed(e.to_string()))? {
+                0 => b"there was no key\n".as_slice(),
+                _ => b"logged out\n",
+            },
+        );
+        warn_key_variables(account.map(|account| account.provider()));
         Ok(())
     });
-    done.err().unwrap_or(Exit::SUCCESS)
+    done.err().unwrap_or(CommandExit::SUCCESS)
 }
 
-fn file() -> Result<KeyFile, Exit> {
-    key_file().ok_or_else(|| Exit::usage("there is no home directory to keep a key in"))
+fn require_key_file() -> Result<KeyFile, CommandExit> {
+    key_file().ok_or_else(|| CommandExit::usage("there is no home directory to keep a key in"))
 }
 
 /// Whose key it is, if that was said: as a model there, of whatever name.
-fn wanted(args: AccountArgs) -> Result<Option<ProviderModel>, Exit> {
+fn requested_model(args: AccountArgs) -> Result<Option<ProviderModel>, CommandExit> {
     let Some(provider) = args.provider else {
         return Ok(None);
     };
     let provider: Provider = provider
         .parse()
-        .map_err(|e: acp_agent::ParseProviderError| Exit::usage(e.to_string()))?;
+        .map_err(|e: acp_agent::ParseProviderError| CommandExit::usage(e.to_string()))?;
     let mut model = ProviderModel::new(provider, "any");
     model.base_url = args.at;
     model
         .check()
-        .map_err(|e| Exit::usage(format!("--at: {e}")))?;
+        .map_err(|e| CommandExit::usage(format!("--at: {e}")))?;
     Ok(Some(model))
 }
 
-async fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
+async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandExit> {
     let account = model.account();
-    let whose = whose(&account);
+    let whose = account_name(&account);
     if !std::io::stdin().is_terminal() {
-        return Err(Exit::usage(format!(
+        return Err(CommandExit::usage(format!(
             "the key for {whose} is typed in a terminal, and this is none; elsewhere set {}",
             model.key_variable()
         )));
     }
     let typed = read_hidden(format!("Key for {whose} (it is not shown): ")).await?;
     if typed.trim().is_empty() {
-        return Err(Exit::usage("no key was typed"));
+        return Err(CommandExit::usage("no key was typed"));
     }
     let key = Secret::new(typed);
     let model = model.key(key.clone());
-    model.check().map_err(|e| Exit::usage(e.to_string()))?;
+    model
+        .check()
+        .map_err(|e| CommandExit::usage(e.to_string()))?;
     let kept = file.keep(&account, &key);
-    kept.map_err(|e| Exit::failed(e.to_string()))?;
+    kept.map_err(|e| CommandExit::failed(e.to_string()))?;
     let said = format!(
         "the key is kept in {}; it has not been tried yet, the first prompt does\n",
         file.path().display()
     );
     print(said.as_bytes());
     if account.address().is_none() {
-        still_given(Some(account.provider()));
+        warn_key_variables(Some(account.provider()));
     }
     Ok(())
 }
 
 /// Reads what is typed without showing it.
-async fn read_hidden(prompt: String) -> Result<String, Exit> {
+async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
     // Ctrl-C reaches the reader as a letter, and it raises the signal before it gives the terminal back. So the signal
     // must not end the process.
     let listening = Signals::listen();
     let mut signals =
-        listening.map_err(|e| Exit::failed(format!("cannot listen for signals: {e}")))?;
-    let settings = Settings::now();
+        listening.map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
+    let settings = TerminalSettings::now();
     let mut reading = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt));
     loop {
         let read = tokio::select! {
             read = &mut reading => read,
             signal = signals.next() => match signal {
-                Signal::Interrupt => continue,
-                Signal::Terminate => {
+                ExitSignal::Interrupt => continue,
+                ExitSignal::Terminate => {
                     // The reader goes on to wait for a letter, and ends with the process, in the middle of it.
                     if let Some(settings) = settings {
                         settings.restore();
                     }
-                    return Err(Exit::CANCELLED);
+                    return Err(CommandExit::CANCELLED);
                 }
             },
         };
         let typed = read.unwrap_or_else(|e| Err(std::io::Error::other(e)));
         return typed.map_err(|e| match e.kind() {
-            std::io::ErrorKind::Interrupted => Exit::CANCELLED,
-            _ => Exit::failed(format!("no key was read: {e}")),
+            std::io::ErrorKind::Interrupted => CommandExit::CANCELLED,
+            _ => CommandExit::failed(format!("no key was read: {e}")),
         });
     }
 }
 
-fn whose(account: &Account) -> String {
+fn account_name(account: &Account) -> String {
     match account.address() {
         Some(address) => address.to_owned(),
         None => account.provider().title().to_owned(),
@@ -134,11 +139,11 @@ fn whose(account: &Account) -> String {
 }
 
 /// Says where a key of the environment goes before any other.
-fn still_given(provider: Option<Provider>) {
+fn warn_key_variables(provider: Option<Provider>) {
     for known in Provider::ALL {
         let variable = known.key_variable();
         let meant = provider.is_none_or(|provider| provider == known);
-        if meant && own_process::variable(variable).is_some_and(|key| !key.is_empty()) {
+        if meant && process_secrets::variable(variable).is_some_and(|key| !key.is_empty()) {
             eprintln!("acp: {variable} is set, and its key is the one that is used");
         }
     }

@@ -2,37 +2,37 @@
 
 use std::path::Path;
 
-use acp_config::{AgentList, AgentOrigin, Config, ListedAgent, ProjectAgents};
-use acp_host::{clean, literal};
+use acp_config::{AgentList, AgentOrigin, ListedAgent, ProjectAgents, UserConfig};
+use acp_host::{literal, terminal_text};
 use serde_json::json;
 
 use crate::args::agents::{
-    AgentsArgs, AgentsCommand, AllowAgentsArgs, ListAgentsArgs, RevokeAgentsArgs,
+    AgentsArgs, AgentsSubcommand, AllowAgentsArgs, ListAgentsArgs, RevokeAgentsArgs,
 };
 use crate::args::shared::{ListFormat, directory};
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen::print;
-use crate::{ask, config};
+use crate::{config, terminal_user};
 
-pub(crate) fn agents(args: &AgentsArgs) -> Exit {
+pub(crate) fn agents(args: &AgentsArgs) -> CommandExit {
     let done = match &args.command {
         None => list(&args.list),
-        Some(AgentsCommand::Allow(args)) => allow(args),
-        Some(AgentsCommand::Revoke(args)) => revoke(args),
+        Some(AgentsSubcommand::Allow(args)) => allow(args),
+        Some(AgentsSubcommand::Revoke(args)) => revoke(args),
     };
     match done {
-        Ok(()) => Exit::SUCCESS,
+        Ok(()) => CommandExit::SUCCESS,
         Err(exit) => exit,
     }
 }
 
 /// The agents, for people.
-fn in_text(list: &AgentList) -> String {
+fn render_text(list: &AgentList) -> String {
     let mut text = String::new();
-    let file = Config::shown_file();
+    let file = UserConfig::display_path();
     let project = list.project.as_ref().map(ProjectAgents::shown_file);
     let project = project.unwrap_or_default();
-    let unless = match list.allowed {
+    let unless = match list.is_allowed {
         true => "",
         false => ", not allowed yet (see: acp agents allow)",
     };
@@ -42,9 +42,13 @@ fn in_text(list: &AgentList) -> String {
             AgentOrigin::Project,
             format!("The project's, in {project}{unless}:"),
         ),
-        (AgentOrigin::Known, "Well-known:".to_owned()),
+        (AgentOrigin::WellKnown, "Well-known:".to_owned()),
     ] {
-        let agents: Vec<&ListedAgent> = list.agents.iter().filter(|agent| agent.by == by).collect();
+        let agents: Vec<&ListedAgent> = list
+            .agents
+            .iter()
+            .filter(|agent| agent.origin == by)
+            .collect();
         if agents.is_empty() {
             continue;
         }
@@ -53,9 +57,9 @@ fn in_text(list: &AgentList) -> String {
         }
         text.push_str(&title);
         text.push('\n');
-        table(&agents, &mut text);
+        render_table(&agents, &mut text);
     }
-    text.push_str(match list.agents.iter().any(|agent| agent.default) {
+    text.push_str(match list.agents.iter().any(|agent| agent.is_default) {
         true => "\n* is used where no agent is named. Another: --agent NAME\n",
         false => "\nNone is used where no agent is named: the default agent is not there. One of these: --agent NAME\n",
     });
@@ -63,21 +67,21 @@ fn in_text(list: &AgentList) -> String {
 }
 
 /// The agents, an object a line.
-fn in_json(list: &AgentList) -> String {
+fn render_json(list: &AgentList) -> String {
     let mut text = String::new();
     for agent in &list.agents {
-        let is_projects = agent.by == AgentOrigin::Project;
+        let is_projects = agent.origin == AgentOrigin::Project;
         let line = json!({
             "name": agent.name,
-            "by": agent.by.as_str(),
+            "by": agent.origin.as_str(),
             "title": agent.title,
             "command": agent.command,
             "installed": agent.is_installed(),
-            "program": agent.found.as_ref().map(|found| found.to_string_lossy()),
+            "program": agent.program_path.as_ref().map(|found| found.to_string_lossy()),
             "install": agent.install.filter(|install| !install.is_empty()),
-            "default": agent.default,
-            "allowed": !is_projects || list.allowed,
-            "wrong": agent.wrong,
+            "default": agent.is_default,
+            "allowed": !is_projects || list.is_allowed,
+            "wrong": agent.error,
         });
         text.push_str(&line.to_string());
         text.push('\n');
@@ -85,65 +89,65 @@ fn in_json(list: &AgentList) -> String {
     text
 }
 
-fn table(agents: &[&ListedAgent], text: &mut String) {
+fn render_table(agents: &[&ListedAgent], text: &mut String) {
     let names = agents.iter().map(|agent| agent.name.len());
     let names = names.max().unwrap_or_default();
     let states = agents.iter().map(|agent| agent.state().len());
     let states = states.max().unwrap_or_default();
     for agent in agents {
-        let default = if agent.default { "*" } else { " " };
-        let (name, state) = (literal::line(&agent.name), agent.state());
+        let default = if agent.is_default { "*" } else { " " };
+        let (name, state) = (literal::literal_line(&agent.name), agent.state());
         // Someone may allow it by what they read here.
-        let what = literal::line(&agent.what());
+        let what = literal::literal_line(&agent.summary());
         let line = format!("{default} {name:names$}  {state:states$}  {what}");
         text.push_str(line.trim_end());
         text.push('\n');
     }
 }
 
-fn list(args: &ListAgentsArgs) -> Result<(), Exit> {
-    let all = AgentList::of(&config::read()?, &directory(&args.cwd)?)?;
+fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
+    let all = AgentList::discover(&config::read()?, &directory(&args.cwd)?)?;
     let shown = match args.format {
-        ListFormat::Text => in_text(&all),
-        ListFormat::Json => in_json(&all),
+        ListFormat::Text => render_text(&all),
+        ListFormat::Json => render_json(&all),
     };
     let seen = print(shown.as_bytes());
     for note in &all.notes {
-        eprintln!("acp: {}", clean::line(note));
+        eprintln!("acp: {}", terminal_text::clean_line(note));
     }
     match seen {
         true => Ok(()),
-        false => Err(Exit::UNREAD),
+        false => Err(CommandExit::UNREAD),
     }
 }
 
 /// What a project says, which has to say something.
-fn of_project(cwd: &Path) -> Result<ProjectAgents, Exit> {
+fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
     ProjectAgents::of(&cwd)?.ok_or_else(|| {
-        Exit::usage(format!(
+        CommandExit::usage(format!(
             "the project of {} has no .acp/config.toml",
             cwd.display()
         ))
     })
 }
 
-fn allow(args: &AllowAgentsArgs) -> Result<(), Exit> {
-    let project = of_project(&args.cwd)?;
+fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
+    let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
     if project.is_allowed()? {
-        print(format!("{file} is allowed already:\n{}", project.in_words()).as_bytes());
+        print(format!("{file} is allowed already:\n{}", project.to_text()).as_bytes());
         return Ok(());
     }
     if !args.yes {
-        if !ask::possible() {
-            return Err(Exit::usage(format!(
+        if !terminal_user::can_ask() {
+            return Err(CommandExit::usage(format!(
                 "there is no terminal to ask on; --yes allows this, in {file}:\n{}",
-                project.in_words()
+                project.to_text()
             )));
         }
-        if !ask::says_yes(&project.question()) {
-            return Err(Exit::usage("not allowed"));
+        if !terminal_user::confirm(&project.question()) {
+            return Err(CommandExit::usage("not allowed"));
         }
     }
     project.allow()?;
@@ -151,8 +155,8 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), Exit> {
     Ok(())
 }
 
-fn revoke(args: &RevokeAgentsArgs) -> Result<(), Exit> {
-    let project = of_project(&args.cwd)?;
+fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
+    let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
     let told = match project.revoke()? {
         true => format!("not allowed any more: {file}\n"),

@@ -2,28 +2,28 @@
 //! the arguments that several take: `shared.rs`, `which.rs`. Commands know their own file; this joins them, for `main.rs`.
 
 pub(crate) mod agent;
+pub(crate) mod agent_choice;
 pub(crate) mod agents;
-pub(crate) mod between;
 pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod login;
 pub(crate) mod permissions;
+pub(crate) mod relays;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod shared;
 pub(crate) mod trace;
-pub(crate) mod which;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
 use self::agent::AgentArgs;
 use self::agents::AgentsArgs;
-use self::between::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
 use self::chat::ChatArgs;
 use self::check::CheckArgs;
 use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
+use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
 use self::run::RunArgs;
 use self::sessions::SessionsArgs;
 use self::trace::TraceArgs;
@@ -37,7 +37,7 @@ use self::trace::TraceArgs;
     propagate_version = true,
     max_term_width = 100
 )]
-pub(crate) struct Args {
+pub(crate) struct CliArgs {
     /// What to log to stderr.
     #[arg(
         long,
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     pub(crate) log: LogLevel,
 
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 // What can be told to a command is put together only when it is the one that was typed. Its own help stands here
@@ -61,7 +61,7 @@ pub(crate) struct Args {
     clippy::large_enum_variant,
     reason = "there is one, for as long as the program runs"
 )]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
     Run(RunArgs),
 
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_list_of_commands_says_what_each_does() {
-        let command = Args::command();
+        let command = CliArgs::command();
         for listed in command.get_subcommands() {
             let name = listed.get_name();
             let about = listed.get_about().map(ToString::to_string);
@@ -184,6 +184,6 @@ mod tests {
 
     #[test]
     fn the_commands_are_well_formed() {
-        Args::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 }

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use acp::bridge::{Bridge, End, Side};
+use acp::bridge::{Bridge, BridgeEnd, BridgeSide};
 use acp::{Transport, transport};
 use acp_host::{AgentCommand, AgentProcess};
 
-use crate::args::between::{BridgeArgs, Version};
-use crate::exit::Exit;
+use crate::args::relays::{BridgeArgs, VersionArg};
+use crate::exit::CommandExit;
 use crate::signals::Signals;
 
 /// How long an agent may take to end once it is asked to, after it was given time when its stdin was
@@ -18,13 +18,13 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long an agent that has closed its stdout may take to end, so that its exit code can be told.
 const ENDING: Duration = Duration::from_millis(500);
 
-pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
+pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     let Some((program, rest)) = args.agent.split_first() else {
-        return Exit::usage("no agent to run is given");
+        return CommandExit::usage("no agent to run is given");
     };
     // Whoever starts the bridge starts it in the agent's place, and has decided what the agent gets.
     let given = match args.env.all() {
@@ -33,30 +33,32 @@ pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
     };
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
-    let process = match AgentProcess::spawn_with(&command, to_stderr) {
+    let process = match AgentProcess::spawn_with(&command, write_to_stderr) {
         Ok(process) => process,
-        Err(e) => return Exit::broken(format!("the agent could not be started: {e}")),
+        Err(e) => return CommandExit::agent_failed(format!("the agent could not be started: {e}")),
     };
     let Some((stdin, stdout)) = process.take_stdio() else {
-        return Exit::broken("the agent has no stdin and stdout");
+        return CommandExit::agent_failed("the agent has no stdin and stdout");
     };
     let client = match transport::stdio() {
         Ok(client) => client,
-        Err(e) => return Exit::broken(format!("stdin and stdout cannot be used: {e}")),
+        Err(e) => {
+            return CommandExit::agent_failed(format!("stdin and stdout cannot be used: {e}"));
+        }
     };
     let bridge = match args.to {
-        Version::V1 => Bridge::to_v1(),
-        Version::V2 => Bridge::to_v2(),
+        VersionArg::V1 => Bridge::to_v1(),
+        VersionArg::V2 => Bridge::to_v2(),
     };
-    let bridge = bridge.on_noise(to_stderr);
+    let bridge = bridge.on_noise(write_to_stderr);
     let end = tokio::select! {
         end = bridge.run(client, Transport::pipes(stdout, stdin)) => Some(end),
         // Dropping the bridge closes the agent's stdin.
         _ = signals.next() => None,
     };
     let exit = match end {
-        Some(end) => ended(&process, &end).await,
-        None => Exit::CANCELLED,
+        Some(end) => bridge_exit(&process, &end).await,
+        None => CommandExit::CANCELLED,
     };
     tokio::select! {
         _ = process.shutdown(GRACE) => {}
@@ -68,13 +70,13 @@ pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
 }
 
 /// What the end of the bridge means to who has started it.
-async fn ended(process: &AgentProcess, end: &End) -> Exit {
-    if end.first == Side::Client {
+async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
+    if end.first == BridgeSide::Client {
         return match &end.error {
             Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                Exit::broken(format!("the connection to the client failed: {e}"))
+                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
             }
-            _ => Exit::SUCCESS,
+            _ => CommandExit::SUCCESS,
         };
     }
     let message = match tokio::time::timeout(ENDING, process.wait()).await {
@@ -84,10 +86,10 @@ async fn ended(process: &AgentProcess, end: &End) -> Exit {
             None => "the agent closed the connection".to_owned(),
         },
     };
-    Exit::broken(message)
+    CommandExit::agent_failed(message)
 }
 
 /// Shows a line of the agent's that is not for the client. Nobody may be there to see it.
-fn to_stderr(line: &str) {
+fn write_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -4,79 +4,84 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use acp_config::{
-    AgentChoice, AgentList, AgentRequest, Background, ChatSettings, SessionNames, places,
+    AgentChoice, AgentList, AgentSelector, Background, ChatSettings, SessionNames, paths,
 };
 use acp_host::{Permissions, Policy};
-use acp_tui::{AgentSpec, ChatError, Colors, Confine, Hint, Keys, Open, Setup, Theme};
+use acp_tui::{
+    AgentSpec, ChatError, ChatSetup, Colors, HintSource, KeyBindings, SandboxHook, SessionSource,
+    Theme,
+};
 
 use crate::args::chat::ChatArgs;
 use crate::args::shared::ProtocolArg;
 use crate::confinement::Confinement;
-use crate::exit::Exit;
-use crate::start::{Target, connection_options};
+use crate::exit::CommandExit;
+use crate::start::{StartTarget, connection_options};
 use crate::{config, permissions};
 
 /// Where the prompts of before are, in the directory of what is kept from run to run.
 const HISTORY: &str = "history";
 
-pub(crate) async fn chat(args: ChatArgs) -> Exit {
+pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
     let setup = match prepare(args) {
         Ok(setup) => setup,
         Err(exit) => return exit,
     };
     match acp_tui::run(setup).await {
-        Ok(()) => Exit::SUCCESS,
-        Err(ChatError::Terminal(e)) => Exit::failed(format!("the terminal cannot be used: {e}")),
-        Err(e) => Exit::failed(e.to_string()),
+        Ok(()) => CommandExit::SUCCESS,
+        Err(ChatError::Terminal(e)) => {
+            CommandExit::failed(format!("the terminal cannot be used: {e}"))
+        }
+        Err(e) => CommandExit::failed(e.to_string()),
     }
 }
 
-fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
+fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
-        return Err(Exit::usage(
+        return Err(CommandExit::usage(
             "acp chat needs a terminal; in a script, acp run does the same without one",
         ));
     }
-    let cwd = args.work.directory()?;
+    let cwd = args.session_args.directory()?;
     let config = config::read()?;
-    let keys = keys(&config.chat)?;
-    let agent = args.which.choose(&cwd)?;
+    let keys = key_bindings(&config.chat)?;
+    let agent = args.agent_choice.choose(&cwd)?;
     let open = match (&args.resume, &args.session) {
-        (Some(id), _) => Open::Old(id.as_str().into()),
+        (Some(id), _) => SessionSource::Existing(id.as_str().into()),
         (None, Some(name)) => match SessionNames::of(agent.key(), &cwd).find(name.as_str())? {
-            Some(named) => Open::Old(named.id.into()),
-            None => Open::New,
+            Some(named) => SessionSource::Existing(named.id.into()),
+            None => SessionSource::New,
         },
-        (None, None) => Open::New,
+        (None, None) => SessionSource::New,
     };
     let policy = args.allow.unwrap_or(Policy::Ask);
     let permissions = permissions::of(Some(policy), &cwd)?;
-    let confinement = Confinement::of(&args.work.sandbox, args.allow, &cwd)?;
-    let environment = agent.given.environment();
-    let spec = |agent: &AgentChoice| spec(agent, &cwd, &permissions, confinement.as_ref());
+    let confinement = Confinement::of(&args.session_args.sandbox, args.allow, &cwd)?;
+    let environment = agent.environment.environment();
+    let spec = |agent: &AgentChoice| agent_spec(agent, &cwd, &permissions, confinement.as_ref());
     let mut first = spec(&agent)?;
-    first.mcp_servers = args.work.servers(first.mcp_servers)?;
+    first.mcp_servers = args.session_args.servers(first.mcp_servers)?;
     let mut others = Vec::new();
-    for name in AgentList::of(&config, &cwd)?.usable() {
-        let other = AgentRequest::named(&name).choose(&config, &cwd, None)?;
+    for name in AgentList::discover(&config, &cwd)?.usable_names() {
+        let other = AgentSelector::with_name(&name).choose(&config, &cwd, None)?;
         let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
         if !same {
             others.push(spec(&other)?);
         }
     }
-    let mut setup = Setup::new(first, &cwd, permissions);
+    let mut setup = ChatSetup::new(first, &cwd, permissions);
     setup.agents.extend(others);
     setup.environment = environment;
     setup.sandbox = confinement
         .as_ref()
         .and_then(|confinement| confinement.of_commands().cloned());
-    setup.open = open;
-    setup.wishes.mode = args.work.mode;
-    setup.wishes.config = args.work.options;
+    setup.session_source = open;
+    setup.initial_options.mode = args.session_args.mode;
+    setup.initial_options.config = args.session_args.options;
     setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
-    setup.history = places::state().map(|state| state.join(HISTORY));
+    setup.history = paths::state_dir().map(|state| state.join(HISTORY));
     setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
@@ -85,13 +90,13 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
 }
 
 /// How an agent is started, and what its sessions begin with.
-fn spec(
+fn agent_spec(
     agent: &AgentChoice,
     cwd: &Path,
     permissions: &Permissions,
     confinement: Option<&Confinement>,
-) -> Result<AgentSpec, Exit> {
-    let command = Target { agent, cwd }.command_for(permissions)?;
+) -> Result<AgentSpec, CommandExit> {
+    let command = StartTarget { agent, cwd }.command_for(permissions)?;
     let name = match (&agent.name, agent.command.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(program)) => {
@@ -108,7 +113,7 @@ fn spec(
     if let Some(confinement) = confinement.cloned() {
         let agent = agent.clone();
         // Only when it is started: what it keeps of its own may have to be made.
-        spec.confine = Confine::new(move |command| {
+        spec.sandbox_hook = SandboxHook::new(move |command| {
             let confined = confinement.confine(&agent, command);
             let confined = confined.map_err(|exit| exit.message.unwrap_or_default())?;
             Ok((confined.command, confined.notes))
@@ -116,14 +121,14 @@ fn spec(
     }
     let confined = confinement.and_then(Confinement::hint);
     spec.options = ProtocolArg::of(agent).set(connection_options());
-    spec.begins.mode.clone_from(&agent.mode);
-    spec.begins.config.clone_from(&agent.options);
+    spec.initial_options.mode.clone_from(&agent.mode);
+    spec.initial_options.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
     spec.names = Some(SessionNames::of(agent.key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
-    let (given, typed) = (agent.given.clone(), agent.command.clone());
+    let (given, typed) = (agent.environment.clone(), agent.command.clone());
     // Where it wants a login, a key that looks like its own will do; else only one that it names.
-    spec.hint = Hint::new(move |said, login| {
+    spec.hint = HintSource::new(move |said, login| {
         let key = given.hint(if login { &typed } else { &[] }, said);
         key.or_else(|| confined.clone().filter(|_| !login))
     });
@@ -131,22 +136,25 @@ fn spec(
 }
 
 /// The keys, with the person's own.
-fn keys(settings: &ChatSettings) -> Result<Keys, Exit> {
-    let mut keys = Keys::default();
+fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
+    let mut keys = KeyBindings::default();
     for (action, own) in &settings.keys {
         keys.bind(action, own)
-            .map_err(|e| Exit::usage(format!("config.toml, chat.keys: {e}")))?;
+            .map_err(|e| CommandExit::usage(format!("config.toml, chat.keys: {e}")))?;
     }
     Ok(keys)
 }
 
 /// The theme that was asked for, or that the terminal says fits.
 fn theme(background: Option<Background>) -> Theme {
-    Theme::new(background.unwrap_or_else(said_background), colors())
+    Theme::new(
+        background.unwrap_or_else(terminal_background),
+        detect_colors(),
+    )
 }
 
 /// What is behind the text, where the terminal has said so in its environment: `COLORFGBG` is `15;0` or the like.
-fn said_background() -> Background {
+fn terminal_background() -> Background {
     let said = std::env::var("COLORFGBG").unwrap_or_default();
     match said.rsplit(';').next() {
         Some("7" | "15") => Background::Light,
@@ -154,7 +162,7 @@ fn said_background() -> Background {
     }
 }
 
-fn colors() -> Colors {
+fn detect_colors() -> Colors {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is = |name, values: &[&str]| {
         std::env::var(name).is_ok_and(|value| values.iter().any(|v| value.contains(v)))

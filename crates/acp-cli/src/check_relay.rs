@@ -2,12 +2,12 @@
 
 use acp_check::relay;
 
-use crate::args::between::CheckRelayArgs;
-use crate::exit::Exit;
+use crate::args::relays::CheckRelayArgs;
+use crate::exit::CommandExit;
 
-pub(crate) async fn check_relay(args: CheckRelayArgs) -> Exit {
+pub(crate) async fn check_relay(args: CheckRelayArgs) -> CommandExit {
     match relay::relay(&args.file).await {
-        Ok(()) => Exit::SUCCESS,
-        Err(error) => Exit::broken(format!("cannot reach the check: {error}")),
+        Ok(()) => CommandExit::SUCCESS,
+        Err(error) => CommandExit::agent_failed(format!("cannot reach the check: {error}")),
     }
 }

@@ -1,13 +1,13 @@
 //! The user's configuration, all of it understood: also what only the bundled agent knows the meaning of.
 
-use acp_config::Config;
+use acp_config::UserConfig;
 
-use crate::exit::Exit;
-use crate::models::Models;
+use crate::exit::CommandExit;
+use crate::models::BundledAgentConfig;
 
 /// Reads the configuration. What is wrong with it is said to everyone, whichever agent they mean.
-pub(crate) fn read() -> Result<Config, Exit> {
-    let config = Config::read()?;
-    Models::of(&config)?;
+pub(crate) fn read() -> Result<UserConfig, CommandExit> {
+    let config = UserConfig::read()?;
+    BundledAgentConfig::of(&config)?;
     Ok(config)
 }

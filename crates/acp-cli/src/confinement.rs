@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use acp_config::AgentChoice;
 use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
 
-use crate::args::shared::{SandboxArgs, Writes};
-use crate::exit::Exit;
+use crate::args::shared::{SandboxArgs, SandboxWrites};
+use crate::exit::CommandExit;
 
 /// Where what is started may write.
 #[derive(Debug, Clone)]
@@ -15,20 +15,20 @@ pub(crate) struct Confinement {
     args: SandboxArgs,
     rules: SandboxRules,
     cwd: PathBuf,
-    kind: Kind,
+    kind: ConfinementKind,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum ConfinementKind {
     /// It was asked for by name. The commands that an agent runs through us are in this sandbox.
-    Asked(Sandbox),
+    Explicit(Sandbox),
     /// The policy, which has this name, implies it. What runs through us is judged by the policy.
     Implied(&'static str),
 }
 
 /// How an agent is started.
 #[derive(Debug)]
-pub(crate) struct Confined {
+pub(crate) struct ConfinedCommand {
     pub(crate) command: AgentCommand,
     /// What the person is to be told of that.
     pub(crate) notes: Vec<String>,
@@ -42,16 +42,16 @@ impl Confinement {
         args: &SandboxArgs,
         policy: Option<Policy>,
         cwd: &Path,
-    ) -> Result<Option<Self>, Exit> {
+    ) -> Result<Option<Self>, CommandExit> {
         let Some(rules) = args.rules(policy)? else {
             return Ok(None);
         };
         let kind = match (args.sandbox, policy) {
-            (None, Some(Policy::None)) => Kind::Implied("none"),
-            (None, _) => Kind::Implied("reads"),
+            (None, Some(Policy::None)) => ConfinementKind::Implied("none"),
+            (None, _) => ConfinementKind::Implied("reads"),
             (Some(_), _) => {
-                let rules = rules.in_roots([cwd.to_owned()]);
-                Kind::Asked(Sandbox::with(rules).map_err(|e| refused(&e))?)
+                let rules = rules.for_roots([cwd.to_owned()]);
+                ConfinementKind::Explicit(Sandbox::with(rules).map_err(|e| sandbox_exit(&e))?)
             }
         };
         Ok(Some(Self {
@@ -65,8 +65,8 @@ impl Confinement {
     /// The sandbox of the commands that agents run through us, if they are to be in one.
     pub(crate) fn of_commands(&self) -> Option<&Sandbox> {
         match &self.kind {
-            Kind::Asked(sandbox) => Some(sandbox),
-            Kind::Implied(_) => None,
+            ConfinementKind::Explicit(sandbox) => Some(sandbox),
+            ConfinementKind::Implied(_) => None,
         }
     }
 
@@ -97,7 +97,7 @@ impl Confinement {
     fn is_read_only(&self) -> bool {
         let named = self.args.sandbox.and_then(|mode| mode.writes);
         match named {
-            Some(writes) => writes == Writes::ReadOnly,
+            Some(writes) => writes == SandboxWrites::ReadOnly,
             None => self.rules == self.rules.clone().read_only(),
         }
     }
@@ -115,38 +115,40 @@ impl Confinement {
         &self,
         agent: &AgentChoice,
         command: AgentCommand,
-    ) -> Result<Confined, Exit> {
+    ) -> Result<ConfinedCommand, CommandExit> {
         let command = match (&self.kind, agent.is_bundled()) {
-            (Kind::Asked(_), true) => command.args(self.arguments()),
+            (ConfinementKind::Explicit(_), true) => command.args(self.arguments()),
             _ => command,
         };
         if !self.is_read_only() {
             let command = match &self.kind {
-                Kind::Asked(sandbox) if !agent.is_bundled() => command.sandboxed(sandbox.clone()),
+                ConfinementKind::Explicit(sandbox) if !agent.is_bundled() => {
+                    command.sandboxed(sandbox.clone())
+                }
                 _ => command,
             };
             let notes = Vec::new();
-            return Ok(Confined { command, notes });
+            return Ok(ConfinedCommand { command, notes });
         }
         // Nothing is made in anybody's home directory where there will be no sandbox.
         let possible = Sandbox::new([]);
-        if let (Err(SandboxError::NotSupported { why }), Kind::Implied(policy)) =
+        if let (Err(SandboxError::NotSupported { why }), ConfinementKind::Implied(policy)) =
             (&possible, &self.kind)
         {
             let notes = vec![format!(
                 "warning: the agent is asked to keep to --allow {policy} and not forced to; a sandbox is not possible here: {why}"
             )];
-            return Ok(Confined { command, notes });
+            return Ok(ConfinedCommand { command, notes });
         }
-        drop(possible.map_err(|e| refused(&e))?);
-        let own = agent.own(&self.cwd);
+        drop(possible.map_err(|e| sandbox_exit(&e))?);
+        let own = agent.state_paths(&self.cwd);
         let mut rules = self.rules.clone().writable(own.writable);
         if agent.is_bundled() {
             // It asks a model over the network; its commands have a sandbox of their own, without.
             rules = rules.with_network();
         }
-        let sandbox = Sandbox::with(rules).map_err(|e| refused(&e))?;
-        Ok(Confined {
+        let sandbox = Sandbox::with(rules).map_err(|e| sandbox_exit(&e))?;
+        Ok(ConfinedCommand {
             command: command.sandboxed(sandbox),
             notes: own.notes,
         })
@@ -155,14 +157,14 @@ impl Confinement {
     /// What to do where an agent breaks in a sandbox that nobody named.
     pub(crate) fn hint(&self) -> Option<String> {
         match self.kind {
-            Kind::Asked(_) => None,
-            Kind::Implied(policy) => Some(format!(
+            ConfinementKind::Explicit(_) => None,
+            ConfinementKind::Implied(policy) => Some(format!(
                 "with --allow {policy} the agent can write only what is known to be its own; if it needs more, give it --writable DIR, or trust it with --sandbox=off"
             )),
         }
     }
 }
 
-fn refused(error: &SandboxError) -> Exit {
-    Exit::usage(format!("--sandbox: {error}"))
+fn sandbox_exit(error: &SandboxError) -> CommandExit {
+    CommandExit::usage(format!("--sandbox: {error}"))
 }

@@ -10,26 +10,26 @@ use acp::v1::{
     ElicitationAction, ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId,
     ElicitationMode, ElicitationNoContent, ElicitationSchema, ElicitationUrlCapabilities,
 };
-use acp_host::elicitation::{self, Field, Given};
+use acp_host::elicitation::{self, FieldAnswer, FormField};
 use acp_host::literal;
 
-use crate::ask::{Dialog, Person};
 use crate::screen::BAR;
+use crate::terminal_user::{TerminalUser, UserDialog};
 
 /// How many web pages that are not done with are remembered; of older ones the end is not told.
 const PAGES: usize = 64;
 
 /// Asks the person at the terminal.
-pub(crate) struct Elicit {
-    person: Arc<Person>,
+pub(crate) struct TerminalElicitation {
+    user: Arc<TerminalUser>,
     /// The web pages that the person went to.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 
-impl Elicit {
-    pub(crate) fn new(person: Arc<Person>) -> Self {
+impl TerminalElicitation {
+    pub(crate) fn new(person: Arc<TerminalUser>) -> Self {
         Self {
-            person,
+            user: person,
             pages: Mutex::default(),
         }
     }
@@ -42,23 +42,23 @@ impl Elicit {
         if pages.len() < before {
             drop(pages);
             let note = "what was asked on the web page has been done";
-            self.person.screen().note(note);
+            self.user.screen().note(note);
         }
     }
 
     /// Shows the address of a web page. It is for the person to open it.
-    async fn page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
-        let question = |out: &mut crate::screen::Out| {
-            out.text(&head(message));
+    async fn ask_page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
+        let question = |out: &mut crate::screen::ScreenOutput| {
+            out.text(&question_head(message));
             out.text(&format!(
                 "  It is asked on this web page, which is for you to open:\n  {}\n",
-                literal::line(url)
+                literal::literal_line(url)
             ));
         };
-        let Some(mut dialog) = self.person.ask(question).await else {
-            return cancelled();
+        let Some(mut dialog) = self.user.ask(question).await else {
+            return cancel_action();
         };
-        let answer = yes(&mut dialog, "go on? [Y/n]: ").await;
+        let answer = ask_yes_no(&mut dialog, "go on? [Y/n]: ").await;
         if answer == Some(true) {
             let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
             if pages.len() == PAGES {
@@ -68,18 +68,18 @@ impl Elicit {
         }
         match answer {
             Some(true) => ElicitationAction::Accept(ElicitationAcceptAction::default()),
-            Some(false) => declined(),
-            None => cancelled(),
+            Some(false) => decline_action(),
+            None => cancel_action(),
         }
     }
 
     /// Asks field by field.
-    async fn form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
-        let fields = Field::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
-        let question = |out: &mut crate::screen::Out| {
-            out.text(&head(message));
+    async fn ask_form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
+        let fields = FormField::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
+        let question = |out: &mut crate::screen::ScreenOutput| {
+            out.text(&question_head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
-                for line in literal::lines(about.trim_end()) {
+                for line in literal::literal_lines(about.trim_end()) {
                     out.text(&format!("{BAR}{line}\n"));
                 }
             }
@@ -87,29 +87,29 @@ impl Elicit {
                 out.text("  (no answer to what is required declines, Ctrl-C cancels)\n");
             }
         };
-        let Some(mut dialog) = self.person.ask(question).await else {
-            return Ok(cancelled());
+        let Some(mut dialog) = self.user.ask(question).await else {
+            return Ok(cancel_action());
         };
         let mut content = BTreeMap::new();
         for field in &fields {
-            match ask(&mut dialog, field).await {
-                Some(Given::Value(value)) => {
+            match ask_field(&mut dialog, field).await {
+                Some(FieldAnswer::Value(value)) => {
                     content.insert(field.name().to_owned(), value);
                 }
-                Some(Given::Nothing) if field.is_required() => return Ok(declined()),
-                Some(Given::Nothing) => {}
-                None => return Ok(cancelled()),
+                Some(FieldAnswer::Omitted) if field.is_required() => return Ok(decline_action()),
+                Some(FieldAnswer::Omitted) => {}
+                None => return Ok(cancel_action()),
             }
         }
-        Ok(match yes(&mut dialog, "send this? [Y/n]: ").await {
+        Ok(match ask_yes_no(&mut dialog, "send this? [Y/n]: ").await {
             Some(true) => ElicitationAction::Accept(ElicitationAcceptAction::new(content)),
-            Some(false) => declined(),
-            None => cancelled(),
+            Some(false) => decline_action(),
+            None => cancel_action(),
         })
     }
 }
 
-impl<S: Sync> Elicitation<S> for Elicit {
+impl<S: Sync> Elicitation<S> for TerminalElicitation {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
@@ -124,12 +124,12 @@ impl<S: Sync> Elicitation<S> for Elicit {
         let message = &request.message;
         let action = match &request.mode {
             ElicitationMode::Form { requested_schema } => {
-                self.form(message, requested_schema).await?
+                self.ask_form(message, requested_schema).await?
             }
             ElicitationMode::Url {
                 elicitation_id,
                 url,
-            } => self.page(message, elicitation_id, url).await,
+            } => self.ask_page(message, elicitation_id, url).await,
             _ => {
                 let message = "this mode of elicitation is not offered";
                 return Err(acp::Error::invalid_params(message));
@@ -140,8 +140,8 @@ impl<S: Sync> Elicitation<S> for Elicit {
 }
 
 /// Who asks, and what: an agent must not look like this program.
-fn head(message: &str) -> String {
-    let mut lines = literal::lines(message.trim_end()).into_iter();
+fn question_head(message: &str) -> String {
+    let mut lines = literal::literal_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
         text.push_str(&format!("{BAR}{line}\n"));
@@ -150,13 +150,13 @@ fn head(message: &str) -> String {
 }
 
 /// Asks for one field until the answer is one it can have; `None` if there will be none.
-async fn ask(dialog: &mut Dialog<'_>, field: &Field) -> Option<Given> {
-    for line in field.about() {
+async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<FieldAnswer> {
+    for line in field.description_lines() {
         dialog.say(&format!("  {line}"));
     }
     let prompt = format!("  {}: ", field.prompt());
     loop {
-        match field.read(&dialog.answer(&prompt).await?) {
+        match field.parse_line(&dialog.answer(&prompt).await?) {
             Ok(given) => return Some(given),
             Err(why) => dialog.say(&format!("  {why}")),
         }
@@ -164,7 +164,7 @@ async fn ask(dialog: &mut Dialog<'_>, field: &Field) -> Option<Given> {
 }
 
 /// Asks for yes, which is the default, or no.
-async fn yes(dialog: &mut Dialog<'_>, prompt: &str) -> Option<bool> {
+async fn ask_yes_no(dialog: &mut UserDialog<'_>, prompt: &str) -> Option<bool> {
     loop {
         let answer = dialog.answer(prompt).await?;
         if answer.is_empty() {
@@ -176,10 +176,10 @@ async fn yes(dialog: &mut Dialog<'_>, prompt: &str) -> Option<bool> {
     }
 }
 
-fn declined() -> ElicitationAction {
+fn decline_action() -> ElicitationAction {
     ElicitationAction::Decline(ElicitationNoContent::default())
 }
 
-fn cancelled() -> ElicitationAction {
+fn cancel_action() -> ElicitationAction {
     ElicitationAction::Cancel(ElicitationNoContent::default())
 }

@@ -4,18 +4,18 @@ use std::process::ExitCode;
 
 use acp::v1::StopReason;
 use acp_config::ConfigError;
-use acp_host::clean;
+use acp_host::terminal_text;
 
 use crate::screen;
 
 /// The end of a command: a code, and what to say about it on stderr.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Exit {
+pub(crate) struct CommandExit {
     pub(crate) code: u8,
     pub(crate) message: Option<String>,
 }
 
-impl From<ConfigError> for Exit {
+impl From<ConfigError> for CommandExit {
     fn from(error: ConfigError) -> Self {
         match error {
             ConfigError::Usage(message) => Self::usage(message),
@@ -24,7 +24,7 @@ impl From<ConfigError> for Exit {
     }
 }
 
-impl Exit {
+impl CommandExit {
     pub(crate) const SUCCESS: Self = Self {
         code: 0,
         message: None,
@@ -49,7 +49,7 @@ impl Exit {
     /// The code for an agent that could not be started, or broke the connection.
     pub(crate) const BROKEN: u8 = 3;
 
-    fn with(code: u8, message: impl Into<String>) -> Self {
+    fn new(code: u8, message: impl Into<String>) -> Self {
         Self {
             code,
             message: Some(message.into()),
@@ -58,34 +58,34 @@ impl Exit {
 
     /// Something else went wrong.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::with(1, message)
+        Self::new(1, message)
     }
 
     /// Asked for wrongly.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::with(2, message)
+        Self::new(2, message)
     }
 
     /// The agent could not be started, or broke the connection.
-    pub(crate) fn broken(message: impl Into<String>) -> Self {
-        Self::with(Self::BROKEN, message)
+    pub(crate) fn agent_failed(message: impl Into<String>) -> Self {
+        Self::new(Self::BROKEN, message)
     }
 
     /// `--timeout` was reached.
     pub(crate) fn timeout(seconds: u64) -> Self {
-        Self::with(6, format!("gave up after {seconds} s (--timeout)"))
+        Self::new(6, format!("gave up after {seconds} s (--timeout)"))
     }
 
     /// The turn ended.
-    pub(crate) fn of(reason: &StopReason) -> Self {
+    pub(crate) fn from_stop_reason(reason: &StopReason) -> Self {
         match reason {
             StopReason::EndTurn => Self::SUCCESS,
-            StopReason::Refusal => Self::with(4, "the agent refused"),
-            StopReason::MaxTokens => Self::with(
+            StopReason::Refusal => Self::new(4, "the agent refused"),
+            StopReason::MaxTokens => Self::new(
                 5,
                 "the agent stopped: the model's limit of tokens was reached",
             ),
-            StopReason::MaxTurnRequests => Self::with(
+            StopReason::MaxTurnRequests => Self::new(
                 5,
                 "the agent stopped: its limit of model requests in a turn was reached",
             ),
@@ -100,30 +100,33 @@ impl Exit {
     }
 
     /// What was printed did not get there: a success is none then, and nobody has stopped reading.
-    fn unless_unwritten(self, why: Option<&str>) -> Self {
+    fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;
         };
         if let Some(message) = &self.message {
-            eprintln!("acp: {}", clean::clean(message));
+            eprintln!("acp: {}", terminal_text::clean_text(message));
         }
         let code = match self.code {
             0 | 141 => 1,
             code => code,
         };
-        Self::with(code, format!("cannot write to stdout: {why}"))
+        Self::new(code, format!("cannot write to stdout: {why}"))
     }
 
     /// Says what is to be said.
     pub(crate) fn report(self) -> ExitCode {
-        self.unless_unwritten(screen::why_unwritten()).told()
+        self.check_write_error(screen::write_error()).print()
     }
 
-    fn told(self) -> ExitCode {
+    fn print(self) -> ExitCode {
         if let Some(message) = self.message {
             // Some of it is the agent's own words.
-            let message = clean::clean(&message);
-            eprintln!("acp: {}", clean::cut(&message, clean::MESSAGE));
+            let message = terminal_text::clean_text(&message);
+            eprintln!(
+                "acp: {}",
+                terminal_text::cut_middle(&message, terminal_text::MESSAGE)
+            );
         }
         ExitCode::from(self.code)
     }

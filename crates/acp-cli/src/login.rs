@@ -6,85 +6,85 @@ use std::path::Path;
 use acp::client::AgentConnection;
 use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
 use acp_config::AgentChoice;
-use acp_host::clean;
+use acp_host::terminal_text;
 
+use crate::agent_session::with_agent;
+use crate::args::agent_choice::AgentChoiceArgs;
 use crate::args::login::{LoginArgs, LogoutArgs};
-use crate::args::which::WhichArgs;
-use crate::exit::Exit;
-use crate::screen::{Screen, print};
-use crate::signals::{Signal, Signals};
-use crate::start::{Failure, Target, option};
-use crate::visit::visit;
+use crate::exit::CommandExit;
+use crate::screen::{TerminalScreen, print};
+use crate::signals::{ExitSignal, Signals};
+use crate::start::{StartFailure, StartTarget, option};
 
-pub(crate) async fn login(args: LoginArgs) -> Exit {
+pub(crate) async fn login(args: LoginArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
-        Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
+        Err(e) => return CommandExit::usage(format!("the working directory is not there: {e}")),
     };
-    let agent = match which(&args.which, &cwd) {
+    let agent = match choose_agent(&args.agent_choice, &cwd) {
         Ok(agent) => agent,
         Err(exit) => return exit,
     };
-    let target = Target {
+    let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
     };
     let wanted = args.method.as_deref();
-    let work = async |agent: &AgentConnection, screen: &Screen| {
-        let method = choose(target, agent, wanted)?;
+    let work = async |agent: &AgentConnection, screen: &TerminalScreen| {
+        let method = choose_method(target, agent, wanted)?;
         if let Some(hint) = target
             .agent
-            .given
-            .hint(&[], &in_words(std::slice::from_ref(method)))
+            .environment
+            .hint(&[], &methods_json(std::slice::from_ref(method)))
         {
             screen.note(&hint);
         }
         authenticate(agent, screen, method).await
     };
-    let name = match visit(target, work).await {
-        Ok(Login::Done(name)) => name,
+    let name = match with_agent(target, work).await {
+        Ok(LoginProgress::LoggedIn(name)) => name,
         // The agent does not run any more: its program has the terminal for itself.
-        Ok(Login::InTerminal(method)) => match in_terminal(target, &method).await {
+        Ok(LoginProgress::InTerminal(method)) => match log_in_in_terminal(target, &method).await {
             Ok(()) => method.name,
             Err(exit) => return exit,
         },
         Err(exit) => return exit,
     };
-    print(format!("logged in: {}\n", clean::line(&name)).as_bytes());
-    Exit::SUCCESS
+    print(format!("logged in: {}\n", terminal_text::clean_line(&name)).as_bytes());
+    CommandExit::SUCCESS
 }
 
-pub(crate) async fn logout(args: LogoutArgs) -> Exit {
+pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
-        Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
+        Err(e) => return CommandExit::usage(format!("the working directory is not there: {e}")),
     };
-    let agent = match which(&args.which, &cwd) {
+    let agent = match choose_agent(&args.agent_choice, &cwd) {
         Ok(agent) => agent,
         Err(exit) => return exit,
     };
-    let target = Target {
+    let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
     };
-    let work = async |agent: &AgentConnection, _: &Screen| {
+    let work = async |agent: &AgentConnection, _: &TerminalScreen| {
         agent.logout().await?;
         Ok(())
     };
-    match visit(target, work).await {
+    match with_agent(target, work).await {
         Ok(()) => {
             print(b"logged out\n");
-            Exit::SUCCESS
+            CommandExit::SUCCESS
         }
         Err(exit) => exit,
     }
 }
 
 /// The agent that is meant. Nobody has to guess to whom a login goes.
-fn which(args: &WhichArgs, cwd: &Path) -> Result<AgentChoice, Exit> {
+fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
-    if agent.name.is_none() && !args.says() {
-        return Err(Exit::usage(
+    if agent.name.is_none() && !args.is_given() {
+        return Err(CommandExit::usage(
             "which agent? --agent NAME, or -- AGENT COMMAND...; keys of the bundled agent are typed with `acp agent login`",
         ));
     }
@@ -92,51 +92,53 @@ fn which(args: &WhichArgs, cwd: &Path) -> Result<AgentChoice, Exit> {
 }
 
 /// How far a login has come with the agent itself.
-enum Login {
+enum LoginProgress {
     /// By the method of this name.
-    Done(String),
+    LoggedIn(String),
     /// The rest is done in the terminal.
     InTerminal(AuthMethodTerminal),
 }
 
 /// The method that is wanted, or the only one. All of them are shown.
-fn choose<'a>(
-    target: Target<'_>,
+fn choose_method<'a>(
+    target: StartTarget<'_>,
     agent: &'a AgentConnection,
     wanted: Option<&str>,
-) -> Result<&'a AuthMethod, Exit> {
+) -> Result<&'a AuthMethod, CommandExit> {
     let methods = agent.auth_methods();
     if methods.is_empty() {
-        return Err(Exit::usage(
+        return Err(CommandExit::usage(
             "the agent names no way to log in: it may need none, or have a command of its own for it",
         ));
     }
-    print(shown(methods).as_bytes());
+    print(render_methods(methods).as_bytes());
     let is_wanted = |method: &&AuthMethod| {
         let id = method.id_and_name().map(|(id, _)| id);
         id.is_some_and(|id| wanted == Some(id.as_str()))
     };
     match (wanted, methods) {
         (None, [method]) => Ok(method),
-        (Some(wanted), _) => methods
-            .iter()
-            .find(is_wanted)
-            .ok_or_else(|| Exit::usage(format!("the agent names no way to log in `{wanted}`"))),
-        (None, _) => Err(Exit::usage(format!(
+        (Some(wanted), _) => methods.iter().find(is_wanted).ok_or_else(|| {
+            CommandExit::usage(format!("the agent names no way to log in `{wanted}`"))
+        }),
+        (None, _) => Err(CommandExit::usage(format!(
             "the agent names several ways to log in; choose one:{}",
-            commands(&target, agent)
+            login_commands(&target, agent)
         ))),
     }
 }
 
 /// The methods as a list.
-fn shown(methods: &[AuthMethod]) -> String {
+fn render_methods(methods: &[AuthMethod]) -> String {
     let mut text = String::from("Ways to log in:\n");
     for method in methods {
         let Some((id, name)) = method.id_and_name() else {
             continue;
         };
-        let (id, name) = (clean::line(id.as_str()), clean::line(&name));
+        let (id, name) = (
+            terminal_text::clean_line(id.as_str()),
+            terminal_text::clean_line(&name),
+        );
         let (how, description) = match method {
             AuthMethod::Terminal(method) => {
                 let how = " (in the terminal)".to_owned();
@@ -145,13 +147,16 @@ fn shown(methods: &[AuthMethod]) -> String {
             AuthMethod::Agent(method) => (String::new(), method.description.clone()),
             AuthMethod::Unknown(method) => {
                 let kind: String = method.field("type").unwrap_or_default();
-                let how = format!(" (of the type {}, unknown here)", clean::line(&kind));
+                let how = format!(
+                    " (of the type {}, unknown here)",
+                    terminal_text::clean_line(&kind)
+                );
                 (how, method.field("description"))
             }
             _ => (String::new(), None),
         };
         text.push_str(&format!("  {id}: {name}{how}\n"));
-        for line in clean::clean(&description.unwrap_or_default()).lines() {
+        for line in terminal_text::clean_text(&description.unwrap_or_default()).lines() {
             text.push_str(&format!("    {line}\n"));
         }
     }
@@ -159,7 +164,7 @@ fn shown(methods: &[AuthMethod]) -> String {
 }
 
 /// What can be typed to log in, each on a line of its own.
-fn commands(target: &Target<'_>, agent: &AgentConnection) -> String {
+fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
     let methods = agent.auth_methods();
     if target.agent.is_bundled() {
@@ -168,61 +173,68 @@ fn commands(target: &Target<'_>, agent: &AgentConnection) -> String {
             if id.as_str().parse::<acp_agent::Provider>().is_ok() {
                 text.push_str(&format!(
                     "\n  acp agent login {id}  # {}",
-                    clean::line(&name)
+                    terminal_text::clean_line(&name)
                 ));
             }
         }
         return text;
     }
-    for method in methods.iter().filter(|method| can(agent, method)) {
+    for method in methods.iter().filter(|method| is_supported(agent, method)) {
         let Some((id, name)) = method.id_and_name() else {
             continue;
         };
         let command = match methods {
-            [_] => target.to_type(&["login"]),
+            [_] => target.command_hint(&["login"]),
             _ => {
                 let method = option("--method", id.as_str());
                 let words = std::iter::once("login").chain(method.iter().map(String::as_str));
-                target.to_type(&words.collect::<Vec<_>>())
+                target.command_hint(&words.collect::<Vec<_>>())
             }
         };
-        text.push_str(&format!("\n  {command}  # {}", clean::line(&name)));
+        text.push_str(&format!(
+            "\n  {command}  # {}",
+            terminal_text::clean_line(&name)
+        ));
     }
     text
 }
 
 /// Whether it is known here how to log in by it. A type unknown here is left to the agent in version 1,
 /// which had no types at first; version 2 forbids it.
-fn can(agent: &AgentConnection, method: &AuthMethod) -> bool {
+fn is_supported(agent: &AgentConnection, method: &AuthMethod) -> bool {
     let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
     known || agent.version() == ProtocolVersion::V1
 }
 
 /// All that the agent says of these ways, the names of variables included.
-fn in_words(methods: &[AuthMethod]) -> String {
+fn methods_json(methods: &[AuthMethod]) -> String {
     serde_json::to_string(methods).unwrap_or_default()
 }
 
 /// What one can do about `auth_required`.
-pub(crate) fn needed(target: &Target<'_>, agent: &AgentConnection, error: &acp::Error) -> Exit {
-    let commands = commands(target, agent);
+pub(crate) fn login_required_exit(
+    target: &StartTarget<'_>,
+    agent: &AgentConnection,
+    error: &acp::Error,
+) -> CommandExit {
+    let commands = login_commands(target, agent);
     let help = if commands.is_empty() {
         "the agent names no way to log in: see its own documentation".to_owned()
     } else {
         format!("log in first:{commands}")
     };
-    let said = format!("{error} {}", in_words(agent.auth_methods()));
+    let said = format!("{error} {}", methods_json(agent.auth_methods()));
     let hint = target.hint(&said);
-    Exit::failed(format!(
+    CommandExit::failed(format!(
         "the agent answered with an error: {error}; {help}{hint}"
     ))
 }
 
 async fn authenticate(
     agent: &AgentConnection,
-    screen: &Screen,
+    screen: &TerminalScreen,
     method: &AuthMethod,
-) -> Result<Login, Failure> {
+) -> Result<LoginProgress, StartFailure> {
     match method {
         AuthMethod::Terminal(method) => {
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
@@ -231,26 +243,31 @@ async fn authenticate(
                     "`{}` runs the agent's own program, which needs a terminal",
                     method.id
                 );
-                return Err(Exit::usage(message).into());
+                return Err(CommandExit::usage(message).into());
             }
-            Ok(Login::InTerminal(method.clone()))
+            Ok(LoginProgress::InTerminal(method.clone()))
         }
         method => {
-            let known = method.id_and_name().filter(|_| can(agent, method));
+            let known = method.id_and_name().filter(|_| is_supported(agent, method));
             let Some((id, name)) = known else {
-                return Err(Exit::usage("this way to log in is of a type unknown here").into());
+                return Err(
+                    CommandExit::usage("this way to log in is of a type unknown here").into(),
+                );
             };
             screen.note("the agent logs in; Ctrl-C gives up");
             agent.authenticate(id).await?;
-            Ok(Login::Done(name))
+            Ok(LoginProgress::LoggedIn(name))
         }
     }
 }
 
 /// Runs the agent's program with what the method adds to it, until it ends.
-async fn in_terminal(target: Target<'_>, method: &AuthMethodTerminal) -> Result<(), Exit> {
-    let mut signals =
-        Signals::listen().map_err(|e| Exit::failed(format!("cannot listen for signals: {e}")))?;
+async fn log_in_in_terminal(
+    target: StartTarget<'_>,
+    method: &AuthMethodTerminal,
+) -> Result<(), CommandExit> {
+    let mut signals = Signals::listen()
+        .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
     let mut command = target.command()?.args(&method.args);
     for (name, value) in &method.env {
         command = command.env(name, value);
@@ -263,19 +280,21 @@ async fn in_terminal(target: Target<'_>, method: &AuthMethodTerminal) -> Result<
             ended = &mut running => break ended,
             signal = signals.next() => match signal {
                 // The program has got it, too, and decides.
-                Signal::Interrupt => interrupted = true,
-                Signal::Terminate => return Err(Exit::CANCELLED),
+                ExitSignal::Interrupt => interrupted = true,
+                ExitSignal::Terminate => return Err(CommandExit::CANCELLED),
             },
         }
     };
     match ended {
         Ok(exit) if exit.success() => Ok(()),
         // Its end may be seen before the signal is.
-        Ok(exit) if interrupted || exit.signal.as_deref() == Some("SIGINT") => Err(Exit::CANCELLED),
-        Ok(exit) => Err(Exit::failed(format!(
+        Ok(exit) if interrupted || exit.signal.as_deref() == Some("SIGINT") => {
+            Err(CommandExit::CANCELLED)
+        }
+        Ok(exit) => Err(CommandExit::failed(format!(
             "not logged in: the agent's program ended with {exit}"
         ))),
-        Err(e) => Err(Exit::broken(format!(
+        Err(e) => Err(CommandExit::agent_failed(format!(
             "the agent's program could not be started: {e}"
         ))),
     }

@@ -2,9 +2,9 @@
 
 mod agent;
 mod agent_login;
+mod agent_session;
 mod agents;
 mod args;
-mod ask;
 mod bridge;
 mod chat;
 mod check;
@@ -13,6 +13,7 @@ mod config;
 mod confinement;
 mod elicit;
 mod exit;
+mod line_input;
 mod login;
 mod mcp_proxy;
 mod models;
@@ -22,9 +23,8 @@ mod screen;
 mod sessions;
 mod signals;
 mod start;
+mod terminal_user;
 mod trace;
-mod typing;
-mod visit;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -34,37 +34,39 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::agent::AgentCommand;
-use crate::args::{Args, Command};
-use crate::exit::Exit;
+use crate::args::agent::AgentSubcommand;
+use crate::args::{CliArgs, CliCommand};
+use crate::exit::CommandExit;
 
 fn main() -> ExitCode {
     // Before there is a thread, and before anything is started: agents and what they run must not find here what they
     // were not given.
-    acp_host::own_process::protect();
-    let args = Args::parse();
+    acp_host::process_secrets::protect();
+    let args = CliArgs::parse();
     log_to_stderr(args.log);
     let exit = match args.command {
-        Command::Agents(args) => agents::agents(&args),
-        Command::Bridge(args) => finish(bridge::bridge(args)),
-        Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
-        Command::Agent(mut args) => match args.command.take() {
-            Some(AgentCommand::Login(account)) => finish(agent_login::login(account, args.model)),
-            Some(AgentCommand::Logout(account)) => agent_login::logout(account),
-            None => match agent::Prepared::new(args) {
-                Ok(agent) => finish(agent.serve()),
+        CliCommand::Agents(args) => agents::agents(&args),
+        CliCommand::Bridge(args) => block_on(bridge::bridge(args)),
+        CliCommand::CheckRelay(args) => block_on(check_relay::check_relay(args)),
+        CliCommand::Agent(mut args) => match args.command.take() {
+            Some(AgentSubcommand::Login(account)) => {
+                block_on(agent_login::login(account, args.model))
+            }
+            Some(AgentSubcommand::Logout(account)) => agent_login::logout(account),
+            None => match agent::PreparedAgent::new(args) {
+                Ok(agent) => block_on(agent.serve()),
                 Err(exit) => exit,
             },
         },
-        Command::Chat(args) => finish(chat::chat(args)),
-        Command::Check(args) => finish(check::check(args)),
-        Command::Login(args) => finish(login::login(args)),
-        Command::Logout(args) => finish(login::logout(args)),
-        Command::McpProxy(args) => finish(mcp_proxy::mcp_proxy(args)),
-        Command::Permissions(args) => permissions::permissions(&args),
-        Command::Run(args) => finish(run::run(args)),
-        Command::Sessions(args) => finish(sessions::sessions(args)),
-        Command::Trace(args) => finish(trace::trace(args)),
+        CliCommand::Chat(args) => block_on(chat::chat(args)),
+        CliCommand::Check(args) => block_on(check::check(args)),
+        CliCommand::Login(args) => block_on(login::login(args)),
+        CliCommand::Logout(args) => block_on(login::logout(args)),
+        CliCommand::McpProxy(args) => block_on(mcp_proxy::mcp_proxy(args)),
+        CliCommand::Permissions(args) => permissions::permissions(&args),
+        CliCommand::Run(args) => block_on(run::run(args)),
+        CliCommand::Sessions(args) => block_on(sessions::sessions(args)),
+        CliCommand::Trace(args) => block_on(trace::trace(args)),
     };
     exit.report()
 }
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
 /// Does the work of a command that waits for others.
 // Not within its caller, or the stack would have room for the work of all commands at once.
 #[inline(never)]
-fn finish(work: impl Future<Output = Exit>) -> Exit {
+fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One to read and write, one to go on meanwhile: what runs here waits far more than it works.
         .worker_threads(2)
@@ -85,7 +87,7 @@ fn finish(work: impl Future<Output = Exit>) -> Exit {
             runtime.shutdown_background();
             exit
         }
-        Err(e) => Exit::failed(format!("cannot start: {e}")),
+        Err(e) => CommandExit::failed(format!("cannot start: {e}")),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use acp_mcp::proxy::{self, ProxyError};
 
-use crate::args::between::McpProxyArgs;
-use crate::exit::Exit;
+use crate::args::relays::McpProxyArgs;
+use crate::exit::CommandExit;
 
-pub(crate) async fn mcp_proxy(args: McpProxyArgs) -> Exit {
+pub(crate) async fn mcp_proxy(args: McpProxyArgs) -> CommandExit {
     match proxy::run(&args.connect).await {
-        Ok(()) => Exit::SUCCESS,
-        Err(error @ ProxyError::NoToken) => Exit::usage(error.to_string()),
-        Err(error) => Exit::broken(error.to_string()),
+        Ok(()) => CommandExit::SUCCESS,
+        Err(error @ ProxyError::NoToken) => CommandExit::usage(error.to_string()),
+        Err(error) => CommandExit::agent_failed(error.to_string()),
     }
 }

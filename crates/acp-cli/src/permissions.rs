@@ -4,29 +4,30 @@
 use std::path::Path;
 
 use acp_agent::RuleFiles;
-use acp_config::places::short;
+use acp_config::paths::display_path;
 use acp_config::{PermissionSources, answers_directory, rules_file};
 use acp_host::{
-    Answer, By, Effect, Note, Permissions, Policy, Rule, Rules, Subject, clean, literal,
+    DecisionSource, PermissionNote, PermissionRule, PermissionRules, Permissions, Policy,
+    RememberedAnswer, RememberedSubject, RuleEffect, literal, terminal_text,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::args::permissions::{
-    ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
+    ListPermissionsArgs, PermissionsArgs, PermissionsSubcommand, RevokeArgs,
 };
 use crate::args::shared::ListFormat;
-use crate::ask;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen::print;
+use crate::terminal_user;
 
 /// What an agent may do that works in `cwd`. `allow` is the policy that was chosen, if one was.
-pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Exit> {
-    let otherwise = match ask::possible() {
+pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
+    let otherwise = match terminal_user::can_ask() {
         true => Policy::Ask,
         false => Policy::Reads,
     };
-    let sources = PermissionSources::about(cwd)?;
+    let sources = PermissionSources::for_directory(cwd)?;
     Ok(sources.permissions(allow, otherwise)?)
 }
 
@@ -43,24 +44,26 @@ pub(crate) fn rule_files() -> RuleFiles {
 }
 
 /// A note as `acp run` tells it.
-pub(crate) fn in_words(note: &Note) -> String {
+pub(crate) fn note_text(note: &PermissionNote) -> String {
     // It has no end of its own: the agent's words could fill a screen.
-    let what = |what: &str| clean::cut(what, clean::VALUE).into_owned();
-    let by = |by: &By| match by {
-        By::Policy(policy) => format!("--allow {policy}"),
-        By::Rule { file, number, rule } => format!("{}, rule {number} ({rule})", short(file)),
-        By::Default { file } => format!("the default of {}", short(file)),
-        By::Remembered { number } => {
+    let what = |what: &str| terminal_text::cut_middle(what, terminal_text::VALUE).into_owned();
+    let by = |by: &DecisionSource| match by {
+        DecisionSource::Policy(policy) => format!("--allow {policy}"),
+        DecisionSource::Rule { file, number, rule } => {
+            format!("{}, rule {number} ({rule})", display_path(file))
+        }
+        DecisionSource::Default { file } => format!("the default of {}", display_path(file)),
+        DecisionSource::Remembered { number } => {
             format!("what you said for always (number {number} of `acp permissions`)")
         }
         other => other.to_string(),
     };
     let text = match note {
-        Note::Rejected {
+        PermissionNote::Rejected {
             by: who,
             what: said,
         } => format!("rejected by {}: {}", by(who), what(said)),
-        Note::NobodyToAsk {
+        PermissionNote::NoUserToAsk {
             by: who,
             what: said,
         } => {
@@ -73,50 +76,51 @@ pub(crate) fn in_words(note: &Note) -> String {
                 what(said)
             )
         }
-        Note::Remembered(answer) => format!(
+        PermissionNote::Remembered(answer) => format!(
             "remembered for this project: {answer}; to forget it: acp permissions revoke {}",
             answer.number
         ),
-        other => clean::cut(&other.to_string(), clean::MESSAGE).into_owned(),
+        other => terminal_text::cut_middle(&other.to_string(), terminal_text::MESSAGE).into_owned(),
     };
-    literal::line(&text)
+    literal::literal_line(&text)
 }
 
-pub(crate) fn permissions(args: &PermissionsArgs) -> Exit {
+pub(crate) fn permissions(args: &PermissionsArgs) -> CommandExit {
     let done = match &args.command {
         None => list(&args.list),
-        Some(PermissionsCommand::Revoke(args)) => revoke(args),
+        Some(PermissionsSubcommand::Revoke(args)) => revoke(args),
     };
     done.unwrap_or_else(|exit| exit)
 }
 
-fn list(args: &ListPermissionsArgs) -> Result<Exit, Exit> {
-    let said = PermissionSources::about(&args.cwd)?;
+fn list(args: &ListPermissionsArgs) -> Result<CommandExit, CommandExit> {
+    let said = PermissionSources::for_directory(&args.cwd)?;
     let answers = said.answers()?;
     let shown = match args.format {
-        ListFormat::Text => in_text(&said, &answers),
-        ListFormat::Json => format!("{}\n", in_json(&said, &answers)),
+        ListFormat::Text => render_text(&said, &answers),
+        ListFormat::Json => format!("{}\n", render_json(&said, &answers)),
     };
     Ok(match print(shown.as_bytes()) {
-        true => Exit::SUCCESS,
-        false => Exit::UNREAD,
+        true => CommandExit::SUCCESS,
+        false => CommandExit::UNREAD,
     })
 }
 
-fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
-    let said = PermissionSources::about(&args.cwd)?;
-    let failed = |e: acp_host::RememberedError| Exit::failed(e.to_string());
-    let project = short(said.project.root());
-    let nothing = || Exit::usage("there is no directory in which anything could be remembered");
-    let remembered = said.remembered.as_ref().ok_or_else(nothing)?;
+fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
+    let said = PermissionSources::for_directory(&args.cwd)?;
+    let failed = |e: acp_host::RememberedAnswersError| CommandExit::failed(e.to_string());
+    let project = display_path(said.project.root());
+    let nothing =
+        || CommandExit::usage("there is no directory in which anything could be remembered");
+    let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
     let told = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
-            Some(answer) => format!("revoked: {}\n", literal::line(&answer.to_string())),
+            Some(answer) => format!("revoked: {}\n", literal::literal_line(&answer.to_string())),
             None => {
                 let message = format!(
                     "nothing is remembered with the number {number}; `acp permissions` lists what is"
                 );
-                return Err(Exit::usage(message));
+                return Err(CommandExit::usage(message));
             }
         },
         None => match remembered.revoke_all().map_err(failed)? {
@@ -126,21 +130,21 @@ fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
         },
     };
     print(told.as_bytes());
-    Ok(Exit::SUCCESS)
+    Ok(CommandExit::SUCCESS)
 }
 
-fn in_text(said: &PermissionSources, answers: &[Answer]) -> String {
+fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String {
     let mut text = format!(
         "What agents may do in {}: the stricter wins (deny, then ask, then allow).\n",
-        literal::line(&said.project.root().display().to_string())
+        literal::literal_line(&said.project.root().display().to_string())
     );
     text.push_str("\nYour rules");
-    match (&said.user, rules_file()) {
-        (Some(rules), _) => text.push_str(&rules_in_text(rules)),
+    match (&said.user_rules, rules_file()) {
+        (Some(rules), _) => text.push_str(&render_rules(rules)),
         (None, Some(file)) => {
             text.push_str(&format!(
                 ": none; they would be in {}\n",
-                literal::line(&short(&file))
+                literal::literal_line(&display_path(&file))
             ));
         }
         (None, None) => text.push_str(": none\n"),
@@ -152,19 +156,20 @@ fn in_text(said: &PermissionSources, answers: &[Answer]) -> String {
         text.push('\n');
         let rows = answers.iter().map(|answer| {
             let subject = match &answer.subject {
-                Subject::Command(line) => format!("`{line}`"),
-                Subject::Path(path) => short(path),
+                RememberedSubject::Command(line) => format!("`{line}`"),
+                RememberedSubject::Path(path) => display_path(path),
                 other => format!("{other:?}"),
             };
-            let when = when(answer).map(|when| when.strftime("%Y-%m-%d %H:%M UTC").to_string());
+            let when =
+                answer_time(answer).map(|when| when.strftime("%Y-%m-%d %H:%M UTC").to_string());
             let subject = match when {
                 Some(when) => format!("{subject}  (said on {when})"),
                 None => subject,
             };
             let effect = if answer.allowed {
-                Effect::Allow
+                RuleEffect::Allow
             } else {
-                Effect::Deny
+                RuleEffect::Deny
             };
             [
                 answer.number.to_string(),
@@ -173,21 +178,21 @@ fn in_text(said: &PermissionSources, answers: &[Answer]) -> String {
                 subject,
             ]
         });
-        table(&rows.collect::<Vec<_>>(), &mut text);
+        render_table(&rows.collect::<Vec<_>>(), &mut text);
         text.push_str("  To forget one: acp permissions revoke NUMBER\n");
     }
-    if said.rules.is_empty() {
+    if said.project_rules.is_empty() {
         text.push_str("\nThe project's rules: none\n");
     }
-    for rules in &said.rules {
+    for rules in &said.project_rules {
         text.push_str("\nThe project's rules, which can only forbid");
-        text.push_str(&rules_in_text(rules));
+        text.push_str(&render_rules(rules));
     }
     text.push_str("\nEverything else: ");
-    text.push_str(match said.user.as_ref().and_then(Rules::default_effect) {
-        Some(Effect::Allow) => "allowed by your default, or as --allow says.\n",
-        Some(Effect::Ask) => "you are asked, by your default, or as --allow says.\n",
-        Some(Effect::Deny) => "denied by your default, or as --allow says.\n",
+    text.push_str(match said.user_rules.as_ref().and_then(PermissionRules::default_effect) {
+        Some(RuleEffect::Allow) => "allowed by your default, or as --allow says.\n",
+        Some(RuleEffect::Ask) => "you are asked, by your default, or as --allow says.\n",
+        Some(RuleEffect::Deny) => "denied by your default, or as --allow says.\n",
         None => {
             "as --allow says. Without --allow you are asked on a terminal; elsewhere reading is\n\
              allowed and all else rejected.\n"
@@ -197,13 +202,16 @@ fn in_text(said: &PermissionSources, answers: &[Answer]) -> String {
 }
 
 /// The rules of a file, below what they are called.
-fn rules_in_text(rules: &Rules) -> String {
-    let mut text = format!(", in {}:\n", literal::line(&short(rules.file())));
+fn render_rules(rules: &PermissionRules) -> String {
+    let mut text = format!(
+        ", in {}:\n",
+        literal::literal_line(&display_path(rules.file()))
+    );
     let quoted = |texts: Vec<&str>| {
         let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
         texts.join(" or ")
     };
-    let row = |rule: &Rule| {
+    let row = |rule: &PermissionRule| {
         let kinds: Vec<&str> = rule.kinds().iter().map(|kind| kind.as_str()).collect();
         let kinds = match kinds.is_empty() {
             true => "anything".to_owned(),
@@ -230,7 +238,7 @@ fn rules_in_text(rules: &Rules) -> String {
     if rows.is_empty() && rules.default_effect().is_none() {
         text.push_str("  (none)\n");
     }
-    table(&rows, &mut text);
+    render_table(&rows, &mut text);
     if let Some(default) = rules.default_effect() {
         text.push_str(&format!("  by default: {default}\n"));
     }
@@ -238,10 +246,10 @@ fn rules_in_text(rules: &Rules) -> String {
 }
 
 /// Rows in columns.
-fn table(rows: &[[String; 4]], text: &mut String) {
+fn render_table(rows: &[[String; 4]], text: &mut String) {
     let cleaned: Vec<[String; 4]> = rows
         .iter()
-        .map(|row| row.each_ref().map(|cell| literal::line(cell)))
+        .map(|row| row.each_ref().map(|cell| literal::literal_line(cell)))
         .collect();
     let width = |column: usize| {
         let cells = cleaned.iter().filter_map(|row| row.get(column));
@@ -259,13 +267,13 @@ fn table(rows: &[[String; 4]], text: &mut String) {
 }
 
 /// When it was said.
-fn when(answer: &Answer) -> Option<Timestamp> {
+fn answer_time(answer: &RememberedAnswer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }
 
-fn in_json(said: &PermissionSources, answers: &[Answer]) -> Value {
-    let file = |by: &str, rules: &Rules| {
-        let rule = |rule: &Rule| {
+fn render_json(said: &PermissionSources, answers: &[RememberedAnswer]) -> Value {
+    let file = |by: &str, rules: &PermissionRules| {
+        let rule = |rule: &PermissionRule| {
             let kinds: Vec<&str> = rule.kinds().iter().map(|kind| kind.as_str()).collect();
             json!({
                 "number": rule.number(),
@@ -278,26 +286,28 @@ fn in_json(said: &PermissionSources, answers: &[Answer]) -> Value {
         json!({
             "by": by,
             "file": rules.file().to_string_lossy(),
-            "default": rules.default_effect().map(Effect::as_str),
+            "default": rules.default_effect().map(RuleEffect::as_str),
             "rules": rules.iter().map(rule).collect::<Vec<_>>(),
         })
     };
-    let answer = |answer: &Answer| {
+    let answer = |answer: &RememberedAnswer| {
         let effect = if answer.allowed {
-            Effect::Allow
+            RuleEffect::Allow
         } else {
-            Effect::Deny
+            RuleEffect::Deny
         };
         let mut written = json!({
             "number": answer.number,
             "decision": effect.as_str(),
             "kind": answer.kind,
-            "at": when(answer).map(|when| when.to_string()),
+            "at": answer_time(answer).map(|when| when.to_string()),
         });
         if let Value::Object(fields) = &mut written {
             match &answer.subject {
-                Subject::Command(line) => fields.insert("command".to_owned(), json!(line)),
-                Subject::Path(path) => {
+                RememberedSubject::Command(line) => {
+                    fields.insert("command".to_owned(), json!(line))
+                }
+                RememberedSubject::Path(path) => {
                     fields.insert("path".to_owned(), json!(path.to_string_lossy()))
                 }
                 _ => None,
@@ -305,8 +315,11 @@ fn in_json(said: &PermissionSources, answers: &[Answer]) -> Value {
         }
         written
     };
-    let user = said.user.iter().map(|rules| file("user", rules));
-    let project = said.rules.iter().map(|rules| file("project", rules));
+    let user = said.user_rules.iter().map(|rules| file("user", rules));
+    let project = said
+        .project_rules
+        .iter()
+        .map(|rules| file("project", rules));
     json!({
         "project": said.project.root().to_string_lossy(),
         "files": user.chain(project).collect::<Vec<_>>(),

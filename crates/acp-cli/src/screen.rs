@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use acp_host::clean;
+use acp_host::terminal_text;
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthChar;
 
@@ -26,7 +26,7 @@ pub(crate) struct Styles {
 impl Styles {
     /// Those for stdout.
     pub(crate) fn of_stdout() -> Self {
-        if colors(&std::io::stdout()) {
+        if supports_color(&std::io::stdout()) {
             Self::colored()
         } else {
             Self::default()
@@ -45,28 +45,28 @@ impl Styles {
 }
 
 /// What is shown in one go.
-pub(crate) struct Out {
+pub(crate) struct ScreenOutput {
     pub(crate) styles: Styles,
-    bytes: String,
+    buffer: String,
     at_line_start: bool,
     /// How many bars stand before each line: what is below something else.
     depth: usize,
 }
 
-impl Out {
+impl ScreenOutput {
     /// Adds text.
     pub(crate) fn text(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             if self.at_line_start {
-                self.bytes.push_str(&"│ ".repeat(self.depth));
+                self.buffer.push_str(&"│ ".repeat(self.depth));
             }
-            self.bytes.push_str(line);
+            self.buffer.push_str(line);
             self.at_line_start = line.ends_with('\n');
         }
     }
 
     /// Shows something below something else.
-    pub(crate) fn below(&mut self, show: impl FnOnce(&mut Self)) {
+    pub(crate) fn nested(&mut self, show: impl FnOnce(&mut Self)) {
         self.end_line();
         self.depth += 1;
         show(self);
@@ -94,14 +94,14 @@ impl Out {
 }
 
 /// A terminal that can only print.
-fn dumb() -> bool {
+fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// Whether what is printed there may have colours.
-fn colors(to: &impl IsTerminal) -> bool {
+fn supports_color(to: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    to.is_terminal() && !dumb() && !unwanted
+    to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
 /// What stands before each line of the agent's in a question, so that it cannot pass for what this program says.
@@ -118,12 +118,12 @@ const NARROW: usize = 20;
 pub(crate) fn wrapped(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
-        Some((columns, _)) => wrapped_at(usize::from(columns.0), text),
+        Some((columns, _)) => wrap_to_width(usize::from(columns.0), text),
         None => text.to_owned(),
     }
 }
 
-fn wrapped_at(columns: usize, text: &str) -> String {
+fn wrap_to_width(columns: usize, text: &str) -> String {
     if columns < NARROW {
         return text.to_owned();
     }
@@ -161,15 +161,15 @@ pub(crate) fn print(bytes: &[u8]) -> bool {
 }
 
 /// Why something that was printed did not get to stdout, such as a full disk.
-pub(crate) fn why_unwritten() -> Option<&'static str> {
+pub(crate) fn write_error() -> Option<&'static str> {
     UNWRITTEN.get().map(String::as_str)
 }
 
 /// Shared by what shows the thread and what asks questions.
 #[derive(Clone)]
-pub(crate) struct Screen(Arc<Mutex<State>>);
+pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 
-struct State {
+struct ScreenState {
     styles: Styles,
     at_line_start: bool,
     /// Time can be shown passing.
@@ -177,13 +177,13 @@ struct State {
     /// The line that says so is there.
     spinning: bool,
     frame: usize,
-    begun: Instant,
-    last_shown: Instant,
+    started_at: Instant,
+    last_shown_at: Instant,
     asking: bool,
     broken: bool,
 }
 
-impl State {
+impl ScreenState {
     fn stop_spinning(&mut self) {
         if std::mem::take(&mut self.spinning) {
             let mut err = std::io::stderr().lock();
@@ -193,34 +193,34 @@ impl State {
 }
 
 /// A question that is open; what is to be shown waits until it is answered.
-pub(crate) struct Question(Screen);
+pub(crate) struct ScreenQuestion(TerminalScreen);
 
-impl Drop for Question {
+impl Drop for ScreenQuestion {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.asking = false;
-        state.last_shown = Instant::now();
+        state.last_shown_at = Instant::now();
     }
 }
 
-impl Screen {
+impl TerminalScreen {
     pub(crate) fn new(live: bool) -> Self {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         let now = Instant::now();
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(ScreenState {
             styles: Styles::of_stdout(),
             at_line_start: true,
-            live: live && out.is_terminal() && err.is_terminal() && !dumb(),
+            live: live && out.is_terminal() && err.is_terminal() && !is_dumb_terminal(),
             spinning: false,
             frame: 0,
-            begun: now,
-            last_shown: now,
+            started_at: now,
+            last_shown_at: now,
             asking: false,
             broken: false,
         })))
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScreenState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -228,30 +228,30 @@ impl Screen {
         self.lock().live
     }
 
-    pub(crate) fn broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.lock().broken
     }
 
     /// Shows what `draw` draws. While a question is open nothing is drawn: it is made up for later.
-    pub(crate) fn draw(&self, draw: impl FnOnce(&mut Out)) {
+    pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {
             return;
         }
-        let mut out = Out {
+        let mut out = ScreenOutput {
             styles: state.styles,
-            bytes: String::new(),
+            buffer: String::new(),
             at_line_start: state.at_line_start,
             depth: 0,
         };
         draw(&mut out);
-        if out.bytes.is_empty() {
+        if out.buffer.is_empty() {
             return;
         }
         state.stop_spinning();
         state.at_line_start = out.at_line_start;
-        state.last_shown = Instant::now();
-        if !print(out.bytes.as_bytes()) {
+        state.last_shown_at = Instant::now();
+        if !print(out.buffer.as_bytes()) {
             state.broken = true;
         }
     }
@@ -264,7 +264,10 @@ impl Screen {
             print(b"\n");
             state.at_line_start = true;
         }
-        eprintln!("acp: {}", clean::cut(&clean::line(note), clean::MESSAGE));
+        eprintln!(
+            "acp: {}",
+            terminal_text::cut_middle(&terminal_text::clean_line(note), terminal_text::MESSAGE)
+        );
     }
 
     pub(crate) fn finish(&self) {
@@ -279,14 +282,14 @@ impl Screen {
     /// Says that time passes, if nothing else has been shown for a while.
     pub(crate) fn tick(&self, doing: &str) {
         let mut state = self.lock();
-        let idle = state.at_line_start && !state.asking && state.last_shown.elapsed() > QUIET;
+        let idle = state.at_line_start && !state.asking && state.last_shown_at.elapsed() > QUIET;
         if !state.live || !idle {
             return;
         }
         state.frame = (state.frame + 1) % FRAMES.len();
         let frame = FRAMES.get(state.frame).unwrap_or(&"");
-        let seconds = state.begun.elapsed().as_secs();
-        let doing: String = clean::line(doing).chars().take(50).collect();
+        let seconds = state.started_at.elapsed().as_secs();
+        let doing: String = terminal_text::clean_line(doing).chars().take(50).collect();
         let mut err = std::io::stderr().lock();
         let _ = write!(err, "\r\x1b[K{frame} {doing} {seconds} s").and_then(|()| err.flush());
         drop(err);
@@ -295,33 +298,33 @@ impl Screen {
 
     /// Says something that helps with what comes next, on stderr.
     pub(crate) fn hint(&self, hint: &str) {
-        let dim = if colors(&std::io::stderr()) {
+        let dim = if supports_color(&std::io::stderr()) {
             Style::new().dimmed()
         } else {
             Style::new()
         };
         self.finish();
-        eprintln!("{dim}{}{dim:#}", clean::line(hint));
+        eprintln!("{dim}{}{dim:#}", terminal_text::clean_line(hint));
     }
 
     /// Shows a question. Nothing else is shown until what this gives is dropped.
-    pub(crate) fn question(&self, draw: impl FnOnce(&mut Out)) -> Question {
+    pub(crate) fn question(&self, draw: impl FnOnce(&mut ScreenOutput)) -> ScreenQuestion {
         let mut state = self.lock();
         state.stop_spinning();
         state.asking = true;
-        let mut out = Out {
+        let mut out = ScreenOutput {
             styles: Styles::default(),
-            bytes: String::new(),
+            buffer: String::new(),
             at_line_start: state.at_line_start,
             depth: 0,
         };
         out.end_line();
         out.text("\n");
         draw(&mut out);
-        eprint!("{}", wrapped(&out.bytes));
+        eprint!("{}", wrapped(&out.buffer));
         state.at_line_start = true;
         drop(state);
-        Question(self.clone())
+        ScreenQuestion(self.clone())
     }
 }
 
@@ -339,13 +342,13 @@ mod tests {
         let x = "x".repeat(26);
         let wide = "日".repeat(13);
         assert_eq!(
-            wrapped_at(30, &text),
+            wrap_to_width(30, &text),
             format!(
                 "? Do it\n  | {x}\n  | {}  1) Allow\n  $ {wide}\n      {}\n",
                 "x".repeat(10),
                 "日".repeat(7)
             )
         );
-        assert_eq!(wrapped_at(10, &text), text);
+        assert_eq!(wrap_to_width(10, &text), text);
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 
 /// What was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signal {
+pub(crate) enum ExitSignal {
     /// Ctrl-C.
     Interrupt,
     /// `SIGTERM`, or a terminal that was closed.
@@ -34,11 +34,11 @@ impl Signals {
     }
 
     #[cfg(unix)]
-    pub(crate) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> ExitSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Signal::Interrupt,
-            _ = self.terminate.recv() => Signal::Terminate,
-            _ = self.hangup.recv() => Signal::Terminate,
+            _ = self.interrupt.recv() => ExitSignal::Interrupt,
+            _ = self.terminate.recv() => ExitSignal::Terminate,
+            _ = self.hangup.recv() => ExitSignal::Terminate,
         }
     }
 
@@ -48,10 +48,10 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    pub(crate) async fn next(&mut self) -> Signal {
+    pub(crate) async fn next(&mut self) -> ExitSignal {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-        Signal::Interrupt
+        ExitSignal::Interrupt
     }
 }

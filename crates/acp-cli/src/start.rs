@@ -8,9 +8,9 @@ use acp::jsonrpc::{self, Incoming, RequestId};
 use acp_config::{AgentChoice, quoted};
 use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 
-use crate::args::run::Format;
+use crate::args::run::RunFormat;
 use crate::args::shared::ProtocolArg;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen::print;
 
 /// How long a broken agent may take to end, so that its exit code can be told.
@@ -28,77 +28,81 @@ pub(crate) const SLOW: &str = "the agent has not answered yet; Ctrl-C ends it";
 
 /// The agent that was asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct StartTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
     /// Where it runs.
     pub(crate) cwd: &'a Path,
 }
 
-impl Target<'_> {
+impl StartTarget<'_> {
     /// How it is started.
-    pub(crate) fn command(&self) -> Result<AgentCommand, Exit> {
+    pub(crate) fn command(&self) -> Result<AgentCommand, CommandExit> {
         let command = match self.agent.command.split_first() {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
-                let this = std::env::current_exe()
-                    .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
+                let this = std::env::current_exe().map_err(|e| {
+                    CommandExit::agent_failed(format!("cannot find this program: {e}"))
+                })?;
                 let protocol = format!("--protocol={}", self.agent.protocol);
                 AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
             }
         };
-        let environment = self.agent.given.environment();
+        let environment = self.agent.environment.environment();
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
     /// How it is started if this is what it may do. The bundled agent is told, since it does some of that by itself.
-    pub(crate) fn command_for(&self, permissions: &Permissions) -> Result<AgentCommand, Exit> {
+    pub(crate) fn command_for(
+        &self,
+        permissions: &Permissions,
+    ) -> Result<AgentCommand, CommandExit> {
         let command = self.command()?;
         if !self.agent.is_bundled() {
             return Ok(command);
         }
         let command = command.args([format!("--allow={}", permissions.policy())]);
-        Ok(match permissions.policy_gives_way() {
+        Ok(match permissions.is_policy_default() {
             true => command.args(["--allow-gives-way"]),
             false => command,
         })
     }
 
     /// Starts it.
-    pub(crate) fn spawn(&self) -> Result<AgentProcess, Exit> {
+    pub(crate) fn spawn(&self) -> Result<AgentProcess, CommandExit> {
         self.spawn_as(&self.command()?)
     }
 
     /// Starts it by its command, to which something may have been added.
-    pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, Exit> {
-        spawned(command).map_err(|e| {
+    pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, CommandExit> {
+        spawn_agent(command).map_err(|e| {
             let install = match e {
-                SpawnError::NotInPath { .. } => self.agent.how_to_install(),
+                SpawnError::NotInPath { .. } => self.agent.install_hint(),
                 _ => String::new(),
             };
-            not_started(&e, &install)
+            spawn_failure_exit(&e, &install)
         })
     }
 
     /// What to do if the agent lacks a key that is set here, after what it `said`; for the end of a message.
     pub(crate) fn hint(&self, said: &str) -> String {
-        let hint = self.agent.given.hint(&self.agent.command, said);
+        let hint = self.agent.environment.hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// The same, only if the key is named in what it said: it may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
-        let hint = self.agent.given.hint(&[], said);
+        let hint = self.agent.environment.hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// What to type for doing something else with the same agent.
-    pub(crate) fn to_type(self, arguments: &[&str]) -> String {
+    pub(crate) fn command_hint(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
-        if self.agent.protocol_typed {
+        if self.agent.needs_protocol_arg {
             words.push(format!("--protocol {}", self.agent.protocol));
         }
-        words.extend(self.agent.given.typed().iter().cloned());
+        words.extend(self.agent.environment.to_args().iter().cloned());
         if let Some(name) = &self.agent.name {
             words.extend(option("--agent", name).iter().map(|word| quoted(word)));
         } else if !self.agent.is_bundled() {
@@ -110,13 +114,13 @@ impl Target<'_> {
 }
 
 /// Starts an agent.
-fn spawned(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
+fn spawn_agent(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(command, log)
 }
 
-fn not_started(error: &SpawnError, what_to_do: &str) -> Exit {
-    Exit::broken(format!(
+fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
+    CommandExit::agent_failed(format!(
         "the agent could not be started: {error}{what_to_do}"
     ))
 }
@@ -139,14 +143,14 @@ pub(crate) fn connection_options() -> acp::Options {
 /// How the connection with the agent is made. What it prints to stdout that is no message is told with what went wrong.
 pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
     let options = ProtocolArg::of(agent).set(connection_options());
-    options.on_noise(process.noise_keeper())
+    options.on_noise(process.noise_handler())
 }
 
 /// The way to the agent.
-pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, Exit> {
+pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit> {
     let (stdin, stdout) = process
         .take_stdio()
-        .ok_or_else(|| Exit::broken("the agent has no stdin and stdout"))?;
+        .ok_or_else(|| CommandExit::agent_failed("the agent has no stdin and stdout"))?;
     Ok(Transport::pipes(stdout, stdin))
 }
 
@@ -154,11 +158,11 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, Exit> {
 /// of a session that is `resumed`, only what comes when it is open.
 pub(crate) fn transport_of_turn(
     process: &AgentProcess,
-    format: Format,
+    format: RunFormat,
     resumed: bool,
-) -> Result<Transport, Exit> {
+) -> Result<Transport, CommandExit> {
     let transport = transport(process)?;
-    if format != Format::Json {
+    if format != RunFormat::Json {
         return Ok(transport);
     }
     let mut past = resumed;
@@ -186,51 +190,61 @@ pub(crate) fn transport_of_turn(
 }
 
 /// Whether the agent says that what it was asked for is not there (Overview, "Error Handling").
-pub(crate) fn gone(error: &acp::Error) -> bool {
+pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
 /// Why what was begun with an agent did not come to its end.
-pub(crate) enum Failure {
+pub(crate) enum StartFailure {
     /// The agent, or the way to it.
     Agent(acp::Error),
     /// Anything else.
-    Exit(Exit),
+    Exit(CommandExit),
 }
 
-impl From<acp::Error> for Failure {
+impl From<acp::Error> for StartFailure {
     fn from(error: acp::Error) -> Self {
         Self::Agent(error)
     }
 }
 
-impl From<Exit> for Failure {
-    fn from(exit: Exit) -> Self {
+impl From<CommandExit> for StartFailure {
+    fn from(exit: CommandExit) -> Self {
         Self::Exit(exit)
     }
 }
 
-impl Failure {
+impl StartFailure {
     /// Says what went wrong, with what the agent itself said of it.
-    pub(crate) async fn exit(self, target: &Target<'_>, process: &AgentProcess) -> Exit {
-        use acp::Error::{Closed, Invalid, NotOffered, Unreadable, Version};
+    pub(crate) async fn exit(
+        self,
+        target: &StartTarget<'_>,
+        process: &AgentProcess,
+    ) -> CommandExit {
+        use acp::Error::{Closed, Invalid, Unreadable, Unsupported, Version};
         match self {
             Self::Exit(exit) => exit,
             Self::Agent(error @ (Closed(_) | Version { .. } | Unreadable { .. })) => {
-                broken(target, process, &error).await
+                disconnect_exit(target, process, &error).await
             }
-            Self::Agent(error @ (NotOffered { .. } | Invalid(_))) => Exit::usage(error.to_string()),
+            Self::Agent(error @ (Unsupported { .. } | Invalid(_))) => {
+                CommandExit::usage(error.to_string())
+            }
             Self::Agent(error) => {
                 let error = error.to_string();
                 let hint = target.hint_if_named(&error);
-                Exit::failed(format!("the agent answered with an error: {error}{hint}"))
+                CommandExit::failed(format!("the agent answered with an error: {error}{hint}"))
             }
         }
     }
 }
 
 /// The agent is gone, or talks what nobody understands.
-async fn broken(target: &Target<'_>, process: &AgentProcess, error: &acp::Error) -> Exit {
+async fn disconnect_exit(
+    target: &StartTarget<'_>,
+    process: &AgentProcess,
+    error: &acp::Error,
+) -> CommandExit {
     let ended = tokio::time::timeout(ENDING, process.wait()).await;
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent ended: {exit}"),
@@ -240,10 +254,10 @@ async fn broken(target: &Target<'_>, process: &AgentProcess, error: &acp::Error)
         }
         (error, _) => error.to_string(),
     };
-    let tail = process.last_words();
+    let tail = process.stderr_excerpt();
     message.push_str(&tail);
     message.push_str(&target.hint_if_named(&tail));
-    Exit::broken(message)
+    CommandExit::agent_failed(message)
 }
 
 #[cfg(test)]
@@ -257,8 +271,8 @@ mod tests {
             name: name.map(str::to_owned),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
             protocol,
-            protocol_typed: protocol != 1,
-            given: AgentEnvironment::default(),
+            needs_protocol_arg: protocol != 1,
+            environment: AgentEnvironment::default(),
             mode: None,
             options: Vec::new(),
             mcp_servers: Vec::new(),
@@ -272,7 +286,7 @@ mod tests {
         let typed = |agent: AgentChoice, arguments: &[&str]| {
             let cwd = Path::new(".");
             let agent = &agent;
-            Target { agent, cwd }.to_type(arguments)
+            StartTarget { agent, cwd }.command_hint(arguments)
         };
         let command = ["my agent", "--key=it's", ""];
         assert_eq!(

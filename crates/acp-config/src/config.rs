@@ -14,13 +14,13 @@ use crate::chat::ChatSettings;
 use crate::environment::EnvironmentSettings;
 use crate::error::ConfigError;
 use crate::mcp_servers::McpServerSettings;
-use crate::places;
-use crate::source::{FILE, Source};
+use crate::paths;
+use crate::source::{ConfigSource, FILE};
 
 /// What the user has configured. What is not known here is an error, so that nothing is mistyped unseen.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct UserConfig {
     /// `[environment]`: what agents get of it.
     #[serde(default)]
     pub environment: EnvironmentSettings,
@@ -38,20 +38,20 @@ pub struct Config {
     /// The agent that is meant where none is said.
     pub default_agent: Option<String>,
     #[serde(skip)]
-    source: Source,
+    source: ConfigSource,
 }
 
-impl Config {
+impl UserConfig {
     /// Where the user's configuration is, if they have a place for it.
     #[must_use]
     pub fn file() -> Option<PathBuf> {
-        Some(places::config()?.join(FILE))
+        Some(paths::config_dir()?.join(FILE))
     }
 
     /// Where it is, for a message; what it would be called where there is no place for it.
     #[must_use]
-    pub fn shown_file() -> String {
-        Self::file().map_or_else(|| FILE.to_owned(), |file| places::short(&file))
+    pub fn display_path() -> String {
+        Self::file().map_or_else(|| FILE.to_owned(), |file| paths::display_path(&file))
     }
 
     /// Reads the configuration; that of a user who has none is empty.
@@ -70,7 +70,7 @@ impl Config {
             Err(e) => return wrong(&e.to_string()),
         }
         let source = match File::open(&file) {
-            Ok(opened) => Source::read(&file, opened)?,
+            Ok(opened) => ConfigSource::read(&file, opened)?,
             Err(e) => return wrong(&e.to_string()),
         };
         let config: Self = source.parse()?;
@@ -78,7 +78,7 @@ impl Config {
     }
 
     /// Says what is wrong with a value of the configuration that only its reader understands, and in which line.
-    pub fn wrong<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
-        self.source.wrong(Some(value.span()), &what.to_string())
+    pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
+        self.source.error_at(Some(value.span()), &what.to_string())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use acp_host::{Environment, own_process};
+use acp_host::{Environment, process_secrets};
 use serde::Deserialize;
 
 use crate::agents::settings::AgentSettings;
@@ -46,7 +46,7 @@ impl FromStr for EnvRequest {
 pub struct AgentEnvironment {
     environment: Environment,
     /// What is to be typed to give another run the same.
-    typed: Vec<String>,
+    args: Vec<String>,
 }
 
 impl AgentEnvironment {
@@ -58,7 +58,7 @@ impl AgentEnvironment {
         everyone: &EnvironmentSettings,
         requests: &[EnvRequest],
     ) -> Result<Self, ConfigError> {
-        Self::with(configured(everyone)?, requests)
+        Self::add_requests(configured_environment(everyone)?, requests)
     }
 
     /// The same for an agent with settings of its own; `wrong` says what is wrong with them.
@@ -68,10 +68,10 @@ impl AgentEnvironment {
         requests: &[EnvRequest],
         wrong: impl Fn(String) -> ConfigError,
     ) -> Result<Self, ConfigError> {
-        let mut environment = configured(everyone)?;
+        let mut environment = configured_environment(everyone)?;
         for name in &settings.pass {
             environment = environment
-                .pass(name)
+                .pass_variable(name)
                 .map_err(|e| wrong(format!("pass: {e}")))?;
         }
         for (name, value) in &settings.env {
@@ -80,23 +80,26 @@ impl AgentEnvironment {
             }
             environment = environment.set(name, value);
         }
-        Self::with(environment, requests)
+        Self::add_requests(environment, requests)
     }
 
     /// All that there is here, and what the command line adds.
     ///
     /// # Errors
     /// What that asks for names no variable, or one that is not set.
-    pub fn all(requests: &[EnvRequest]) -> Result<Self, ConfigError> {
-        Self::with(Environment::inherit(), requests)
+    pub fn inherit_all(requests: &[EnvRequest]) -> Result<Self, ConfigError> {
+        Self::add_requests(Environment::inherit(), requests)
     }
 
-    fn with(mut environment: Environment, requests: &[EnvRequest]) -> Result<Self, ConfigError> {
+    fn add_requests(
+        mut environment: Environment,
+        requests: &[EnvRequest],
+    ) -> Result<Self, ConfigError> {
         let mut typed = Vec::new();
         for EnvRequest(request) in requests {
             let (name, value) = match request.split_once('=') {
                 Some((name, value)) => (name, Some(value.into())),
-                None => (request.as_str(), own_process::variable(request)),
+                None => (request.as_str(), process_secrets::variable(request)),
             };
             if name.is_empty() || name.contains('\0') {
                 return Err(ConfigError::usage("--env: expected NAME or NAME=VALUE"));
@@ -112,7 +115,10 @@ impl AgentEnvironment {
                 false => format!("--env {name}=..."),
             });
         }
-        Ok(Self { environment, typed })
+        Ok(Self {
+            environment,
+            args: typed,
+        })
     }
 
     /// The variables.
@@ -123,16 +129,17 @@ impl AgentEnvironment {
 
     /// What is to be typed to give another run the same, without values.
     #[must_use]
-    pub fn typed(&self) -> &[String] {
-        &self.typed
+    pub fn to_args(&self) -> &[String] {
+        &self.args
     }
 
     /// What to do about a login if a variable with the key is set here and was not passed on: one that is
     /// named in what the agent says, or, if none is, one that looks like a key of this agent's.
     #[must_use]
     pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
-        let is_missing =
-            |name: &str| own_process::variable(name).is_some() && !self.environment.gives(name);
+        let is_missing = |name: &str| {
+            process_secrets::variable(name).is_some() && !self.environment.includes(name)
+        };
         let words = said.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         let mut names: BTreeSet<String> = words
             .filter(|word| word.contains('_') && *word == word.to_ascii_uppercase())
@@ -141,7 +148,7 @@ impl AgentEnvironment {
             .collect();
         if names.is_empty() {
             let agent = agent.join(" ").to_ascii_lowercase();
-            let ours = own_process::variables().filter_map(|(name, _)| name.into_string().ok());
+            let ours = process_secrets::variables().filter_map(|(name, _)| name.into_string().ok());
             names = ours
                 .filter(|name| looks_like_key(name, &agent) && is_missing(name))
                 .collect();
@@ -164,11 +171,11 @@ impl AgentEnvironment {
 }
 
 /// What the user passes on to all agents.
-fn configured(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
+fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
     let mut environment = Environment::new();
     for name in &everyone.pass {
         environment = environment
-            .pass(name)
+            .pass_variable(name)
             .map_err(|e| ConfigError::usage(format!("config.toml, environment.pass: {e}")))?;
     }
     Ok(environment)

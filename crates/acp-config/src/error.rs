@@ -1,6 +1,6 @@
 //! What can be wrong with what the user has configured, and with what is kept for them.
 
-use acp_host::KeptError;
+use acp_host::StateFileError;
 
 /// Why something configured, or something kept, is of no use. A message says it to the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +24,8 @@ impl ConfigError {
     }
 }
 
-impl From<KeptError> for ConfigError {
-    fn from(error: KeptError) -> Self {
+impl From<StateFileError> for ConfigError {
+    fn from(error: StateFileError) -> Self {
         Self::Failure(error.to_string())
     }
 }

@@ -4,11 +4,11 @@
 //!
 //! | type                    | what it is                                                  | where it is written |
 //! |-------------------------|-------------------------------------------------------------|---------------------|
-//! | [`Config`]              | all of the user's configuration                             | `config.toml` |
+//! | [`UserConfig`]              | all of the user's configuration                             | `config.toml` |
 //! | [`AgentSettings`]       | an agent by name                                            | `[agents.NAME]` |
 //! | [`ProjectAgents`]       | the agents that a project brings                            | `.acp/config.toml` there |
 //! | [`KnownAgent`]          | a well-known agent                                          | here |
-//! | [`AgentRequest`]        | which agent is meant, and of it an [`AgentChoice`] is made  | – |
+//! | [`AgentSelector`]        | which agent is meant, and of it an [`AgentChoice`] is made  | – |
 //! | [`AgentList`]           | the agents that there are                                   | – |
 //! | [`AgentEnvironment`]    | what an agent is given of the environment                   | `[environment]` |
 //! | [`McpServerSettings`]   | an MCP server                                               | `[[mcp_servers]]` |
@@ -28,25 +28,25 @@ mod error;
 mod mcp_file;
 mod mcp_servers;
 mod names;
+pub mod paths;
 mod permissions;
-pub mod places;
 mod quote;
 mod source;
 
 pub use toml::Spanned;
 
-pub use agents::choice::{AgentChoice, AgentRequest, Ask};
-pub use agents::known::{BUNDLED, KNOWN, KnownAgent, known};
+pub use agents::choice::{AgentChoice, AgentSelector, ConfirmFn};
 pub use agents::list::{AgentList, AgentOrigin, ListedAgent};
-pub use agents::own::{OwnPlace, OwnPlaces};
 pub use agents::project::ProjectAgents;
 pub use agents::settings::AgentSettings;
+pub use agents::state_paths::{AgentStatePath, AgentStatePaths};
+pub use agents::well_known::{BUNDLED, KNOWN, KnownAgent, find_well_known};
 pub use bundled::{BundledSettings, ModelSettings};
 pub use chat::{Background, ChatSettings, Images};
-pub use config::Config;
+pub use config::UserConfig;
 pub use environment::{AgentEnvironment, EnvRequest, EnvironmentSettings};
 pub use error::ConfigError;
-pub use mcp_file::mcp_servers_of;
+pub use mcp_file::read_mcp_file;
 pub use mcp_servers::{McpServerSettings, mcp_definitions};
 pub use names::{NamedSession, SessionName, SessionNames};
 pub use permissions::{PermissionSources, answers_directory, rules_file};

@@ -33,7 +33,7 @@ struct EditorSettings {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn mcp_servers_of(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
+pub fn read_mcp_file(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
     let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
     parse(&text).map_err(|what| wrong(&what))
@@ -41,7 +41,7 @@ pub fn mcp_servers_of(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
 
 fn parse(text: &str) -> Result<Vec<McpServer>, String> {
     if text.trim_start().starts_with('[') {
-        let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| without_values(&e))?;
+        let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| describe_error(&e))?;
         let unknown = servers
             .iter()
             .any(|server| matches!(server, McpServer::Unknown(_)));
@@ -51,16 +51,16 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
             Ok(servers)
         };
     }
-    let settings: EditorSettings = serde_json::from_str(text).map_err(|e| without_values(&e))?;
+    let settings: EditorSettings = serde_json::from_str(text).map_err(|e| describe_error(&e))?;
     settings
         .servers
         .into_iter()
-        .map(|(name, setting)| server(name, setting))
+        .map(|(name, setting)| to_mcp_server(name, setting))
         .collect()
 }
 
 /// What is wrong with a text that has keys and tokens in it: without the value that is wrong.
-fn without_values(error: &serde_json::Error) -> String {
+fn describe_error(error: &serde_json::Error) -> String {
     let what = error.to_string();
     match (what.split_once(": "), what.rsplit_once(", expected ")) {
         (Some((invalid, _)), Some((_, expected))) if invalid.starts_with("invalid ") => {
@@ -70,7 +70,7 @@ fn without_values(error: &serde_json::Error) -> String {
     }
 }
 
-fn server(name: String, setting: ServerSettings) -> Result<McpServer, String> {
+fn to_mcp_server(name: String, setting: ServerSettings) -> Result<McpServer, String> {
     let headers = || -> Vec<HttpHeader> {
         setting
             .headers

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
-use acp_host::own_process;
+use acp_host::process_secrets;
 use serde::Deserialize;
 
 use crate::quote::quoted;
@@ -27,7 +27,7 @@ pub struct McpServerSettings {
     pass: Vec<String>,
     url: Option<String>,
     /// How `url` is spoken to.
-    transport: Option<Transport>,
+    transport: Option<McpTransport>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
 }
@@ -45,7 +45,7 @@ impl fmt::Debug for McpServerSettings {
 
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Transport {
+enum McpTransport {
     /// Streamable HTTP.
     Http,
     /// HTTP with server-sent events, which older servers speak.
@@ -55,7 +55,7 @@ enum Transport {
 impl McpServerSettings {
     /// All that it says, on a line: for someone who is asked whether it may be used.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
         words.extend(self.url.clone());
         words.extend(self.command.as_deref().map(quoted));
@@ -76,7 +76,10 @@ impl McpServerSettings {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn definition(self, variable: impl Fn(&str) -> Option<String>) -> Result<McpServer, String> {
+    fn into_mcp_server(
+        self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<McpServer, String> {
         let name = self.name;
         let wrong = |what: &str| Err(format!("the MCP server {name:?} {what}"));
         if name.trim().is_empty() {
@@ -109,9 +112,9 @@ impl McpServerSettings {
                 let headers: Vec<HttpHeader> = given
                     .map(|(name, value)| HttpHeader::new(name, value))
                     .collect();
-                Ok(match self.transport.unwrap_or(Transport::Http) {
-                    Transport::Http => McpServer::Http(McpServerHttp::new(name, url, headers)),
-                    Transport::Sse => McpServer::Sse(McpServerSse::new(name, url, headers)),
+                Ok(match self.transport.unwrap_or(McpTransport::Http) {
+                    McpTransport::Http => McpServer::Http(McpServerHttp::new(name, url, headers)),
+                    McpTransport::Sse => McpServer::Sse(McpServerSse::new(name, url, headers)),
                 })
             }
             _ => wrong("needs either `command` or `url`"),
@@ -126,8 +129,8 @@ impl McpServerSettings {
 pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>, String> {
     let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
     for server in servers {
-        let definition = server.definition(|name| {
-            own_process::variable(name).and_then(|value| value.into_string().ok())
+        let definition = server.into_mcp_server(|name| {
+            process_secrets::variable(name).and_then(|value| value.into_string().ok())
         })?;
         if all.iter().any(|other| other.name() == definition.name()) {
             let name = definition.name().unwrap_or_default();
@@ -144,7 +147,7 @@ mod tests {
 
     fn read(text: &str) -> Result<McpServer, String> {
         let server: McpServerSettings = toml::from_str(text).map_err(|e| e.message().to_owned())?;
-        server.definition(|name| (name == "TOKEN").then(|| "secret".to_owned()))
+        server.into_mcp_server(|name| (name == "TOKEN").then(|| "secret".to_owned()))
     }
 
     #[test]

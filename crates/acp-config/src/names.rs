@@ -7,11 +7,11 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use acp_host::{KeptFile, clean};
+use acp_host::{StateFile, terminal_text};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
-use crate::places;
+use crate::paths;
 
 /// The largest file of names, in bytes.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
@@ -33,7 +33,7 @@ impl FromStr for SessionName {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let shown = clean::line(name);
+        let shown = terminal_text::clean_line(name);
         if name.trim().is_empty() || name.trim() != name || shown != name {
             return Err("a name is a line of text, without spaces around it".to_owned());
         }
@@ -74,14 +74,14 @@ pub struct NamedSession {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Contents {
+struct NamesContents {
     sessions: Vec<NamedSession>,
 }
 
 /// The names of an agent's sessions in a directory.
 #[derive(Debug, Clone)]
 pub struct SessionNames {
-    kept: Option<KeptFile>,
+    file: Option<StateFile>,
     agent: String,
     cwd: String,
 }
@@ -90,9 +90,9 @@ impl SessionNames {
     /// Those of the agent that is remembered by `agent`, in `cwd`, a path without symlinks.
     #[must_use]
     pub fn of(agent: String, cwd: &Path) -> Self {
-        let file = places::state().map(|state| state.join("session-names.json"));
+        let file = paths::state_dir().map(|state| state.join("session-names.json"));
         Self {
-            kept: file.map(|file| KeptFile::new(file, MAX_FILE)),
+            file: file.map(|file| StateFile::new(file, MAX_FILE)),
             agent,
             cwd: cwd.to_string_lossy().into_owned(),
         }
@@ -102,11 +102,11 @@ impl SessionNames {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn everywhere(&self) -> Result<Vec<NamedSession>, ConfigError> {
-        let Some(kept) = &self.kept else {
+    pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let Some(kept) = &self.file else {
             return Ok(Vec::new());
         };
-        let contents: Contents = kept.read()?.unwrap_or_default();
+        let contents: NamesContents = kept.read()?.unwrap_or_default();
         let mut sessions = contents.sessions;
         sessions.retain(|named| named.agent == self.agent);
         Ok(sessions)
@@ -116,9 +116,9 @@ impl SessionNames {
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn here(&self) -> Result<Vec<NamedSession>, ConfigError> {
-        let mut sessions = self.everywhere()?;
-        sessions.retain(|named| self.has(named));
+    pub fn in_directory(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let mut sessions = self.in_all_directories()?;
+        sessions.retain(|named| self.matches(named));
         Ok(sessions)
     }
 
@@ -127,7 +127,7 @@ impl SessionNames {
     /// # Errors
     /// The names cannot be read.
     pub fn find(&self, name: &str) -> Result<Option<NamedSession>, ConfigError> {
-        let mut all = self.here()?.into_iter();
+        let mut all = self.in_directory()?.into_iter();
         Ok(all.find(|named| named.name == name))
     }
 
@@ -136,13 +136,13 @@ impl SessionNames {
     ///
     /// # Errors
     /// The name cannot be kept.
-    pub fn give(
+    pub fn assign(
         &self,
         name: &SessionName,
         id: &str,
         instead: Option<&str>,
     ) -> Result<String, ConfigError> {
-        let Some(kept) = &self.kept else {
+        let Some(kept) = &self.file else {
             let message = "there is no directory in which names could be kept";
             return Err(ConfigError::usage(message));
         };
@@ -155,10 +155,10 @@ impl SessionNames {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let change = |contents: Option<Contents>| {
+        let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
             let sessions = &mut contents.sessions;
-            let is_it = |named: &NamedSession| self.has(named) && named.name == name.as_str();
+            let is_it = |named: &NamedSession| self.matches(named) && named.name == name.as_str();
             if let Some(named) = sessions.iter().find(|named| is_it(named))
                 && instead != Some(named.id.as_str())
             {
@@ -187,9 +187,9 @@ impl SessionNames {
     ///
     /// # Errors
     /// Another session has it; it is no name; it cannot be kept.
-    pub fn give_free(&self, name: &str, id: &str) -> Result<(), ConfigError> {
+    pub fn assign_unless_taken(&self, name: &str, id: &str) -> Result<(), ConfigError> {
         let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
-        match self.give(&name, id, None)? {
+        match self.assign(&name, id, None)? {
             has if has == id => Ok(()),
             _ => Err(ConfigError::usage(
                 "another session has this name; `acp sessions forget` takes it from that",
@@ -201,14 +201,14 @@ impl SessionNames {
     ///
     /// # Errors
     /// The names cannot be read or written.
-    pub fn forget(&self, name: &str) -> Result<Option<String>, ConfigError> {
+    pub fn remove(&self, name: &str) -> Result<Option<String>, ConfigError> {
         // So that nothing is written where there is nothing to forget.
-        let (Some(kept), Some(_)) = (&self.kept, self.find(name)?) else {
+        let (Some(kept), Some(_)) = (&self.file, self.find(name)?) else {
             return Ok(None);
         };
-        let change = |contents: Option<Contents>| {
+        let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
-            let is_it = |named: &NamedSession| self.has(named) && named.name == name;
+            let is_it = |named: &NamedSession| self.matches(named) && named.name == name;
             let at = contents.sessions.iter().position(is_it);
             let forgotten = at.map(|at| contents.sessions.remove(at).id);
             Ok((contents, forgotten))
@@ -216,7 +216,7 @@ impl SessionNames {
         kept.change(change)
     }
 
-    fn has(&self, named: &NamedSession) -> bool {
+    fn matches(&self, named: &NamedSession) -> bool {
         named.agent == self.agent && named.cwd == self.cwd
     }
 }
@@ -227,7 +227,7 @@ mod tests {
 
     fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
         SessionNames {
-            kept: Some(KeptFile::new(directory.join("names.json"), MAX_FILE)),
+            file: Some(StateFile::new(directory.join("names.json"), MAX_FILE)),
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),
         }
@@ -238,16 +238,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let build: SessionName = "build".parse().unwrap();
         let here = names(directory.path(), "goose", "/a");
-        assert_eq!(here.give(&build, "one", None).unwrap(), "one");
+        assert_eq!(here.assign(&build, "one", None).unwrap(), "one");
         for (agent, cwd) in [("goose", "/b"), ("claude", "/a")] {
             let other = names(directory.path(), agent, cwd);
             assert_eq!(other.find("build").unwrap(), None);
-            assert_eq!(other.give(&build, "two", None).unwrap(), "two");
+            assert_eq!(other.assign(&build, "two", None).unwrap(), "two");
         }
         assert_eq!(here.find("build").unwrap().unwrap().id, "one");
-        assert_eq!(here.forget("build").unwrap().as_deref(), Some("one"));
-        assert_eq!(here.forget("build").unwrap(), None);
-        assert_eq!(here.everywhere().unwrap().len(), 1);
+        assert_eq!(here.remove("build").unwrap().as_deref(), Some("one"));
+        assert_eq!(here.remove("build").unwrap(), None);
+        assert_eq!(here.in_all_directories().unwrap().len(), 1);
         let other = names(directory.path(), "goose", "/b");
         assert_eq!(other.find("build").unwrap().unwrap().id, "two");
     }
@@ -257,11 +257,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let names = names(directory.path(), "goose", "/a");
         let build: SessionName = "build".parse().unwrap();
-        names.give(&build, "one", None).unwrap();
-        assert_eq!(names.give(&build, "two", None).unwrap(), "one");
-        assert_eq!(names.give(&build, "two", Some("zero")).unwrap(), "one");
-        assert_eq!(names.give(&build, "two", Some("one")).unwrap(), "two");
-        assert_eq!(names.everywhere().unwrap().len(), 1);
+        names.assign(&build, "one", None).unwrap();
+        assert_eq!(names.assign(&build, "two", None).unwrap(), "one");
+        assert_eq!(names.assign(&build, "two", Some("zero")).unwrap(), "one");
+        assert_eq!(names.assign(&build, "two", Some("one")).unwrap(), "two");
+        assert_eq!(names.in_all_directories().unwrap().len(), 1);
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_host::{Answer, Permissions, Policy, Project, Remembered, Rules, RulesError};
+use acp_host::{
+    PermissionRules, Permissions, Policy, Project, RememberedAnswer, RememberedAnswers, RulesError,
+};
 
 use crate::error::ConfigError;
-use crate::places;
+use crate::paths;
 
 /// Where the user's rules are in their configuration directory.
 const RULES: &str = "permissions.toml";
@@ -16,13 +18,13 @@ const ANSWERS: &str = "permissions";
 /// The file of the user's rules, if they have a place for it.
 #[must_use]
 pub fn rules_file() -> Option<PathBuf> {
-    places::config().map(|config| config.join(RULES))
+    paths::config_dir().map(|config| config.join(RULES))
 }
 
 /// The directory of what the user has answered with "always", if there is a place for it.
 #[must_use]
 pub fn answers_directory() -> Option<PathBuf> {
-    places::state().map(|state| state.join(ANSWERS))
+    paths::state_dir().map(|state| state.join(ANSWERS))
 }
 
 /// All that says something about a project.
@@ -32,11 +34,11 @@ pub struct PermissionSources {
     /// The project.
     pub project: Project,
     /// The user's rules.
-    pub user: Option<Rules>,
+    pub user_rules: Option<PermissionRules>,
     /// The project's, which can only forbid.
-    pub rules: Vec<Rules>,
+    pub project_rules: Vec<PermissionRules>,
     /// What the user has answered for always.
-    pub remembered: Option<Remembered>,
+    pub remembered_answers: Option<RememberedAnswers>,
 }
 
 impl PermissionSources {
@@ -44,22 +46,22 @@ impl PermissionSources {
     ///
     /// # Errors
     /// Something of it is broken: without it more would be allowed than was said.
-    pub fn about(cwd: &Path) -> Result<Self, ConfigError> {
+    pub fn for_directory(cwd: &Path) -> Result<Self, ConfigError> {
         let project = Project::of(cwd)
             .map_err(|e| ConfigError::usage(format!("--cwd {}: {e}", cwd.display())))?;
         let broken = |e: RulesError| ConfigError::usage(e.to_string());
         let user = match rules_file() {
-            Some(file) => Rules::read(&file, project.root()).map_err(broken)?,
+            Some(file) => PermissionRules::read(&file, project.root()).map_err(broken)?,
             None => None,
         };
         let rules = project.rules().map_err(broken)?;
         let remembered =
-            answers_directory().map(|answers| Remembered::new(answers, project.root()));
+            answers_directory().map(|answers| RememberedAnswers::new(answers, project.root()));
         Ok(Self {
             project,
-            user,
-            rules,
-            remembered,
+            user_rules: user,
+            project_rules: rules,
+            remembered_answers: remembered,
         })
     }
 
@@ -67,8 +69,8 @@ impl PermissionSources {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn answers(&self) -> Result<Vec<Answer>, ConfigError> {
-        match &self.remembered {
+    pub fn answers(&self) -> Result<Vec<RememberedAnswer>, ConfigError> {
+        match &self.remembered_answers {
             Some(remembered) => remembered
                 .answers()
                 .map_err(|e| ConfigError::failure(e.to_string())),
@@ -89,14 +91,14 @@ impl PermissionSources {
         self.answers()?;
         let mut permissions = match allow {
             Some(policy) => Permissions::from(policy),
-            None => Permissions::policy_by_default(otherwise),
+            None => Permissions::default_policy(otherwise),
         };
-        if let Some(rules) = self.user {
+        if let Some(rules) = self.user_rules {
             permissions = permissions.user(rules);
         }
-        if let Some(remembered) = self.remembered {
+        if let Some(remembered) = self.remembered_answers {
             permissions = permissions.remembered(remembered);
         }
-        Ok(permissions.project(self.rules))
+        Ok(permissions.project(self.project_rules))
     }
 }

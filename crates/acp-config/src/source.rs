@@ -16,12 +16,12 @@ pub(crate) const FILE: &str = "config.toml";
 
 /// A file and its text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Source {
+pub(crate) struct ConfigSource {
     file: PathBuf,
     text: String,
 }
 
-impl Source {
+impl ConfigSource {
     /// The text of a file that was opened.
     ///
     /// # Errors
@@ -36,9 +36,9 @@ impl Source {
             .read_to_string(&mut source.text)
             .map_err(|e| e.to_string());
         match read {
-            Err(what) => Err(source.wrong(None, &what)),
+            Err(what) => Err(source.error_at(None, &what)),
             Ok(_) if source.text.len() as u64 > MAX_FILE => {
-                Err(source.wrong(None, &format!("more than {MAX_FILE} bytes")))
+                Err(source.error_at(None, &format!("more than {MAX_FILE} bytes")))
             }
             Ok(_) => Ok(source),
         }
@@ -53,11 +53,12 @@ impl Source {
     /// # Errors
     /// What is wrong in it, with its line.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
-        toml::from_str(&self.text).map_err(|e: toml::de::Error| self.wrong(e.span(), e.message()))
+        toml::from_str(&self.text)
+            .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
     /// What is wrong in it, with the line of the bytes that are meant.
-    pub(crate) fn wrong(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
+    pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());
         let line = line

@@ -13,8 +13,8 @@ use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::environment::{self, Environment};
 use crate::output::BoundedText;
-use crate::process::{Event, Exit, Running};
-use crate::program::{self, NoProgram};
+use crate::process::{ProcessEvent, ProcessExit, RunningProcess};
+use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
@@ -123,13 +123,13 @@ impl AgentCommand {
     }
 
     /// The file of the program, and how it is started.
-    pub(crate) fn to_start(&self) -> Result<(PathBuf, Command), SpawnError> {
-        let file = self.file()?;
+    pub(crate) fn command(&self) -> Result<(PathBuf, Command), SpawnError> {
+        let file = self.find_program()?;
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-            return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
+            return Err(SpawnError::DirectoryNotFound { cwd: cwd.clone() });
         }
         let mut child = sys::program(&file, OsStr::new(&self.program));
-        self.environment.give(&mut child);
+        self.environment.apply_to(&mut child);
         child.args(&self.args);
         if let Some(cwd) = &self.cwd {
             child.current_dir(cwd).env("PWD", cwd);
@@ -143,12 +143,12 @@ impl AgentCommand {
     /// # Errors
     /// There is no such program, or it is not executable.
     pub fn find(&self) -> Result<PathBuf, SpawnError> {
-        self.file()
+        self.find_program()
     }
 
     /// The file of the program. A relative path is meant from where this process runs, as the person
     /// who wrote it sees it, not from `cwd`.
-    fn file(&self) -> Result<PathBuf, SpawnError> {
+    fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let shown = || self.program.to_string_lossy().into_owned();
         let path = self
             .env
@@ -159,11 +159,11 @@ impl AgentCommand {
             .or_else(|| self.environment.get("PATH"));
         let base = std::env::current_dir().unwrap_or_default();
         program::find(&self.program, path.as_deref(), &base).map_err(|e| match e {
-            NoProgram::NotExecutable(file) => SpawnError::NotExecutable { file },
-            NoProgram::NotFound => {
+            ProgramError::NotExecutable(file) => SpawnError::NotExecutable { file },
+            ProgramError::NotFound => {
                 let program = shown();
                 if program.split_whitespace().nth(1).is_some() {
-                    SpawnError::OneString { program }
+                    SpawnError::ArgumentsInProgram { program }
                 } else if Path::new(&self.program).components().count() > 1 {
                     SpawnError::NoSuchFile { program }
                 } else {
@@ -179,7 +179,7 @@ impl AgentCommand {
 /// # Errors
 /// There is no word, or a quote without its end.
 pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
-    let words = shell_words::split(line).map_err(|_| ParseLineError::OpenQuote)?;
+    let words = shell_words::split(line).map_err(|_| ParseLineError::UnclosedQuote)?;
     match words.is_empty() {
         true => Err(ParseLineError::Empty),
         false => Ok(words),
@@ -195,7 +195,7 @@ pub enum ParseLineError {
     Empty,
     /// A quote begins and does not end.
     #[error("a quote in the command is not closed")]
-    OpenQuote,
+    UnclosedQuote,
 }
 
 /// Why an agent could not be started.
@@ -218,7 +218,7 @@ pub enum SpawnError {
     #[error(
         "there is no program named `{program}`; give the program and each of its arguments separately"
     )]
-    OneString {
+    ArgumentsInProgram {
         /// What was given as the program.
         program: String,
     },
@@ -230,7 +230,7 @@ pub enum SpawnError {
     },
     /// Its working directory is not there.
     #[error("the agent's working directory `{}` is not there", cwd.display())]
-    NoDirectory {
+    DirectoryNotFound {
         /// The directory.
         cwd: PathBuf,
     },
@@ -251,11 +251,11 @@ pub enum SpawnError {
 /// [`shutdown`](Self::shutdown) does it kindly.
 #[derive(Debug)]
 pub struct AgentProcess {
-    running: Running,
+    running: RunningProcess,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
     /// What is to be said of what was undone as it ended: at most twice something.
-    undone: Arc<Mutex<Vec<String>>>,
+    undo_notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
@@ -280,7 +280,7 @@ impl AgentProcess {
         command: &AgentCommand,
         mut on_stderr: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self, SpawnError> {
-        let (file, mut child) = command.to_start()?;
+        let (file, mut child) = command.command()?;
         let failed = |source| SpawnError::System {
             file: file.clone(),
             source,
@@ -296,19 +296,19 @@ impl AgentProcess {
         let mut line = String::new();
         let undone = Arc::<Mutex<Vec<String>>>::default();
         let told = Arc::clone(&undone);
-        let report = move |event: Event<'_>| match event {
-            Event::Started => {}
-            Event::Undone(text) => told
+        let report = move |event: ProcessEvent<'_>| match event {
+            ProcessEvent::Started => {}
+            ProcessEvent::UndoReport(text) => told
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(text.trim().to_owned()),
-            Event::Text(text) => {
+            ProcessEvent::Text(text) => {
                 kept.lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(text);
                 pass_lines(text, &mut line, &mut on_stderr);
             }
-            Event::Exited(_) | Event::Ended => {
+            ProcessEvent::Exited(_) | ProcessEvent::GroupEnded => {
                 if !line.is_empty() {
                     on_stderr(&std::mem::take(&mut line));
                 }
@@ -317,7 +317,7 @@ impl AgentProcess {
         let sandbox = command.sandbox.as_ref();
         let watch = sandbox.and_then(Sandbox::watch);
         let (running, pipes) =
-            Running::start(child, sandbox, watch, stderr, report).map_err(failed)?;
+            RunningProcess::start(child, sandbox, watch, stderr, report).map_err(failed)?;
         let stdio = Mutex::new(match pipes {
             (Some(stdin), Some(stdout)) => Some((stdin, stdout)),
             _ => None,
@@ -326,7 +326,7 @@ impl AgentProcess {
             running,
             stdio,
             tail,
-            undone,
+            undo_notes: undone,
         })
     }
 
@@ -347,7 +347,7 @@ impl AgentProcess {
 
     /// For [`acp::Options::on_noise`]: keeps what the agent prints to its standard output that is no message beside
     /// what it prints to its standard error.
-    pub fn noise_keeper(&self) -> impl Fn(&str) + Send + Sync + use<> {
+    pub fn noise_handler(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let tail = Arc::clone(&self.tail);
         move |line| {
             let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -357,9 +357,9 @@ impl AgentProcess {
     }
 
     /// The end of what the agent has printed to its standard error, and of what a
-    /// [`noise_keeper`](Self::noise_keeper) was shown: at most 200 lines and 64 KiB.
+    /// [`noise_handler`](Self::noise_handler) was shown: at most 200 lines and 64 KiB.
     #[must_use]
-    pub fn printed_tail(&self) -> String {
+    pub fn output_tail(&self) -> String {
         let text = self
             .tail
             .lock()
@@ -375,11 +375,11 @@ impl AgentProcess {
         last.make_contiguous().join("\n")
     }
 
-    /// The end of [`printed_tail`](Self::printed_tail) as a person is shown it behind what went wrong: on lines of its
+    /// The end of [`output_tail`](Self::output_tail) as a person is shown it behind what went wrong: on lines of its
     /// own, at most 20, and without control characters. Empty if nothing was printed.
     #[must_use]
-    pub fn last_words(&self) -> String {
-        let tail = self.printed_tail();
+    pub fn stderr_excerpt(&self) -> String {
+        let tail = self.output_tail();
         let lines: Vec<&str> = tail.trim_end().lines().collect();
         let last = lines.iter().skip(lines.len().saturating_sub(LAST_WORDS));
         let mut text = String::new();
@@ -402,26 +402,34 @@ impl AgentProcess {
     }
 
     /// What a person is to be told of what was undone as the agent ended. It is given once.
-    pub fn undone(&self) -> Vec<String> {
-        std::mem::take(&mut self.undone.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn undo_report(&self) -> Vec<String> {
+        std::mem::take(
+            &mut self
+                .undo_notes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// How the agent ended, if it has.
     #[must_use]
-    pub fn try_wait(&self) -> Option<Exit> {
+    pub fn try_wait(&self) -> Option<ProcessExit> {
         self.running.try_exit()
     }
 
     /// Waits for the agent to end. All that it printed to its standard error before is in
-    /// [`printed_tail`](Self::printed_tail) then. Processes that it has left running are not waited for.
-    pub async fn wait(&self) -> Exit {
-        self.running.exited().await.unwrap_or_else(Exit::unknown)
+    /// [`output_tail`](Self::output_tail) then. Processes that it has left running are not waited for.
+    pub async fn wait(&self) -> ProcessExit {
+        self.running
+            .wait()
+            .await
+            .unwrap_or_else(ProcessExit::unknown)
     }
 
     /// Waits, at most this long, until neither the agent nor anything that it has started runs. Returns whether that
     /// is so. It ends nothing.
-    pub async fn emptied(&self, patience: Duration) -> bool {
-        self.running.emptied(patience).await
+    pub async fn wait_empty(&self, patience: Duration) -> bool {
+        self.running.wait_empty(patience).await
     }
 
     /// Ends the agent and all that it has started, step by step, each step only if the one before was
@@ -431,16 +439,16 @@ impl AgentProcess {
     ///
     /// An agent that has ended is not enough for a step: agents are started through wrappers, and what
     /// they wrap may go on.
-    pub async fn shutdown(&self, grace: Duration) -> Exit {
+    pub async fn shutdown(&self, grace: Duration) -> ProcessExit {
         drop(self.take_stdio());
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
         // Once the agent itself has ended, nobody tells the rest that they should, too.
-        if !ended || !self.running.emptied(Duration::ZERO).await {
+        if !ended || !self.running.wait_empty(Duration::ZERO).await {
             self.running.terminate().await;
-            self.running.emptied(grace).await;
+            self.running.wait_empty(grace).await;
         }
         self.running.stop();
-        self.running.ended().await;
+        self.running.wait_finished().await;
         self.wait().await
     }
 }
@@ -486,7 +494,7 @@ mod tests {
         assert_eq!(AgentCommand::from_line("  "), Err(ParseLineError::Empty));
         assert_eq!(
             AgentCommand::from_line("a 'b"),
-            Err(ParseLineError::OpenQuote)
+            Err(ParseLineError::UnclosedQuote)
         );
     }
 

@@ -21,16 +21,16 @@ pub struct Attachment {
     path: PathBuf,
     media_type: Option<String>,
     size: u64,
-    holds: Holds,
+    content: AttachmentContent,
 }
 
 /// What has been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Holds {
+enum AttachmentContent {
     /// All of it.
     Bytes(Vec<u8>),
     /// Nothing, since it is too long to be sent: the agent is told where it is.
-    Place,
+    Link,
     /// Nothing, since it is a directory.
     Directory,
 }
@@ -49,11 +49,11 @@ pub enum AttachmentKind {
 impl AttachmentKind {
     /// Of the file with this name.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
-        media_type(path).map_or(Self::Other, |media_type| Self::of_type(&media_type))
+    pub fn from_path(path: &Path) -> Self {
+        media_type(path).map_or(Self::Other, |media_type| Self::from_media_type(&media_type))
     }
 
-    fn of_type(media_type: &str) -> Self {
+    fn from_media_type(media_type: &str) -> Self {
         // An SVG is text, which is more use to a model than a picture it cannot draw.
         if media_type.starts_with("image/") && media_type != "image/svg+xml" {
             Self::Image
@@ -121,7 +121,7 @@ impl Attachment {
                 path,
                 media_type: None,
                 size: 0,
-                holds: Holds::Directory,
+                content: AttachmentContent::Directory,
             });
         }
         if !found.is_file() {
@@ -129,23 +129,23 @@ impl Attachment {
             return Err(AttachmentError::NotAFile { path });
         }
         let media_type = media_type(&path);
-        let media = AttachmentKind::of(&path) != AttachmentKind::Other;
+        let media = AttachmentKind::from_path(&path) != AttachmentKind::Other;
         // Media has no other way to the agent, so it is read as long as a message has room for it.
         let most = if media { MEDIA } else { embedded };
         let holds = if found.len() > most {
-            Holds::Place
+            AttachmentContent::Link
         } else {
             // It may have grown since.
             let mut bytes = Vec::new();
             let opened = std::fs::File::open(&path).map_err(failed)?;
             let read = opened.take(most.saturating_add(1)).read_to_end(&mut bytes);
             if read.map_err(failed)? as u64 > most {
-                Holds::Place
+                AttachmentContent::Link
             } else {
-                Holds::Bytes(bytes)
+                AttachmentContent::Bytes(bytes)
             }
         };
-        if media && holds == Holds::Place {
+        if media && holds == AttachmentContent::Link {
             let path = file.to_owned();
             return Err(AttachmentError::TooLarge { path });
         }
@@ -153,7 +153,7 @@ impl Attachment {
             path,
             media_type,
             size: found.len(),
-            holds,
+            content: holds,
         })
     }
 
@@ -165,26 +165,26 @@ impl Attachment {
 
     /// How many bytes of it have been read, and would be sent.
     #[must_use]
-    pub fn held(&self) -> u64 {
-        match &self.holds {
-            Holds::Bytes(bytes) => bytes.len() as u64,
-            Holds::Place | Holds::Directory => 0,
+    pub fn held_bytes(&self) -> u64 {
+        match &self.content {
+            AttachmentContent::Bytes(bytes) => bytes.len() as u64,
+            AttachmentContent::Link | AttachmentContent::Directory => 0,
         }
     }
 
     /// Whether it is text, all of which has been read.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(&self.holds, Holds::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())
+        matches!(&self.content, AttachmentContent::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())
     }
 
     /// Its place alone, which every agent takes.
     #[must_use]
-    pub fn link(&self) -> ContentBlock {
+    pub fn resource_link(&self) -> ContentBlock {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
         let mut link = ResourceLink::new(name.to_string_lossy(), self.uri());
         link.mime_type.clone_from(&self.media_type);
-        if self.holds != Holds::Directory {
+        if self.content != AttachmentContent::Directory {
             link.size = i64::try_from(self.size).ok();
         }
         ContentBlock::ResourceLink(Box::new(link))
@@ -196,13 +196,13 @@ impl Attachment {
     /// # Errors
     /// It is an image or a sound, and the agent does not take them.
     pub fn content(&self, takes: &PromptCapabilities) -> Result<ContentBlock, AttachmentError> {
-        let Holds::Bytes(bytes) = &self.holds else {
-            return Ok(self.link());
+        let AttachmentContent::Bytes(bytes) = &self.content else {
+            return Ok(self.resource_link());
         };
         let base64 = || base64::engine::general_purpose::STANDARD.encode(bytes);
         let media_type = self.media_type.as_deref().unwrap_or_default();
         let path = || self.path.clone();
-        Ok(match AttachmentKind::of_type(media_type) {
+        Ok(match AttachmentKind::from_media_type(media_type) {
             AttachmentKind::Image if !takes.image => {
                 return Err(AttachmentError::NoImages { path: path() });
             }
@@ -216,7 +216,7 @@ impl Attachment {
             AttachmentKind::Audio => {
                 ContentBlock::Audio(Box::new(AudioContent::new(base64(), media_type)))
             }
-            AttachmentKind::Other if !takes.embedded_context => self.link(),
+            AttachmentKind::Other if !takes.embedded_context => self.resource_link(),
             AttachmentKind::Other => {
                 let resource = match std::str::from_utf8(bytes) {
                     Ok(text) => {
@@ -237,7 +237,7 @@ impl Attachment {
 
     fn uri(&self) -> String {
         let mut uri = file_uri(&self.path);
-        if self.holds == Holds::Directory && !uri.ends_with('/') {
+        if self.content == AttachmentContent::Directory && !uri.ends_with('/') {
             uri.push('/');
         }
         uri
@@ -319,7 +319,7 @@ mod tests {
         let all = PromptCapabilities::new().embedded_context(true);
         let (_directory, long) = read("long.txt", &[b'x'; EMBEDDED as usize + 1]);
         assert_eq!(json(&long, &all)["size"], EMBEDDED + 1);
-        assert_eq!(long.held(), 0);
+        assert_eq!(long.held_bytes(), 0);
 
         let directory = tempfile::tempdir().unwrap();
         let link = json(&Attachment::read(directory.path(), EMBEDDED).unwrap(), &all);

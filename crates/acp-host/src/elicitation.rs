@@ -15,17 +15,17 @@ const PATTERN: usize = 1024 * 1024;
 
 /// A field of a form.
 #[derive(Debug, Clone)]
-pub struct Field {
+pub struct FormField {
     name: String,
-    required: bool,
+    is_required: bool,
     schema: Schema,
-    choices: Vec<Choice>,
+    choices: Vec<FieldChoice>,
 }
 
 /// What there is to choose from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Choice {
+pub struct FieldChoice {
     /// What the agent gets.
     pub value: String,
     /// What it is called.
@@ -37,7 +37,7 @@ pub struct Choice {
 /// How a field is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FieldKind {
+pub enum FormFieldKind {
     /// By typing.
     Text,
     /// By typing what nobody else should see (the format `password`).
@@ -49,18 +49,18 @@ pub enum FieldKind {
     /// With yes or no.
     Boolean,
     /// By choosing one.
-    One,
+    SingleChoice,
     /// By choosing some.
-    Some,
+    MultipleChoice,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Given {
+pub enum FieldAnswer {
     /// This value.
     Value(Value),
     /// None: the field is left out.
-    Nothing,
+    Omitted,
 }
 
 /// Why a form cannot be shown.
@@ -69,7 +69,7 @@ pub enum Given {
 pub enum FormError {
     /// A field must be filled in and is not described.
     #[error("the field {0} is required and not described")]
-    Undescribed(String),
+    MissingField(String),
     /// A field must be filled in and is of a type unknown here, or offers nothing to choose from.
     #[error("the field {0} is of an unknown type")]
     UnknownType(String),
@@ -78,9 +78,9 @@ pub enum FormError {
 /// Why an answer does not fit its field, as a sentence for the person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unfit(String);
+pub struct InvalidAnswer(String);
 
-impl Field {
+impl FormField {
     /// The fields of a form, in its order. What is optional and of a type unknown here is left out.
     ///
     /// # Errors
@@ -88,14 +88,16 @@ impl Field {
     pub fn of(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
         let required = form.required.as_deref().unwrap_or_default();
         if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
-            return Err(FormError::Undescribed(literal::line(name)));
+            return Err(FormError::MissingField(literal::literal_line(name)));
         }
         let mut fields = Vec::new();
         for (name, schema) in &form.properties {
             let required = required.contains(name);
             match Self::new(name, schema, required) {
                 Some(field) => fields.push(field),
-                None if required => return Err(FormError::UnknownType(literal::line(name))),
+                None if required => {
+                    return Err(FormError::UnknownType(literal::literal_line(name)));
+                }
                 None => {}
             }
         }
@@ -112,7 +114,7 @@ impl Field {
         };
         Some(Self {
             name: name.to_owned(),
-            required,
+            is_required: required,
             schema: schema.clone(),
             choices,
         })
@@ -127,29 +129,29 @@ impl Field {
     /// Whether the form cannot be sent without it.
     #[must_use]
     pub fn is_required(&self) -> bool {
-        self.required
+        self.is_required
     }
 
     /// How it is filled in.
     #[must_use]
-    pub fn kind(&self) -> FieldKind {
+    pub fn kind(&self) -> FormFieldKind {
         match &self.schema {
-            Schema::String(_) if !self.choices.is_empty() => FieldKind::One,
+            Schema::String(_) if !self.choices.is_empty() => FormFieldKind::SingleChoice,
             Schema::String(s) => match &s.format {
-                Some(format) if format.as_str() == "password" => FieldKind::Secret,
-                _ => FieldKind::Text,
+                Some(format) if format.as_str() == "password" => FormFieldKind::Secret,
+                _ => FormFieldKind::Text,
             },
-            Schema::Number(_) => FieldKind::Number,
-            Schema::Integer(_) => FieldKind::Integer,
-            Schema::Boolean(_) => FieldKind::Boolean,
+            Schema::Number(_) => FormFieldKind::Number,
+            Schema::Integer(_) => FormFieldKind::Integer,
+            Schema::Boolean(_) => FormFieldKind::Boolean,
             // There are no others: `new`.
-            _ => FieldKind::Some,
+            _ => FormFieldKind::MultipleChoice,
         }
     }
 
     /// What there is to choose from, if that is how it is filled in. Values and titles are as they came.
     #[must_use]
-    pub fn choices(&self) -> &[Choice] {
+    pub fn choices(&self) -> &[FieldChoice] {
         &self.choices
     }
 
@@ -164,7 +166,7 @@ impl Field {
             Schema::Array(s) => &s.title,
             _ => &None,
         };
-        literal::line(title.as_deref().unwrap_or(&self.name))
+        literal::literal_line(title.as_deref().unwrap_or(&self.name))
     }
 
     /// What it is, maybe in several lines; empty if the agent does not say.
@@ -180,7 +182,7 @@ impl Field {
         };
         match description.as_deref().unwrap_or_default().trim_end() {
             "" => String::new(),
-            text => literal::lines(text).join("\n"),
+            text => literal::literal_lines(text).join("\n"),
         }
     }
 
@@ -193,14 +195,17 @@ impl Field {
                 let format = s
                     .format
                     .as_ref()
-                    .map(|format| literal::line(format.as_str()));
-                let length = between(s.min_length, s.max_length).map(|n| format!("{n} characters"));
+                    .map(|format| literal::literal_line(format.as_str()));
+                let length =
+                    describe_range(s.min_length, s.max_length).map(|n| format!("{n} characters"));
                 let bounds: Vec<String> = format.into_iter().chain(length).collect();
                 (!bounds.is_empty()).then(|| bounds.join(", "))
             }
-            Schema::Number(s) => between(s.minimum, s.maximum),
-            Schema::Integer(s) => between(s.minimum, s.maximum),
-            Schema::Array(s) => between(s.min_items, s.max_items).map(|n| format!("choose {n}")),
+            Schema::Number(s) => describe_range(s.minimum, s.maximum),
+            Schema::Integer(s) => describe_range(s.minimum, s.maximum),
+            Schema::Array(s) => {
+                describe_range(s.min_items, s.max_items).map(|n| format!("choose {n}"))
+            }
             _ => None,
         }
     }
@@ -237,19 +242,19 @@ impl Field {
             // No field here has such a value.
             _ => String::new(),
         };
-        literal::line(&text)
+        literal::literal_line(&text)
     }
 
     /// What is said of it before it is asked for on a line: what it is, and what there is to choose from.
     #[must_use]
-    pub fn about(&self) -> Vec<String> {
+    pub fn description_lines(&self) -> Vec<String> {
         let description = self.description();
         let mut lines: Vec<String> = description.lines().map(str::to_owned).collect();
         for (n, choice) in self.choices.iter().enumerate() {
             let about = choice.description.as_ref();
             let about = about.map(|about| format!(" - {about}"));
             let line = format!("{}{}", choice.title, about.unwrap_or_default());
-            lines.push(format!("  {}) {}", n + 1, literal::line(&line)));
+            lines.push(format!("  {}) {}", n + 1, literal::literal_line(&line)));
         }
         lines
     }
@@ -258,13 +263,15 @@ impl Field {
     #[must_use]
     pub fn prompt(&self) -> String {
         let mut hints: Vec<String> = Vec::new();
-        if !self.required {
+        if !self.is_required {
             hints.push("optional".to_owned());
         }
         match self.kind() {
-            FieldKind::One => hints.push(format!("1-{}", self.choices.len())),
-            FieldKind::Boolean => hints.push("y/n".to_owned()),
-            FieldKind::Some => hints.push("numbers with commas between them".to_owned()),
+            FormFieldKind::SingleChoice => hints.push(format!("1-{}", self.choices.len())),
+            FormFieldKind::Boolean => hints.push("y/n".to_owned()),
+            FormFieldKind::MultipleChoice => {
+                hints.push("numbers with commas between them".to_owned())
+            }
             _ => {}
         }
         hints.extend(self.bounds());
@@ -283,48 +290,52 @@ impl Field {
     ///
     /// # Errors
     /// It is nothing that the field can be.
-    pub fn read(&self, answer: &str) -> Result<Given, Unfit> {
+    pub fn parse_line(&self, answer: &str) -> Result<FieldAnswer, InvalidAnswer> {
         if answer.is_empty() {
-            return Ok(self.default().map_or(Given::Nothing, Given::Value));
+            return Ok(self
+                .default()
+                .map_or(FieldAnswer::Omitted, FieldAnswer::Value));
         }
         let value = match self.kind() {
-            FieldKind::One => Value::String(self.choice(answer)?.to_owned()),
-            FieldKind::Some => {
+            FormFieldKind::SingleChoice => Value::String(self.resolve_choice(answer)?.to_owned()),
+            FormFieldKind::MultipleChoice => {
                 let mut values: Vec<String> = Vec::new();
                 let parts = answer.split(',').map(str::trim);
                 for part in parts.filter(|part| !part.is_empty()) {
-                    let value = self.choice(part)?;
+                    let value = self.resolve_choice(part)?;
                     if !values.iter().any(|known| known == value) {
                         values.push(value.to_owned());
                     }
                 }
                 Value::StringArray(values)
             }
-            _ => return self.parse(answer).map(Given::Value),
+            _ => return self.parse(answer).map(FieldAnswer::Value),
         };
         self.check(&value)?;
-        Ok(Given::Value(value))
+        Ok(FieldAnswer::Value(value))
     }
 
     /// What a text means that is typed into the field: its value, and for yes or no a word that says so.
     ///
     /// # Errors
     /// It is nothing that the field can be.
-    pub fn parse(&self, text: &str) -> Result<Value, Unfit> {
+    pub fn parse(&self, text: &str) -> Result<Value, InvalidAnswer> {
         let number = || text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
-        let unfit = |why: &str| Unfit(why.to_owned());
+        let unfit = |why: &str| InvalidAnswer(why.to_owned());
         let value = match self.kind() {
-            FieldKind::Text | FieldKind::Secret | FieldKind::One => Value::String(text.to_owned()),
-            FieldKind::Number => {
+            FormFieldKind::Text | FormFieldKind::Secret | FormFieldKind::SingleChoice => {
+                Value::String(text.to_owned())
+            }
+            FormFieldKind::Number => {
                 Value::Number(number().ok_or_else(|| unfit("That is no number."))?)
             }
-            FieldKind::Integer => Value::Integer(
+            FormFieldKind::Integer => Value::Integer(
                 (text.trim().parse()).map_err(|_| unfit("That is no whole number."))?,
             ),
-            FieldKind::Boolean => {
+            FormFieldKind::Boolean => {
                 Value::Boolean(yes_or_no(text).ok_or_else(|| unfit("Answer with y or n."))?)
             }
-            FieldKind::Some => Value::StringArray(vec![text.to_owned()]),
+            FormFieldKind::MultipleChoice => Value::StringArray(vec![text.to_owned()]),
         };
         self.check(&value)?;
         Ok(value)
@@ -334,59 +345,59 @@ impl Field {
     ///
     /// # Errors
     /// It cannot.
-    pub fn check(&self, value: &Value) -> Result<(), Unfit> {
+    pub fn check(&self, value: &Value) -> Result<(), InvalidAnswer> {
         match (&self.schema, value) {
             (Schema::String(_), Value::String(value)) if !self.choices.is_empty() => {
-                self.is_choice(value)
+                self.check_choice(value)
             }
             (Schema::String(schema), Value::String(text)) => check_text(schema, text),
             (Schema::Number(schema), Value::Number(number)) => {
-                check_between(*number, schema.minimum, schema.maximum)
+                check_range(*number, schema.minimum, schema.maximum)
             }
             (Schema::Integer(schema), Value::Integer(number)) => {
-                check_between(*number, schema.minimum, schema.maximum)
+                check_range(*number, schema.minimum, schema.maximum)
             }
             (Schema::Boolean(_), Value::Boolean(_)) => Ok(()),
             (Schema::Array(schema), Value::StringArray(values)) => {
                 let chosen = u64::try_from(values.len()).unwrap_or(u64::MAX);
                 if let Some(min) = schema.min_items.filter(|min| chosen < *min) {
-                    return Err(Unfit(format!("Choose {min} at least.")));
+                    return Err(InvalidAnswer(format!("Choose {min} at least.")));
                 }
                 if let Some(max) = schema.max_items.filter(|max| chosen > *max) {
-                    return Err(Unfit(format!("Choose {max} at most.")));
+                    return Err(InvalidAnswer(format!("Choose {max} at most.")));
                 }
-                values.iter().try_for_each(|value| self.is_choice(value))
+                values.iter().try_for_each(|value| self.check_choice(value))
             }
-            _ => Err(Unfit("That is of another type.".to_owned())),
+            _ => Err(InvalidAnswer("That is of another type.".to_owned())),
         }
     }
 
-    fn is_choice(&self, value: &str) -> Result<(), Unfit> {
+    fn check_choice(&self, value: &str) -> Result<(), InvalidAnswer> {
         let known = self.choices.iter().any(|choice| choice.value == value);
-        let value = literal::line(value);
+        let value = literal::literal_line(value);
         known
             .then_some(())
-            .ok_or_else(|| Unfit(format!("`{value}` is not offered.")))
+            .ok_or_else(|| InvalidAnswer(format!("`{value}` is not offered.")))
     }
 
     /// The value of the choice with this number, value or title.
-    fn choice(&self, answer: &str) -> Result<&str, Unfit> {
+    fn resolve_choice(&self, answer: &str) -> Result<&str, InvalidAnswer> {
         let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let by_number = number.and_then(|n| self.choices.get(n));
         let mut choices = self.choices.iter();
         let named = || choices.find(|choice| choice.value == answer || choice.title == answer);
         let choice = by_number.or_else(named);
         choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
-            Unfit(format!(
+            InvalidAnswer(format!(
                 "`{}` is none of 1 to {}.",
-                literal::line(answer),
+                literal::literal_line(answer),
                 self.choices.len()
             ))
         })
     }
 }
 
-fn string_choices(schema: &StringPropertySchema) -> Vec<Choice> {
+fn string_choices(schema: &StringPropertySchema) -> Vec<FieldChoice> {
     let titled = schema.one_of.as_deref().unwrap_or_default();
     let plain = schema.enum_values.as_deref().unwrap_or_default();
     if titled.is_empty() {
@@ -397,7 +408,7 @@ fn string_choices(schema: &StringPropertySchema) -> Vec<Choice> {
 }
 
 /// `None` for a type unknown here, and if there is nothing to choose from.
-fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<Choice>> {
+fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<FieldChoice>> {
     let choices = match &schema.items {
         MultiSelectItems::Strings(items) => plain_choices(&items.values),
         MultiSelectItems::Titled(items) => titled_choices(&items.options),
@@ -406,8 +417,8 @@ fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<Choice>> {
     (!choices.is_empty()).then_some(choices)
 }
 
-fn plain_choices(values: &[String]) -> Vec<Choice> {
-    let choice = |value: &String| Choice {
+fn plain_choices(values: &[String]) -> Vec<FieldChoice> {
+    let choice = |value: &String| FieldChoice {
         value: value.clone(),
         title: value.clone(),
         description: None,
@@ -415,8 +426,8 @@ fn plain_choices(values: &[String]) -> Vec<Choice> {
     values.iter().map(choice).collect()
 }
 
-fn titled_choices(options: &[EnumOption]) -> Vec<Choice> {
-    let choice = |option: &EnumOption| Choice {
+fn titled_choices(options: &[EnumOption]) -> Vec<FieldChoice> {
+    let choice = |option: &EnumOption| FieldChoice {
         value: option.value.clone(),
         title: option.title.clone(),
         description: option.description.clone(),
@@ -424,15 +435,15 @@ fn titled_choices(options: &[EnumOption]) -> Vec<Choice> {
     options.iter().map(choice).collect()
 }
 
-fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), Unfit> {
+fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAnswer> {
     let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     if let Some(min) = schema.min_length.filter(|min| length < *min) {
-        return Err(Unfit(format!(
+        return Err(InvalidAnswer(format!(
             "That is too short: {min} characters at least."
         )));
     }
     if let Some(max) = schema.max_length.filter(|max| length > *max) {
-        return Err(Unfit(format!(
+        return Err(InvalidAnswer(format!(
             "That is too long: {max} characters at most."
         )));
     }
@@ -443,14 +454,14 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), Unfit> {
     let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
-            let pattern = literal::line(pattern);
-            Err(Unfit(format!("It must match {pattern}.")))
+            let pattern = literal::literal_line(pattern);
+            Err(InvalidAnswer(format!("It must match {pattern}.")))
         }
         _ => Ok(()),
     }
 }
 
-fn between<T: ToString>(min: Option<T>, max: Option<T>) -> Option<String> {
+fn describe_range<T: ToString>(min: Option<T>, max: Option<T>) -> Option<String> {
     let (min, max) = (min.map(|n| n.to_string()), max.map(|n| n.to_string()));
     match (min, max) {
         (Some(min), Some(max)) => Some(format!("{min} to {max}")),
@@ -460,15 +471,15 @@ fn between<T: ToString>(min: Option<T>, max: Option<T>) -> Option<String> {
     }
 }
 
-fn check_between<T: PartialOrd + ToString + Copy>(
+fn check_range<T: PartialOrd + ToString + Copy>(
     number: T,
     min: Option<T>,
     max: Option<T>,
-) -> Result<(), Unfit> {
+) -> Result<(), InvalidAnswer> {
     let fits = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
-    let range = between(min, max).unwrap_or_default();
+    let range = describe_range(min, max).unwrap_or_default();
     fits.then_some(())
-        .ok_or_else(|| Unfit(format!("It must be {range}.")))
+        .ok_or_else(|| InvalidAnswer(format!("It must be {range}.")))
 }
 
 /// Yes or no, as people type it: `y`, `no`, `true`.

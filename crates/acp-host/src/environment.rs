@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::process::Command;
 
-use crate::own_process;
+use crate::process_secrets;
 
 /// What a program needs to find its way on a platform and to talk to its user, and no secrets. `*` at the
 /// end stands for any rest.
@@ -135,19 +135,19 @@ const PASSED: [&str; 110] = [
 /// has keys and tokens for other things in it than the program that is started.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    all: bool,
+    passes_all: bool,
     /// Beyond the default.
-    passed: Vec<String>,
-    set: Vec<(OsString, OsString)>,
+    pass_patterns: Vec<String>,
+    overrides: Vec<(OsString, OsString)>,
 }
 
 /// Names alone: values may be secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
-            .field("all", &self.all)
-            .field("passed", &self.passed)
-            .field("set", &names(&self.set))
+            .field("all", &self.passes_all)
+            .field("passed", &self.pass_patterns)
+            .field("set", &names(&self.overrides))
             .finish()
     }
 }
@@ -168,7 +168,7 @@ impl Environment {
     #[must_use]
     pub fn inherit() -> Self {
         Self {
-            all: true,
+            passes_all: true,
             ..Self::default()
         }
     }
@@ -178,66 +178,66 @@ impl Environment {
     ///
     /// # Errors
     /// No variable can have such a name.
-    pub fn pass(mut self, name: impl Into<String>) -> Result<Self, NoVariable> {
+    pub fn pass_variable(mut self, name: impl Into<String>) -> Result<Self, InvalidVariableName> {
         let name = name.into();
         let stem = name.strip_suffix('*').unwrap_or(&name);
         if name.is_empty() || stem.contains(['=', '\0', '*']) {
-            return Err(NoVariable(name));
+            return Err(InvalidVariableName(name));
         }
-        self.passed.push(name);
+        self.pass_patterns.push(name);
         Ok(self)
     }
 
     /// Sets a variable, whatever this process has.
     #[must_use]
     pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
-        self.set.push((name.into(), value.into()));
+        self.overrides.push((name.into(), value.into()));
         self
     }
 
     /// Whether a program gets this variable, if this process has it or it is set.
     #[must_use]
-    pub fn gives(&self, name: &str) -> bool {
+    pub fn includes(&self, name: &str) -> bool {
         let is_set = self
-            .set
+            .overrides
             .iter()
-            .any(|(set, _)| same(set.as_os_str(), OsStr::new(name)));
-        is_set || self.passes(OsStr::new(name), own_process::variable(name).as_deref())
+            .any(|(set, _)| is_same_name(set.as_os_str(), OsStr::new(name)));
+        is_set || self.passes(OsStr::new(name), process_secrets::variable(name).as_deref())
     }
 
     /// Whether this variable of this process's is passed on.
     fn passes(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
         let Some(name) = name.to_str() else {
             // It may be anything.
-            return self.all;
+            return self.passes_all;
         };
         let named = |pattern: &str| matches(pattern, name);
-        let asked_for = self.all || self.passed.iter().any(|pattern| named(pattern));
+        let asked_for = self.passes_all || self.pass_patterns.iter().any(|pattern| named(pattern));
         asked_for || PASSED.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
     }
 
     /// The value of a variable for the program, if it gets one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<OsString> {
-        let mut set = self.set.iter().rev();
-        if let Some((_, value)) = set.find(|(set, _)| same(set, OsStr::new(name))) {
+        let mut set = self.overrides.iter().rev();
+        if let Some((_, value)) = set.find(|(set, _)| is_same_name(set, OsStr::new(name))) {
             return Some(value.clone());
         }
-        let value = own_process::variable(name)?;
+        let value = process_secrets::variable(name)?;
         self.passes(OsStr::new(name), Some(&value)).then_some(value)
     }
 
     /// Gives the environment to a command that has no variables of its own yet.
-    pub(crate) fn give(&self, command: &mut Command) {
-        if self.all {
+    pub(crate) fn apply_to(&self, command: &mut Command) {
+        if self.passes_all {
             // The rest it inherits.
-            command.envs(own_process::taken());
+            command.envs(process_secrets::hidden_variables());
         } else {
             command.env_clear();
-            let ours = own_process::variables();
+            let ours = process_secrets::variables();
             command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
         }
-        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+        command.envs(self.overrides.iter().map(|(name, value)| (name, value)));
     }
 }
 
@@ -249,15 +249,15 @@ fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
 
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
-        None => same(OsStr::new(pattern), OsStr::new(name)),
+        None => is_same_name(OsStr::new(pattern), OsStr::new(name)),
         Some(stem) => name
             .get(..stem.len())
-            .is_some_and(|begin| same(OsStr::new(stem), OsStr::new(begin))),
+            .is_some_and(|begin| is_same_name(OsStr::new(stem), OsStr::new(begin))),
     }
 }
 
 /// Whether both are the name of the same variable.
-fn same(one: &OsStr, other: &OsStr) -> bool {
+fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     match cfg!(windows) {
         true => one.eq_ignore_ascii_case(other),
         false => one == other,
@@ -267,4 +267,4 @@ fn same(one: &OsStr, other: &OsStr) -> bool {
 /// No environment variable can have this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not the name of an environment variable")]
-pub struct NoVariable(String);
+pub struct InvalidVariableName(String);

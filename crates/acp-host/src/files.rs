@@ -12,11 +12,11 @@ use acp_wire::v1::{
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::laid::{Laid, View};
-use crate::lines::{Abandoned, Lines, NotRead, read_lines};
-use crate::overlay::{BufferRefusal, BufferWrite, Buffers};
+use crate::buffered_files::{BufferedFiles, SessionFile};
+use crate::buffers::{BufferRefusal, BufferWrite, Buffers};
+use crate::read_lines::{AbandonGuard, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace;
-use crate::roots::{Place, Refusal, Roots, names_a_directory, shown};
+use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
 /// The most that is read at once, if nothing else is set, in bytes.
 const MAX_READ: usize = 64 * 1024 * 1024;
@@ -38,8 +38,8 @@ const AT_ONCE: usize = 4;
 pub struct Files {
     roots: Roots,
     max_read: usize,
-    turns: Arc<Semaphore>,
-    laid: Option<Laid>,
+    permits: Arc<Semaphore>,
+    buffers: Option<BufferedFiles>,
 }
 
 impl Files {
@@ -49,17 +49,17 @@ impl Files {
     /// # Errors
     /// A root is not an absolute path, or is no directory that can be opened; the error names it.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
-        Roots::open(roots).map(Self::under)
+        Roots::open(roots).map(Self::with_roots)
     }
 
     /// Files under roots that are open already.
     #[must_use]
-    pub fn under(roots: Roots) -> Self {
+    pub fn with_roots(roots: Roots) -> Self {
         Self {
             roots,
             max_read: MAX_READ,
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
-            laid: None,
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            buffers: None,
         }
     }
 
@@ -81,7 +81,7 @@ impl Files {
     /// is being written on disk is to the editor like one that any other program writes.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
-        self.laid = Some(Laid::new(buffers));
+        self.buffers = Some(BufferedFiles::new(buffers));
         self
     }
 
@@ -91,7 +91,7 @@ impl Files {
     }
 
     /// The roots themselves.
-    pub(crate) fn pinned(&self) -> &Roots {
+    pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
 
@@ -101,7 +101,7 @@ impl Files {
     /// As for [`read_text`](Self::read_text).
     pub async fn read(&self, request: &ReadTextFileRequest) -> Result<ReadTextFileResponse, Error> {
         let (session, path) = (&request.session_id, Path::new(&request.path));
-        let lines = Lines::new(request.line, request.limit);
+        let lines = LineRange::new(request.line, request.limit);
         let text = self.read_as(Some(session), path, lines).await?;
         Ok(ReadTextFileResponse::new(text))
     }
@@ -132,7 +132,7 @@ impl Files {
     /// # Errors
     /// `RESOURCE_NOT_FOUND` if there is no such file. `INVALID_PARAMS` if the path is relative or
     /// leads outside the roots, or if it is no regular file, no UTF-8 text, or too large.
-    /// `INTERNAL_ERROR` if the system fails or refuses. `data` has the path, and `errno` with the
+    /// `INTERNAL_ERROR` if the system fails or refuses. `data` has the path, and `errno_name` with the
     /// system's name of the error, such as `ENOENT`, where there is one.
     pub async fn read_text(
         &self,
@@ -140,41 +140,41 @@ impl Files {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String, Error> {
-        self.read_as(None, path, Lines::new(line, limit)).await
+        self.read_as(None, path, LineRange::new(line, limit)).await
     }
 
     async fn read_as(
         &self,
         session: Option<&SessionId>,
         path: &Path,
-        lines: Lines,
+        lines: LineRange,
     ) -> Result<String, Error> {
         let max = self.max_read;
         // Reading on when nobody wants it any more could take long: up to the first line, any
         // number of bytes may be skipped.
-        let abandoned = Abandoned::default();
+        let abandoned = AbandonGuard::default();
         let given_up = abandoned.watch();
-        if let Some(laid) = self.laid.clone() {
-            let view = self.view(session, path).await?;
+        if let Some(laid) = self.buffers.clone() {
+            let view = self.session_file(session, path).await?;
             // Taken before, so that no more texts of the editor's are in memory than of files.
-            let turn = self.turn().await?;
+            let turn = self.acquire_permit().await?;
             match laid.read(&view.file).await {
                 Some(text) => {
                     let read = move |_: &Path| {
                         let read = read_lines(text.as_bytes(), lines, max, &given_up)?;
                         laid.remember(&view, &text);
-                        in_words(read)
+                        decode_text(read)
                     };
-                    return self.blocking(turn, path, read).await;
+                    return self.run_blocking(turn, path, read).await;
                 }
                 None => laid.forget(&view),
             }
         }
         let roots = self.roots.clone();
-        let turn = self.turn().await?;
-        self.blocking(turn, path, move |path| {
+        let turn = self.acquire_permit().await?;
+        self.run_blocking(turn, path, move |path| {
             let file = roots.open_file(path)?;
-            in_words(read_lines(file, lines, max, &given_up)?)
+            decode_text(read_lines(file, lines, max, &given_up)?)
         })
         .await
     }
@@ -211,12 +211,12 @@ impl Files {
         path: &Path,
         content: Arc<str>,
     ) -> Result<(), Error> {
-        let Some(laid) = &self.laid else {
+        let Some(laid) = &self.buffers else {
             return self.write_on_disk(path, content).await;
         };
-        let view = self.view(session, path).await?;
+        let view = self.session_file(session, path).await?;
         let written = laid.write(&view, Arc::clone(&content)).await;
-        match written.map_err(|refusal| self.error(path, Fault::Buffer(refusal)))? {
+        match written.map_err(|refusal| self.to_error(path, FileError::Buffer(refusal)))? {
             BufferWrite::NotOpen => {
                 laid.forget(&view);
                 self.write_on_disk(path, content).await
@@ -228,7 +228,7 @@ impl Files {
             BufferWrite::BufferAndFile(text) => {
                 laid.remember(&view, &text);
                 self.write_on_disk(path, Arc::clone(&text)).await?;
-                laid.saved(&view.file, &text).await;
+                laid.notify_saved(&view.file, &text).await;
                 Ok(())
             }
         }
@@ -236,32 +236,36 @@ impl Files {
 
     async fn write_on_disk(&self, path: &Path, content: Arc<str>) -> Result<(), Error> {
         let roots = self.roots.clone();
-        let turn = self.turn().await?;
-        self.blocking(turn, path, move |path| write_text(&roots, path, &content))
+        let turn = self.acquire_permit().await?;
+        self.run_blocking(turn, path, move |path| write_text(&roots, path, &content))
             .await
     }
 
     /// Where the file really is.
-    async fn view(&self, session: Option<&SessionId>, path: &Path) -> Result<View, Error> {
+    async fn session_file(
+        &self,
+        session: Option<&SessionId>,
+        path: &Path,
+    ) -> Result<SessionFile, Error> {
         let roots = self.roots.clone();
-        let turn = self.turn().await?;
-        let follow = move |path: &Path| Ok(file_place(&roots, path)?.name());
-        let file = self.blocking(turn, path, follow).await?;
+        let turn = self.acquire_permit().await?;
+        let follow = move |path: &Path| Ok(resolve_file(&roots, path)?.name());
+        let file = self.run_blocking(turn, path, follow).await?;
         let session = session.cloned();
-        Ok(View { session, file })
+        Ok(SessionFile { session, file })
     }
 
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let turn = self.turns.clone().acquire_owned().await;
-        turn.map_err(|e| stopped(&e))
+    async fn acquire_permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let turn = self.permits.clone().acquire_owned().await;
+        turn.map_err(|e| worker_error(&e))
     }
 
     /// Has a thread that may block do it.
-    async fn blocking<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         turn: OwnedSemaphorePermit,
         path: &Path,
-        work: impl FnOnce(&Path) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&Path) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, Error> {
         let owned = path.to_owned();
         let done = tokio::task::spawn_blocking(move || {
@@ -270,23 +274,23 @@ impl Files {
             work(&owned)
         });
         done.await
-            .map_err(|e| stopped(&e))?
-            .map_err(|fault| self.error(path, fault))
+            .map_err(|e| worker_error(&e))?
+            .map_err(|fault| self.to_error(path, fault))
     }
 
-    fn error(&self, path: &Path, fault: Fault) -> Error {
-        let shown = shown(path);
+    fn to_error(&self, path: &Path, fault: FileError) -> Error {
+        let shown = display_path(path);
         let data = json!({ "path": shown });
         let refusal = match fault {
-            Fault::Refused(refusal) => refusal,
-            Fault::NotText { at } => {
+            FileError::Path(refusal) => refusal,
+            FileError::NotText { at } => {
                 let why = format!("{shown}: not UTF-8 text (at byte {at} of what was read)");
                 return Error::invalid_params(why).data(data);
             }
-            Fault::Buffer(refusal) => {
+            FileError::Buffer(refusal) => {
                 return Error::internal(format!("{shown}: {refusal}")).data(data);
             }
-            Fault::TooLarge => {
+            FileError::TooLarge => {
                 return Error::invalid_params(format!(
                     "{shown}: more than {} bytes as JSON, which is the most that is read at once; use `line` and `limit` to read a part",
                     self.max_read
@@ -295,7 +299,7 @@ impl Files {
             }
         };
         let explained = self.roots.explain(path, &refusal);
-        let Refusal::Io(e) = refusal else {
+        let PathError::Io(e) = refusal else {
             return Error::invalid_params(explained).data(data);
         };
         let error = match e.kind() {
@@ -305,7 +309,7 @@ impl Files {
             }
             _ => Error::internal(explained),
         };
-        error.data(match errno(e.kind()) {
+        error.data(match errno_name(e.kind()) {
             Some(errno) => json!({ "path": shown, "errno": errno }),
             None => data,
         })
@@ -313,7 +317,7 @@ impl Files {
 }
 
 /// The names by which agents, most of them written for Node, know the system's errors.
-fn errno(kind: io::ErrorKind) -> Option<&'static str> {
+fn errno_name(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",
         io::ErrorKind::PermissionDenied => "EACCES",
@@ -330,49 +334,49 @@ fn errno(kind: io::ErrorKind) -> Option<&'static str> {
 
 /// Why a file could not be read or written.
 #[derive(Debug)]
-enum Fault {
-    Refused(Refusal),
+enum FileError {
+    Path(PathError),
     NotText { at: usize },
     TooLarge,
     Buffer(BufferRefusal),
 }
 
-impl From<NotRead> for Fault {
-    fn from(fault: NotRead) -> Self {
+impl From<ReadLinesError> for FileError {
+    fn from(fault: ReadLinesError) -> Self {
         match fault {
-            NotRead::TooLarge => Self::TooLarge,
-            NotRead::Io(e) => e.into(),
+            ReadLinesError::TooLarge => Self::TooLarge,
+            ReadLinesError::Io(e) => e.into(),
         }
     }
 }
 
-impl<E: Into<Refusal>> From<E> for Fault {
+impl<E: Into<PathError>> From<E> for FileError {
     fn from(refusal: E) -> Self {
-        Self::Refused(refusal.into())
+        Self::Path(refusal.into())
     }
 }
 
-fn stopped(why: &dyn std::fmt::Display) -> Error {
+fn worker_error(why: &dyn std::fmt::Display) -> Error {
     Error::internal(format!("file access stopped: {why}"))
 }
 
-fn in_words(bytes: Vec<u8>) -> Result<String, Fault> {
-    String::from_utf8(bytes).map_err(|e| Fault::NotText {
+fn decode_text(bytes: Vec<u8>) -> Result<String, FileError> {
+    String::from_utf8(bytes).map_err(|e| FileError::NotText {
         at: e.utf8_error().valid_up_to(),
     })
 }
 
 /// The place of a file, with every symlink followed.
-fn file_place<'a>(roots: &'a Roots, path: &Path) -> Result<Place<'a>, Refusal> {
-    let place = roots.follow(path)?;
-    if names_a_directory(path) || place.path().file_name().is_none() {
-        return Err(Refusal::NotAFile("a directory"));
+fn resolve_file<'a>(roots: &'a Roots, path: &Path) -> Result<RootedPath<'a>, PathError> {
+    let place = roots.resolve(path)?;
+    if has_trailing_separator(path) || place.path().file_name().is_none() {
+        return Err(PathError::NotAFile("a directory"));
     }
     Ok(place)
 }
 
-fn write_text(roots: &Roots, path: &Path, content: &str) -> Result<(), Fault> {
-    let place = file_place(roots, path)?;
+fn write_text(roots: &Roots, path: &Path, content: &str) -> Result<(), FileError> {
+    let place = resolve_file(roots, path)?;
     let name = place.path().file_name().unwrap_or_default();
     let above = place
         .path()

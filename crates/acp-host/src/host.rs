@@ -16,10 +16,10 @@ use acp_wire::v1::{
 };
 use serde_json::{Value, json};
 
-use crate::permissions::{Action, FileChange, Gate, Grants};
+use crate::permissions::{Action, FileEdit, Grants, PermissionGate};
 use crate::{
-    Buffers, Environment, Files, Note, Permissions, Prompter, Sandbox, SessionTerminals,
-    TerminalEvent, TerminalEventKind, Terminals, TextForm, terminals,
+    Buffers, Environment, Files, HostTerminals, PermissionNote, Permissions, Prompter, Sandbox,
+    SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,
 };
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots. What a session has of its
@@ -29,10 +29,10 @@ use crate::{
 /// no way to change anything. What is offered is still decided on, and maybe asked for, when the agent has
 /// not asked for it itself.
 pub struct Host<P> {
-    gate: Gate<P>,
+    gate: PermissionGate<P>,
     files: Files,
     cwd: PathBuf,
-    terminals: Terminals,
+    terminals: HostTerminals,
 }
 
 /// What a [`Host`] keeps of one session: its terminals and what the person has allowed in it. Made by [`Host::session`]; a
@@ -95,10 +95,10 @@ impl<P: Prompter + Send + Sync> Host<P> {
         let roots: Vec<PathBuf> = roots.into_iter().collect();
         let cwd = roots.first().cloned().unwrap_or_default();
         Ok(Self {
-            gate: Gate::new(permissions.into(), prompter),
+            gate: PermissionGate::new(permissions.into(), prompter),
             files: Files::new(roots)?,
             cwd,
-            terminals: Terminals::new(),
+            terminals: HostTerminals::new(),
         })
     }
 
@@ -116,11 +116,11 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Has `tell` told what a person should know beside what they are asked. It is called from tasks and
+    /// Has `send_note` told what a person should know beside what they are asked. It is called from tasks and
     /// must not block.
     #[must_use]
-    pub fn on_note(mut self, tell: impl Fn(Note) + Send + Sync + 'static) -> Self {
-        self.gate.tell(tell);
+    pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
+        self.gate.send_note(tell);
         self
     }
 
@@ -128,12 +128,12 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// the policy. What it then does through the client is not asked about a second time; what is forbidden stays so, and
     /// what a rule has asked each time is asked.
     #[must_use]
-    pub fn agent_asks(mut self) -> Self {
+    pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.agent_asks();
         self
     }
 
-    /// The environment of commands; see [`Terminals::environment`].
+    /// The environment of commands; see [`HostTerminals::environment`].
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.terminals = self.terminals.environment(environment);
@@ -142,13 +142,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// Whether files may be read.
     #[must_use]
-    pub fn offers_reading(&self) -> bool {
+    pub fn can_read_files(&self) -> bool {
         self.gate.permissions().may_read()
     }
 
     /// Whether files may be written and commands run, maybe after a question.
     #[must_use]
-    pub fn offers_changing(&self) -> bool {
+    pub fn can_change_files(&self) -> bool {
         self.gate.permissions().may_change()
     }
 
@@ -165,7 +165,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
             grants: Grants::default(),
             terminals: self
                 .terminals
-                .session(&self.cwd, move |event| show(&shown, &event)),
+                .session(&self.cwd, move |event| show_terminal_event(&shown, &event)),
         }
     }
 
@@ -186,13 +186,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
         session: &HostSession,
         request: &PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        let roots = self.files.pinned();
+        let roots = self.files.roots_handle();
         self.gate.request(&session.grants, request, roots).await
     }
 
     /// What a terminal is asked for, as the input of a tool: the command, and how it differs from one that is typed
     /// where the session works.
-    fn input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
+    fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request
             .cwd
@@ -213,15 +213,15 @@ impl<P: Prompter + Send + Sync> Host<P> {
 }
 
 /// Shows in the thread what happens in a terminal.
-fn show(thread: &ThreadHandle, event: &TerminalEvent) {
+fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {
         TerminalEventKind::Started { command, cwd } => {
-            thread.terminal_started(id, command, Some(&cwd.to_string_lossy()));
+            thread.start_terminal(id, command, Some(&cwd.to_string_lossy()));
         }
-        TerminalEventKind::Output(text) => thread.terminal_output(id, text),
-        TerminalEventKind::Exited(status) => thread.terminal_exited(id, status),
-        TerminalEventKind::Released => thread.terminal_released(id),
+        TerminalEventKind::Output(text) => thread.append_terminal_output(id, text),
+        TerminalEventKind::Exited(status) => thread.exit_terminal(id, status),
+        TerminalEventKind::Released => thread.release_terminal(id),
     });
 }
 
@@ -236,17 +236,17 @@ where
         request: ReadTextFileRequest,
     ) -> Result<ReadTextFileResponse> {
         let session = session.as_ref();
-        let action = Action::file(ToolKind::Read, &request.path, self.files.pinned());
+        let action = Action::for_file(ToolKind::Read, &request.path, self.files.roots_handle());
         let what = format!("Read {}", request.path);
         // Where nothing is said of it, reading is lent freely.
-        if let Some(question) = self.gate.unasked(action, what)?
-            && question.is_of_a_rule()
+        if let Some(question) = self.gate.decide(action, what)?
+            && question.asked_by_rule()
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
                 .title(format!("Read {} (the agent did not ask)", request.path))
                 .kind(ToolKind::Read);
-            let asking = self.gate.ask_unasked(session, &question, &call);
+            let asking = self.gate.ask_person(session, &question, &call);
             asking.await?;
         }
         Ok(self.files.read(&request).await?)
@@ -264,15 +264,15 @@ where
         request: WriteTextFileRequest,
     ) -> Result<WriteTextFileResponse> {
         let session = session.as_ref();
-        let action = Action::file(ToolKind::Edit, &request.path, self.files.pinned());
+        let action = Action::for_file(ToolKind::Edit, &request.path, self.files.roots_handle());
         let what = format!("Write {}", request.path);
-        if let Some(question) = self.gate.unasked(action, what)? {
+        if let Some(question) = self.gate.decide(action, what)? {
             // What is there now is part of the question; that it cannot be read is for the write to say.
             let old = self.files.read_text(Path::new(&request.path), None, None);
             let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();
             let new = form.apply(&request.content);
-            let change = FileChange {
+            let change = FileEdit {
                 old: old.as_deref(),
                 new: &new,
             };
@@ -283,7 +283,7 @@ where
                     .title(format!("Write {} (the agent did not ask)", request.path))
                     .kind(ToolKind::Edit)
                     .content(vec![ToolCallContent::Diff(diff)]);
-                let asking = self.gate.ask_unasked(session, &question, &call);
+                let asking = self.gate.ask_person(session, &question, &call);
                 asking.await?;
             }
         }
@@ -304,17 +304,17 @@ where
         request: CreateTerminalRequest,
     ) -> Result<CreateTerminalResponse> {
         let session = session.as_ref();
-        let action = Action::terminal(&request, self.files.pinned());
-        let line = terminals::shown(&request);
-        if let Some(question) = self.gate.unasked(action, format!("Run {line}"))?
+        let action = Action::for_terminal(&request, self.files.roots_handle());
+        let line = terminals::display_command(&request);
+        if let Some(question) = self.gate.decide(action, format!("Run {line}"))?
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
                 .title("Run a command (the agent did not ask)")
                 .kind(ToolKind::Execute)
-                .raw_input(self.input(&request, &line))
+                .raw_input(self.tool_input(&request, &line))
                 .content(vec![ContentBlock::text(line).into()]);
-            let asking = self.gate.ask_unasked(session, &question, &call);
+            let asking = self.gate.ask_person(session, &question, &call);
             asking.await?;
         }
         Ok(session.terminals.create(&request).await?)

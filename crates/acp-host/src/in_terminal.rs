@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::agent_process::{AgentCommand, SpawnError};
-use crate::process::Exit;
+use crate::process::ProcessExit;
 use crate::sys;
 
 impl AgentCommand {
@@ -19,8 +19,8 @@ impl AgentCommand {
     ///
     /// # Errors
     /// It cannot be started; see [`SpawnError`].
-    pub async fn run_in_terminal(&self) -> Result<Exit, SpawnError> {
-        let (file, mut command) = self.to_start()?;
+    pub async fn run_in_terminal(&self) -> Result<ProcessExit, SpawnError> {
+        let (file, mut command) = self.command()?;
         command
             .stdin(Stdio::inherit())
             .stdout(Stdio::inherit())

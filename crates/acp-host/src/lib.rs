@@ -6,7 +6,7 @@
 //! | [`Files`]         | reading and writing text under a session's roots  | File System        |
 //! | [`Buffers`]       | what an editor lays over them: unsaved changes    | File System        |
 //! | [`Roots`]         | the directories that all access is confined to    | –                  |
-//! | [`Terminals`]     | commands, their output and their end              | Terminals          |
+//! | [`HostTerminals`]     | commands, their output and their end              | Terminals          |
 //! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
@@ -14,7 +14,7 @@
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
-//! | [`KeptFile`]      | what is kept for the user from run to run         | –                  |
+//! | [`StateFile`]      | what is kept for the user from run to run         | –                  |
 //! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
 //! | [`question`]      | what a permission request is about, all of it     | Tool Calls         |
 //! | [`literal`]       | text that a person decides about, with nothing left out | –            |
@@ -29,47 +29,52 @@
 
 mod agent_process;
 mod attachment;
-pub mod clean;
+mod buffered_files;
+mod buffers;
 pub mod elicitation;
 mod environment;
 mod files;
-mod form;
 mod host;
 mod in_terminal;
-mod kept;
-mod laid;
-mod lines;
 pub mod literal;
-mod obeyed;
 mod output;
-mod overlay;
-pub mod own_process;
 mod permissions;
 mod process;
+pub mod process_secrets;
 mod program;
 pub mod question;
+mod read_lines;
 mod replace;
 mod roots;
 mod sandbox;
+mod state_file;
 mod sys;
+pub mod terminal_text;
 mod terminals;
+mod text_form;
+mod trusted_files;
 mod undo;
 
 pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line};
 pub use attachment::{Attachment, AttachmentError, AttachmentKind};
-pub use environment::{Environment, NoVariable};
-pub use files::Files;
-pub use form::TextForm;
-pub use host::{Host, HostSession};
-pub use kept::{KeptError, KeptFile};
-pub use obeyed::{INSTRUCTIONS, OBEYED, is_in_bare_repository, is_obeyed, is_ordinary};
-pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
-pub use permissions::{
-    Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,
-    Project, ProjectFile, Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject,
-    Verdict,
+pub use buffers::{
+    BufferChange, BufferFreshness, BufferRefusal, BufferWrite, Buffers, MemoryBuffers,
 };
-pub use process::Exit;
-pub use roots::{Place, Refusal, Roots, open_file};
+pub use environment::{Environment, InvalidVariableName};
+pub use files::Files;
+pub use host::{Host, HostSession};
+pub use permissions::{
+    Action, AlwaysEffect, DecisionSource, ParsePolicyError, PermissionDecision, PermissionNote,
+    PermissionRule, PermissionRules, Permissions, Policy, PolicyDecision, Project, ProjectFile,
+    Prompter, RememberedAnswer, RememberedAnswers, RememberedAnswersError, RememberedSubject,
+    RuleEffect, RulesError,
+};
+pub use process::ProcessExit;
+pub use roots::{PathError, RootedPath, Roots, open_file};
 pub use sandbox::{Sandbox, SandboxError, SandboxRules};
-pub use terminals::{SessionTerminals, TerminalEvent, TerminalEventKind, Terminals};
+pub use state_file::{StateFile, StateFileError};
+pub use terminals::{HostTerminals, SessionTerminals, TerminalEvent, TerminalEventKind};
+pub use text_form::TextForm;
+pub use trusted_files::{
+    INSTRUCTIONS, OBEYED, is_in_bare_repository, is_ordinary, is_trusted_by_programs,
+};

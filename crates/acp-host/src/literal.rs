@@ -1,6 +1,6 @@
 //! Text that a person decides about: all of it is shown.
 //!
-//! What an agent prints is [cleaned](mod@crate::clean); what it asks must not be, since a terminal swallows what
+//! What an agent prints is [cleaned](mod@crate::terminal_text); what it asks must not be, since a terminal swallows what
 //! stands in an escape sequence, and a shell does not. Here nothing is left out. A character that is not seen, or that
 //! changes how others are seen, is written as `\u{1b}`, with its number in hexadecimal; so is the backslash (`\u{5c}`)
 //! of a text that has `\u{` in it. So each text has one way to be shown, and nothing else is shown that way.
@@ -14,7 +14,7 @@ const MARKS: usize = 8;
 
 /// A part of a text as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece<'t> {
+pub enum LiteralPiece<'t> {
     /// As it is.
     Plain(&'t str),
     /// Written out. Where there are colours, it has that of a warning.
@@ -23,52 +23,52 @@ pub enum Piece<'t> {
 
 /// A text that is shown on one line, such as a title or a path, in pieces: line ends and tabs are escaped as well.
 #[must_use]
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
-    split(text, false)
+pub fn pieces(text: &str) -> Vec<LiteralPiece<'_>> {
+    split_pieces(text, false)
 }
 
 /// The same for a line of a text that has several, such as one of a file: its tabs are plain.
 #[must_use]
-pub fn pieces_of_line(line: &str) -> Vec<Piece<'_>> {
-    split(line, true)
+pub fn pieces_of_line(line: &str) -> Vec<LiteralPiece<'_>> {
+    split_pieces(line, true)
 }
 
 /// A text on one line, as [`pieces`] has it.
 #[must_use]
-pub fn line(text: &str) -> String {
-    join(pieces(text))
+pub fn literal_line(text: &str) -> String {
+    join_pieces(pieces(text))
 }
 
 /// The lines of a text, as [`pieces_of_line`] has them, with tabs to every fourth column. There is always one; a line
 /// feed at the end begins none.
 #[must_use]
-pub fn lines(text: &str) -> Vec<String> {
+pub fn literal_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let shown = |line| join(pieces_of_line(line)).replace('\t', "    ");
+    let shown = |line| join_pieces(pieces_of_line(line)).replace('\t', "    ");
     text.split('\n').map(shown).collect()
 }
 
-fn join(pieces: Vec<Piece<'_>>) -> String {
+fn join_pieces(pieces: Vec<LiteralPiece<'_>>) -> String {
     let parts = pieces.iter().map(|piece| match piece {
-        Piece::Plain(text) => *text,
-        Piece::Escaped(text) => text,
+        LiteralPiece::Plain(text) => *text,
+        LiteralPiece::Escaped(text) => text,
     });
     parts.collect()
 }
 
-fn split(text: &str, tabs: bool) -> Vec<Piece<'_>> {
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
+fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
+    let mut pieces: Vec<LiteralPiece<'_>> = Vec::new();
     let mut plain = 0;
     // What a mark would stand on, and how many do already.
     let (mut letter, mut marks) = (false, 0);
     for (at, c) in text.char_indices() {
         let rest = text.get(at..).unwrap_or_default();
-        let mark = is_mark(c);
+        let mark = is_combining_mark(c);
         let seen = match c {
             '\t' => tabs,
             '\\' => !rest.starts_with("\\u{"),
-            c if mark => letter && marks < MARKS && is_seen(c),
-            c => is_seen(c),
+            c if mark => letter && marks < MARKS && is_visible(c),
+            c => is_visible(c),
         };
         marks = if mark { marks + 1 } else { 0 };
         letter = seen && (mark || c.is_alphabetic());
@@ -76,20 +76,20 @@ fn split(text: &str, tabs: bool) -> Vec<Piece<'_>> {
             continue;
         }
         if plain < at {
-            pieces.push(Piece::Plain(text.get(plain..at).unwrap_or_default()));
+            pieces.push(LiteralPiece::Plain(text.get(plain..at).unwrap_or_default()));
         }
         plain = at + c.len_utf8();
         match pieces.last_mut() {
-            Some(Piece::Escaped(escaped)) => escape(c, escaped),
+            Some(LiteralPiece::Escaped(escaped)) => escape(c, escaped),
             _ => {
                 let mut escaped = String::new();
                 escape(c, &mut escaped);
-                pieces.push(Piece::Escaped(escaped));
+                pieces.push(LiteralPiece::Escaped(escaped));
             }
         }
     }
     if plain < text.len() {
-        pieces.push(Piece::Plain(text.get(plain..).unwrap_or_default()));
+        pieces.push(LiteralPiece::Plain(text.get(plain..).unwrap_or_default()));
     }
     pieces
 }
@@ -100,13 +100,13 @@ fn escape(c: char, into: &mut String) {
 }
 
 /// Whether a character stands on the letter before it.
-fn is_mark(c: char) -> bool {
-    !c.is_ascii() && is_escaped(c) && !is_escaped_behind_a_letter(c)
+fn is_combining_mark(c: char) -> bool {
+    !c.is_ascii() && is_escaped(c) && !is_escaped_after_letter(c)
 }
 
 /// Whether a character is seen, and as what it is; a mark if it stands on a letter.
 #[must_use]
-pub fn is_seen(c: char) -> bool {
+pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_control();
     }
@@ -118,7 +118,7 @@ pub fn is_seen(c: char) -> bool {
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{16fe4}' | '\u{1d159}' | '\u{e0100}'..='\u{e01ef}'
     );
-    !blank && !is_escaped_behind_a_letter(c)
+    !blank && !is_escaped_after_letter(c)
 }
 
 /// The standard library escapes what is not printable: control and format characters, spaces other than the usual one,
@@ -128,7 +128,7 @@ fn is_escaped(c: char) -> bool {
 }
 
 /// Behind a letter it takes marks for printable.
-fn is_escaped_behind_a_letter(c: char) -> bool {
+fn is_escaped_after_letter(c: char) -> bool {
     let mut text = String::from("a");
     text.push(c);
     text.escape_debug().count() > 2
@@ -147,9 +147,12 @@ mod tests {
         for c in unseen.chars() {
             let number = format!("\\u{{{:x}}}", u32::from(c));
             for before in ["a", "1", "❤", ""] {
-                assert_eq!(line(&format!("{before}{c}b")), format!("{before}{number}b"));
                 assert_eq!(
-                    lines(&format!("{before}{c}b")),
+                    literal_line(&format!("{before}{c}b")),
+                    format!("{before}{number}b")
+                );
+                assert_eq!(
+                    literal_lines(&format!("{before}{c}b")),
                     [format!("{before}{number}b")]
                 );
             }
@@ -159,29 +162,29 @@ mod tests {
     #[test]
     fn what_people_write_stays() {
         let people = "naïve e\u{301}t 日本語 שלום नमस्ते สวัสดี ❤ 👧🏽 — “q” C:\\new 'a\\nb' `x` ~\"";
-        assert_eq!(line(people), people);
+        assert_eq!(literal_line(people), people);
     }
 
     #[test]
     fn what_is_escaped_is_told_from_what_was_written_so() {
-        assert_eq!(line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
-        assert_eq!(line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
-        assert_eq!(line("\\\u{1b}"), r"\\u{1b}");
-        assert_eq!(line("\\\\u{1b}"), r"\\u{5c}u{1b}");
+        assert_eq!(literal_line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
+        assert_eq!(literal_line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
+        assert_eq!(literal_line("\\\u{1b}"), r"\\u{1b}");
+        assert_eq!(literal_line("\\\\u{1b}"), r"\\u{5c}u{1b}");
     }
 
     #[test]
     fn lines_end_where_they_end() {
-        assert_eq!(line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
-        assert_eq!(lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
-        assert_eq!(lines(""), [""]);
+        assert_eq!(literal_line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
+        assert_eq!(literal_lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
+        assert_eq!(literal_lines(""), [""]);
     }
 
     #[test]
     fn marks_stand_on_letters_and_not_on_each_other_without_end() {
-        assert_eq!(line("\u{301}a"), r"\u{301}a");
-        assert_eq!(line("-\u{338}"), r"-\u{338}");
-        let tower = line(&format!("a{}", "\u{301}".repeat(20)));
+        assert_eq!(literal_line("\u{301}a"), r"\u{301}a");
+        assert_eq!(literal_line("-\u{338}"), r"-\u{338}");
+        let tower = literal_line(&format!("a{}", "\u{301}".repeat(20)));
         assert_eq!(tower.matches(r"\u{301}").count(), 12, "{tower}");
     }
 }

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 /// Turns bytes that arrive in pieces into text. A character that is cut between two pieces waits for
 /// its rest; bytes that are no UTF-8 become U+FFFD.
 #[derive(Debug, Default)]
-pub(crate) struct Decoder {
+pub(crate) struct Utf8Decoder {
     /// The beginning of a character, at most three bytes.
     pending: Vec<u8>,
 }
 
-impl Decoder {
+impl Utf8Decoder {
     /// Appends to `text` what `bytes` add.
     pub(crate) fn decode(&mut self, bytes: &[u8], text: &mut String) {
         if self.pending.is_empty() {
@@ -111,14 +111,14 @@ mod tests {
     fn characters_cut_between_pieces_are_joined_and_invalid_bytes_replaced() {
         let bytes = "aé€🦀".as_bytes();
         for cut in 0..=bytes.len() {
-            let (mut decoder, mut text) = (Decoder::default(), String::new());
+            let (mut decoder, mut text) = (Utf8Decoder::default(), String::new());
             decoder.decode(&bytes[..cut], &mut text);
             assert!("aé€🦀".starts_with(&text), "{text}");
             decoder.decode(&bytes[cut..], &mut text);
             decoder.finish(&mut text);
             assert_eq!(text, "aé€🦀");
         }
-        let (mut decoder, mut text) = (Decoder::default(), String::new());
+        let (mut decoder, mut text) = (Utf8Decoder::default(), String::new());
         decoder.decode(b"a\xFFb\xE2\x82", &mut text);
         assert_eq!(text, "a\u{FFFD}b");
         decoder.decode(b"c\xE2", &mut text);

@@ -9,22 +9,22 @@ use std::time::Duration;
 use acp_wire::v1::TerminalExitStatus;
 use tokio::sync::watch;
 
-use crate::output::Decoder;
+use crate::output::Utf8Decoder;
 use crate::sandbox::Sandbox;
-use crate::sys::{Group, OutputPipe, Pipes};
-use crate::undo::Watch;
+use crate::sys::{ChildPipes, OutputPipe, ProcessGroup};
+use crate::undo::UndoWatch;
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Exit {
+pub struct ProcessExit {
     /// Its exit code; absent when a signal ended it.
     pub code: Option<i32>,
     /// The signal that ended it, such as `SIGKILL`.
     pub signal: Option<String>,
 }
 
-impl Exit {
+impl ProcessExit {
     /// It has ended, and nobody knows how.
     pub(crate) fn unknown() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Exit {
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.code, &self.signal) {
             (Some(code), _) => write!(f, "exit code {code}"),
@@ -50,8 +50,8 @@ impl fmt::Display for Exit {
     }
 }
 
-impl From<&Exit> for TerminalExitStatus {
-    fn from(exit: &Exit) -> Self {
+impl From<&ProcessExit> for TerminalExitStatus {
+    fn from(exit: &ProcessExit) -> Self {
         let mut status = Self::new();
         // Windows has exit codes beyond what is positive here, and means them unsigned.
         status.exit_code = exit.code.map(i32::cast_unsigned);
@@ -63,17 +63,17 @@ impl From<&Exit> for TerminalExitStatus {
 /// What happens to a process, in this order, except that text may also come after the exit: from
 /// processes that it has left running.
 #[derive(Debug)]
-pub(crate) enum Event<'a> {
-    /// It runs. Reported before [`Running::start`] returns.
+pub(crate) enum ProcessEvent<'a> {
+    /// It runs. Reported before [`RunningProcess::start`] returns.
     Started,
     /// It printed something. Never empty.
     Text(&'a str),
     /// Something that it did was undone: what there is to say of that.
-    Undone(&'a str),
+    UndoReport(&'a str),
     /// It ended, and all that it printed was reported.
-    Exited(&'a Exit),
+    Exited(&'a ProcessExit),
     /// Its whole group has ended, or been ended. Nothing follows.
-    Ended,
+    GroupEnded,
 }
 
 /// How much is read at once, in bytes.
@@ -88,39 +88,46 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// A process that was started. One task follows it and reports what happens; dropping this ends the
 /// process with its group.
 #[derive(Debug)]
-pub(crate) struct Running {
-    group: Arc<Group>,
+pub(crate) struct RunningProcess {
+    group: Arc<ProcessGroup>,
     /// The exit; closed when the group has ended.
-    exit: watch::Receiver<Option<Exit>>,
+    exit_receiver: watch::Receiver<Option<ProcessExit>>,
     /// Ends it; being dropped does, too.
-    stop: watch::Sender<bool>,
-    watch: Option<Arc<Watch>>,
+    stop_sender: watch::Sender<bool>,
+    watch: Option<Arc<UndoWatch>>,
 }
 
-impl Running {
+impl RunningProcess {
     /// Starts `command`, in a sandbox if there is one, whose output comes through `output`, and reports to
     /// `report`. What `watch` finds is undone when it has ended. That is called within a task: it must not block. `command` must hold every writing end of
     /// that pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
-        watch: Option<Watch>,
+        watch: Option<UndoWatch>,
         output: PipeReader,
-        mut report: impl FnMut(Event<'_>) + Send + 'static,
-    ) -> io::Result<(Self, Pipes)> {
+        mut report: impl FnMut(ProcessEvent<'_>) + Send + 'static,
+    ) -> io::Result<(Self, ChildPipes)> {
         let output = OutputPipe::new(output)?;
         let watch = watch.map(Arc::new);
-        let (group, pipes) = Group::spawn(command, sandbox)?;
+        let (group, pipes) = ProcessGroup::spawn(command, sandbox)?;
         let group = Arc::new(group);
-        report(Event::Started);
+        report(ProcessEvent::Started);
         let (exits, exit) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
         let kept = watch.clone();
-        tokio::spawn(follow(group.clone(), output, exits, stopped, kept, report));
+        tokio::spawn(follow_process(
+            group.clone(),
+            output,
+            exits,
+            stopped,
+            kept,
+            report,
+        ));
         let running = Self {
             group,
-            exit,
-            stop,
+            exit_receiver: exit,
+            stop_sender: stop,
             watch,
         };
         Ok((running, pipes))
@@ -138,14 +145,14 @@ impl Running {
     }
 
     /// How it ended, if it has.
-    pub(crate) fn try_exit(&self) -> Option<Exit> {
-        self.exit.borrow().clone()
+    pub(crate) fn try_exit(&self) -> Option<ProcessExit> {
+        self.exit_receiver.borrow().clone()
     }
 
     /// Waits for its end, or rather until all that it printed before was reported. `None` if that will
     /// never be known: the runtime shuts down, or the process cannot be killed.
-    pub(crate) fn exited(&self) -> impl Future<Output = Option<Exit>> + Send + use<> {
-        let mut exit = self.exit.clone();
+    pub(crate) fn wait(&self) -> impl Future<Output = Option<ProcessExit>> + Send + use<> {
+        let mut exit = self.exit_receiver.clone();
         async move {
             exit.wait_for(Option::is_some)
                 .await
@@ -166,52 +173,52 @@ impl Running {
 
     /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
     /// whether that is so.
-    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
-        self.group.emptied(patience).await
+    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
+        self.group.wait_empty(patience).await
     }
 
     /// Ends the group and whoever has left it, and waits for that, at most this long.
-    pub(crate) async fn killed(&self, patience: Duration) {
-        self.group.killed(patience).await;
+    pub(crate) async fn kill_and_wait(&self, patience: Duration) {
+        self.group.kill_and_wait(patience).await;
     }
 
     /// Ends the group and stops following it. The rest is done by the task, whatever happens to the
-    /// caller; [`ended`](Self::ended) waits for it.
+    /// caller; [`wait_finished`](Self::wait_finished) waits for it.
     pub(crate) fn stop(&self) {
         self.group.kill();
-        self.stop.send_replace(true);
+        self.stop_sender.send_replace(true);
     }
 
     /// Waits until the group is gone and all was reported.
-    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut exit = self.exit.clone();
+    pub(crate) fn wait_finished(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut exit = self.exit_receiver.clone();
         async move { while exit.changed().await.is_ok() {} }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         // Now, and not only when the task gets its turn: the runtime may be going away.
         self.group.kill();
     }
 }
 
-async fn follow(
-    group: Arc<Group>,
+async fn follow_process(
+    group: Arc<ProcessGroup>,
     mut pipe: OutputPipe,
-    exits: watch::Sender<Option<Exit>>,
+    exits: watch::Sender<Option<ProcessExit>>,
     mut stopped: watch::Receiver<bool>,
-    watch: Option<Arc<Watch>>,
-    mut report: impl FnMut(Event<'_>) + Send,
+    watch: Option<Arc<UndoWatch>>,
+    mut report: impl FnMut(ProcessEvent<'_>) + Send,
 ) {
     let mut buffer = vec![0; PIECE];
     let mut text = String::new();
-    let mut decoder = Decoder::default();
+    let mut decoder = Utf8Decoder::default();
     let mut open = true;
     let mut runs = true;
     let mut stopping = false;
     {
-        let exited = group.exited();
+        let exited = group.wait();
         tokio::pin!(exited);
         while runs || !stopping {
             tokio::select! {
@@ -231,26 +238,26 @@ async fn follow(
                             Some(0) => open = false,
                             Some(read) => {
                                 drained += read;
-                                decode(&mut decoder, buffer.get(..read), &mut text, &mut report);
+                                decode_output(&mut decoder, buffer.get(..read), &mut text, &mut report);
                             }
                             None => break,
                         }
                     }
-                    finish(&mut decoder, &mut text, &mut report);
+                    finish_output(&mut decoder, &mut text, &mut report);
                     // Whoever waits for the exit may be about to run what was changed.
                     if let Some(undone) = undo(watch.clone()).await {
-                        report(Event::Undone(&undone));
+                        report(ProcessEvent::UndoReport(&undone));
                     }
-                    report(Event::Exited(&exit));
+                    report(ProcessEvent::Exited(&exit));
                     exits.send_replace(Some(exit));
                 }
                 read = pipe.read(&mut buffer), if open && !stopping => match read {
                     Ok(read) if read > 0 => {
-                        decode(&mut decoder, buffer.get(..read), &mut text, &mut report);
+                        decode_output(&mut decoder, buffer.get(..read), &mut text, &mut report);
                     }
                     _ => {
                         open = false;
-                        finish(&mut decoder, &mut text, &mut report);
+                        finish_output(&mut decoder, &mut text, &mut report);
                     }
                 },
                 // It was killed and does not end: it hangs in the kernel, and is given up.
@@ -261,37 +268,41 @@ async fn follow(
     group.finish().await;
     // Others that it had left running may have gone on.
     if let Some(watch) = watch {
-        let undone = tokio::task::spawn_blocking(move || watch.end());
+        let undone = tokio::task::spawn_blocking(move || watch.finish());
         if let Some(undone) = undone.await.unwrap_or_default() {
-            report(Event::Undone(&undone));
+            report(ProcessEvent::UndoReport(&undone));
         }
     }
-    report(Event::Ended);
+    report(ProcessEvent::GroupEnded);
 }
 
-async fn undo(watch: Option<Arc<Watch>>) -> Option<String> {
+async fn undo(watch: Option<Arc<UndoWatch>>) -> Option<String> {
     let watch = watch?;
     let undone = tokio::task::spawn_blocking(move || watch.undo());
     undone.await.unwrap_or_default()
 }
 
-fn decode(
-    decoder: &mut Decoder,
+fn decode_output(
+    decoder: &mut Utf8Decoder,
     bytes: Option<&[u8]>,
     text: &mut String,
-    report: &mut impl FnMut(Event<'_>),
+    report: &mut impl FnMut(ProcessEvent<'_>),
 ) {
     text.clear();
     decoder.decode(bytes.unwrap_or_default(), text);
     if !text.is_empty() {
-        report(Event::Text(text));
+        report(ProcessEvent::Text(text));
     }
 }
 
-fn finish(decoder: &mut Decoder, text: &mut String, report: &mut impl FnMut(Event<'_>)) {
+fn finish_output(
+    decoder: &mut Utf8Decoder,
+    text: &mut String,
+    report: &mut impl FnMut(ProcessEvent<'_>),
+) {
     text.clear();
     decoder.finish(text);
     if !text.is_empty() {
-        report(Event::Text(text));
+        report(ProcessEvent::Text(text));
     }
 }

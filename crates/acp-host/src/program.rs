@@ -7,7 +7,7 @@ use crate::sys;
 
 /// Why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NoProgram {
+pub(crate) enum ProgramError {
     /// There is none of that name.
     NotFound,
     /// There is such a file, but it cannot be run.
@@ -16,7 +16,11 @@ pub(crate) enum NoProgram {
 
 /// Finds the file of the program `name`: in the directories of `path`, or, if it has a directory in
 /// it, from `base`. `path` absent means that of this process.
-pub(crate) fn find(name: &OsStr, path: Option<&OsStr>, base: &Path) -> Result<PathBuf, NoProgram> {
+pub(crate) fn find(
+    name: &OsStr,
+    path: Option<&OsStr>,
+    base: &Path,
+) -> Result<PathBuf, ProgramError> {
     let file = Path::new(name);
     let directories: Vec<PathBuf> = if file.components().count() != 1 || file.has_root() {
         // `join` leaves an absolute path as it is.
@@ -32,9 +36,9 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>, base: &Path) -> Result<Pa
         if !file.is_file() {
             None
         } else if sys::is_executable(file) {
-            Some(Kind::Program)
+            Some(PathKind::Program)
         } else {
-            Some(Kind::OtherFile)
+            Some(PathKind::OtherFile)
         }
     });
     // Its working directory may be another than this process's.
@@ -43,7 +47,7 @@ pub(crate) fn find(name: &OsStr, path: Option<&OsStr>, base: &Path) -> Result<Pa
 
 /// What is found under a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     Program,
     OtherFile,
 }
@@ -54,21 +58,21 @@ fn first_usable(
     base: &Path,
     directories: Vec<PathBuf>,
     endings: &[String],
-    look: impl Fn(&Path) -> Option<Kind>,
-) -> Result<PathBuf, NoProgram> {
+    look: impl Fn(&Path) -> Option<PathKind>,
+) -> Result<PathBuf, ProgramError> {
     let mut unusable = None;
     for directory in directories {
         for file in candidates(base.join(directory).join(name), endings) {
             match look(&file) {
-                Some(Kind::Program) => return Ok(file),
-                Some(Kind::OtherFile) => {
+                Some(PathKind::Program) => return Ok(file),
+                Some(PathKind::OtherFile) => {
                     unusable.get_or_insert(file);
                 }
                 None => {}
             }
         }
     }
-    Err(unusable.map_or(NoProgram::NotFound, NoProgram::NotExecutable))
+    Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
 /// The files that may be meant by a program's path, where programs have one of some endings: with each of
@@ -105,7 +109,7 @@ mod tests {
 
     /// Finds `name` where there are these files, those with a `*` not executable; as it is done where
     /// programs have the endings of Windows, or none.
-    fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, NoProgram> {
+    fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, ProgramError> {
         let directories = match name.contains('/') {
             true => vec![PathBuf::new()],
             false => vec!["node".into(), "".into(), "bin".into()],
@@ -114,8 +118,8 @@ mod tests {
         let look = |path: &Path| {
             let path = path.to_str().unwrap().replace('\\', "/");
             files.iter().find_map(|file| match file.strip_suffix('*') {
-                Some(file) => (file == path).then_some(Kind::OtherFile),
-                None => (*file == path).then_some(Kind::Program),
+                Some(file) => (file == path).then_some(PathKind::OtherFile),
+                None => (*file == path).then_some(PathKind::Program),
             })
         };
         first_usable(
@@ -164,17 +168,17 @@ mod tests {
             );
         }
         let missing = find_among(&npm, "uvx", ENDINGS);
-        assert_eq!(missing, Err(NoProgram::NotFound));
+        assert_eq!(missing, Err(ProgramError::NotFound));
     }
 
     #[test]
     fn elsewhere_a_name_is_a_name() {
         let files = ["/p/node/a*", "/p/a", "/p/bin/b.CMD", "/p/bin/c*"];
         assert_eq!(find_among(&files, "a", "").as_deref(), Ok("/p/a"));
-        assert_eq!(find_among(&files, "b", ""), Err(NoProgram::NotFound));
+        assert_eq!(find_among(&files, "b", ""), Err(ProgramError::NotFound));
         assert_eq!(
             find_among(&files, "c", ""),
-            Err(NoProgram::NotExecutable("/p/bin/c".into()))
+            Err(ProgramError::NotExecutable("/p/bin/c".into()))
         );
     }
 }

@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::path::{Component, Path};
 
 use acp::client::PermissionRequest;
-use acp::thread::{Diff, FileTexts, ThreadToolCall, ToolCallContent};
+use acp::thread::{FileTexts, ThreadDiff, ThreadToolCall, ThreadToolCallContent};
 use acp_wire::v1::{
     ContentBlock, EmbeddedResourceResource, PermissionOptionKind, ToolCallLocation,
 };
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
-use crate::permissions::{Always, Subject};
+use crate::permissions::{AlwaysEffect, RememberedSubject};
 
 /// How many unchanged lines front ends show around those that a diff changes. One that shows fewer hides what is taken
 /// for shown here.
@@ -47,7 +47,7 @@ const EDITS: [&str; 9] = [
 /// A part of what is asked.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Part<'r> {
+pub enum QuestionPart<'r> {
     /// A command that is run: `$ …`.
     Command(String),
     /// Where: `in …`.
@@ -55,7 +55,7 @@ pub enum Part<'r> {
     /// A variable that it gets: `with NAME=VALUE`.
     Variable(&'r str, &'r str),
     /// Something that the tool call has produced, or would.
-    Content(&'r ToolCallContent),
+    Content(&'r ThreadToolCallContent),
     /// A file that it works on.
     File(&'r ToolCallLocation),
     /// Anything else that the tool is given: `key: value`, with JSON for what is no text.
@@ -81,30 +81,30 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
 /// All that it is about, the commands first, but for who asks, if that is a subagent. What another part shows exactly is left out. `cwd` is the session's
 /// directory, from which paths are meant.
 #[must_use]
-pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<Part<'r>> {
+pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
     let call = &request.tool_call;
     let mut parts = Vec::new();
     if let Some(name) = &request.subagent {
-        parts.push(Part::Field("subagent", name.clone()));
+        parts.push(QuestionPart::Field("subagent", name.clone()));
     }
     if let Some(command) = &request.command {
-        parts.push(Part::Command(command.command.clone()));
-        parts.push(Part::Directory(&command.cwd));
+        parts.push(QuestionPart::Command(command.command.clone()));
+        parts.push(QuestionPart::Directory(&command.cwd));
     }
     let mut fields = Vec::new();
     match &call.raw_input {
         None | Some(Value::Null) => {}
-        Some(Value::Object(input)) => fields = run(input, &mut parts),
+        Some(Value::Object(input)) => fields = take_command(input, &mut parts),
         Some(other) => fields.push(("input", other)),
     }
     let commands: Vec<String> = commands(&parts).map(str::to_owned).collect();
     for content in &call.content {
         let text = match content {
-            ToolCallContent::Content(block) => block.as_text(),
+            ThreadToolCallContent::Content(block) => block.as_text(),
             _ => None,
         };
         if text.is_none_or(|text| !commands.iter().any(|command| command == text)) {
-            parts.push(Part::Content(content));
+            parts.push(QuestionPart::Content(content));
         }
     }
     let changed = |path: &String| {
@@ -112,21 +112,21 @@ pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<Part<'r>> {
         changes.into_iter().any(|change| change.path == *path)
     };
     let files = call.locations.iter().filter(|file| !changed(&file.path));
-    parts.extend(files.map(Part::File));
+    parts.extend(files.map(QuestionPart::File));
     for (key, value) in fields {
         match value {
             Value::String(text) if is_shown(key, text, request, cwd) => {}
-            Value::String(text) => parts.push(Part::Field(key, text.clone())),
-            value => parts.push(Part::Field(key, value.to_string())),
+            Value::String(text) => parts.push(QuestionPart::Field(key, text.clone())),
+            value => parts.push(QuestionPart::Field(key, value.to_string())),
         }
     }
     parts
 }
 
 /// The command lines among the parts.
-pub fn commands<'a>(parts: &'a [Part<'_>]) -> impl Iterator<Item = &'a str> {
+pub fn commands<'a>(parts: &'a [QuestionPart<'_>]) -> impl Iterator<Item = &'a str> {
     parts.iter().filter_map(|part| match part {
-        Part::Command(line) => Some(&**line),
+        QuestionPart::Command(line) => Some(&**line),
         _ => None,
     })
 }
@@ -161,15 +161,15 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
 /// can say yes to it.
 #[must_use]
 pub fn is_whole(request: &PermissionRequest) -> bool {
-    !request.tool_call.cut
+    !request.tool_call.is_truncated
 }
 
 /// What an answer of this kind means, whatever its option is called. `cwd` is the session's directory. It is empty where
 /// the option's name is this program's own; `None` if nobody knows.
 #[must_use]
-pub fn meaning(
+pub fn answer_meaning(
     kind: &PermissionOptionKind,
-    always: &Always,
+    always: &AlwaysEffect,
     request: &PermissionRequest,
     cwd: &Path,
 ) -> Option<String> {
@@ -182,15 +182,17 @@ pub fn meaning(
     };
     let word = if yes { "yes" } else { "no" };
     Some(match always {
-        Always::Remembered { kind, subjects } => {
+        AlwaysEffect::Remembered { kind, subjects } => {
             let parts = parts(request, cwd);
             let shown: Vec<&str> = commands(&parts).collect();
             let subjects: Vec<String> = subjects
                 .iter()
                 .map(|subject| match subject {
-                    Subject::Command(line) if shown == [line] => "exactly this command".to_owned(),
-                    Subject::Command(line) => format!("exactly the command {line}"),
-                    Subject::Path(path) => {
+                    RememberedSubject::Command(line) if shown == [line] => {
+                        "exactly this command".to_owned()
+                    }
+                    RememberedSubject::Command(line) => format!("exactly the command {line}"),
+                    RememberedSubject::Path(path) => {
                         let path = path.strip_prefix(cwd).unwrap_or(path);
                         format!("any {} of {}", kind.as_str(), path.display())
                     }
@@ -201,24 +203,27 @@ pub fn meaning(
                 subjects.join("; ")
             )
         }
-        Always::ByAgent => {
+        AlwaysEffect::LeftToAgent => {
             format!("{word}, for as long and as much as the agent remembers it; not kept here")
         }
-        Always::EachTime(by) => {
+        AlwaysEffect::AskEachTime(by) => {
             format!("{word}, but you are asked again each time, as {by} wants")
         }
-        Always::AsNamed => String::new(),
+        AlwaysEffect::OwnOptions => String::new(),
     })
 }
 
 /// Takes out of a tool's input what it runs, and where and with what; gives the rest.
-fn run<'r>(input: &'r Map<String, Value>, parts: &mut Vec<Part<'r>>) -> Vec<(&'r str, &'r Value)> {
+fn take_command<'r>(
+    input: &'r Map<String, Value>,
+    parts: &mut Vec<QuestionPart<'r>>,
+) -> Vec<(&'r str, &'r Value)> {
     let mut rest = Vec::new();
     let (mut directories, mut variables) = (Vec::new(), Vec::new());
     let mut with_arguments = false;
     for (key, value) in input {
         let line = match COMMANDS.contains(&&**key) {
-            true => line_of(value),
+            true => command_line(value),
             false => None,
         };
         if let Some(mut line) = line {
@@ -231,18 +236,18 @@ fn run<'r>(input: &'r Map<String, Value>, parts: &mut Vec<Part<'r>>) -> Vec<(&'r
                 line = shell_words::join([program].into_iter().chain(arguments));
             }
             if !commands(parts).any(|known| known == line) {
-                parts.push(Part::Command(line));
+                parts.push(QuestionPart::Command(line));
             }
         } else if let (true, Some(cwd)) = (DIRECTORIES.contains(&&**key), value.as_str()) {
-            let cwd = Part::Directory(cwd);
+            let cwd = QuestionPart::Directory(cwd);
             if !parts.contains(&cwd) && !directories.contains(&cwd) {
                 directories.push(cwd);
             }
-        } else if let (true, Some(pairs)) = (VARIABLES.contains(&&**key), pairs_of(value)) {
+        } else if let (true, Some(pairs)) = (VARIABLES.contains(&&**key), variable_pairs(value)) {
             variables.extend(
                 pairs
                     .into_iter()
-                    .map(|(name, value)| Part::Variable(name, value)),
+                    .map(|(name, value)| QuestionPart::Variable(name, value)),
             );
         } else {
             rest.push((&**key, value));
@@ -257,7 +262,7 @@ fn run<'r>(input: &'r Map<String, Value>, parts: &mut Vec<Part<'r>>) -> Vec<(&'r
 }
 
 /// A command line: a text, or words.
-fn line_of(value: &Value) -> Option<String> {
+fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
     }
@@ -271,8 +276,8 @@ fn words(value: &Value) -> Option<Vec<&str>> {
 }
 
 /// Variables, as an object or as a list of names with values. Nothing else may be in it.
-fn pairs_of(value: &Value) -> Option<Vec<(&str, &str)>> {
-    fn listed(pair: &Value) -> Option<(&str, &str)> {
+fn variable_pairs(value: &Value) -> Option<Vec<(&str, &str)>> {
+    fn parse_pair(pair: &Value) -> Option<(&str, &str)> {
         let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
         Some((pair.get("name")?.as_str()?, pair.get("value")?.as_str()?))
     }
@@ -283,14 +288,14 @@ fn pairs_of(value: &Value) -> Option<Vec<(&str, &str)>> {
                 .map(|(name, value)| Some((&**name, value.as_str()?)));
             pairs.collect()
         }
-        Value::Array(pairs) => pairs.iter().map(listed).collect(),
+        Value::Array(pairs) => pairs.iter().map(parse_pair).collect(),
         _ => None,
     }
 }
 
-fn diffs(call: &ThreadToolCall) -> impl Iterator<Item = &Diff> {
+fn diffs(call: &ThreadToolCall) -> impl Iterator<Item = &ThreadDiff> {
     call.content.iter().filter_map(|content| match content {
-        ToolCallContent::Diff(diff) => Some(diff),
+        ThreadToolCallContent::Diff(diff) => Some(diff),
         _ => None,
     })
 }
@@ -302,10 +307,10 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
     let inside = Path::new(text).components().all(plain) && !text.is_empty();
     let is_path = |path: &str| path == text || inside && cwd.join(text) == Path::new(path);
     let in_content = call.content.iter().any(|content| match content {
-        ToolCallContent::Content(block) => block.as_text() == Some(text),
-        ToolCallContent::Diff(diff) => diff.changes.iter().any(|change| {
+        ThreadToolCallContent::Content(block) => block.as_text() == Some(text),
+        ThreadToolCallContent::Diff(diff) => diff.changes.iter().any(|change| {
             let texts = change.texts.as_ref();
-            is_path(&change.path) || texts.is_some_and(|texts| shows(texts, key, text))
+            is_path(&change.path) || texts.is_some_and(|texts| diff_shows_all(texts, key, text))
         }),
         _ => false,
     });
@@ -317,7 +322,7 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
 
 /// Whether a diff of these texts shows all of this one: lines that have not changed are left out of it, but for some
 /// around those that have.
-fn shows(texts: &FileTexts, key: &str, text: &str) -> bool {
+fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     let old = texts.old.as_deref().unwrap_or_default();
     let new = &*texts.new;
     let part = EDITS.contains(&key);

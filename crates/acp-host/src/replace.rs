@@ -6,9 +6,9 @@ use std::io::{self, Write};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use crate::form::TextForm;
-use crate::roots::{Refusal, open_file, other_than_file};
+use crate::roots::{PathError, non_file_kind, open_file};
 use crate::sys;
+use crate::text_form::TextForm;
 
 /// Gives the file `name` in `dir` this text, in the form of what is in it; creates it if it is not there.
 ///
@@ -20,8 +20,8 @@ use crate::sys;
 /// file systems), and then one for a moment: a name is always replaced by a name. Elsewhere it is
 /// a hidden file beside the old one, and if this process is killed, it stays there. Nobody looks for such
 /// files later: to tell them from those of a process that runs would take a guess.
-pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Refusal> {
-    let old = Old::look(dir, name)?;
+pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
+    let old = ReplacedFile::open(dir, name)?;
     let form = match &old {
         // Who may write it but not read it can have no wishes.
         Some(_) => open_file(dir, name)
@@ -44,14 +44,14 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Refusal
     if let Some(file) = sys::create_unnamed(dir, private) {
         fill(&file)?;
         // There may be no way to name it, where `/proc` is not mounted for example.
-        temporary = Temporary::of(dir, |name| sys::give_name(dir, &file, name))
+        temporary = TemporaryFile::create_with(dir, |name| sys::give_name(dir, &file, name))
             .ok()
             .map(|((), temporary)| temporary);
     }
     let temporary = match temporary {
         Some(temporary) => temporary,
         None => {
-            let (file, temporary) = Temporary::create(dir, private)?;
+            let (file, temporary) = TemporaryFile::create(dir, private)?;
             fill(&file)?;
             temporary
         }
@@ -64,26 +64,26 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Refusal
 }
 
 /// The file that is replaced.
-struct Old {
+struct ReplacedFile {
     file: File,
     metadata: Metadata,
 }
 
-impl Old {
-    fn look(dir: &Dir, name: &OsStr) -> Result<Option<Self>, Refusal> {
+impl ReplacedFile {
+    fn open(dir: &Dir, name: &OsStr) -> Result<Option<Self>, PathError> {
         let metadata = match dir.symlink_metadata(name) {
             Ok(metadata) => metadata,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(e.into()),
         };
-        if let Some(what) = other_than_file(&metadata) {
-            return Err(Refusal::NotAFile(what));
+        if let Some(what) = non_file_kind(&metadata) {
+            return Err(PathError::NotAFile(what));
         }
         // A directory's rights are enough to replace a file, but a file that cannot be written is
         // meant to stay. A program that runs cannot be written either; replacing it is harmless.
         let mut options = OpenOptions::new();
         options.write(true);
-        sys::never_wait(&mut options);
+        sys::set_nonblocking(&mut options);
         let file = match dir.open_with(name, &options) {
             Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => open_file(dir, name)?,
             other => other?,
@@ -93,25 +93,28 @@ impl Old {
 }
 
 /// The name of a file that is removed again unless it is renamed.
-struct Temporary<'a> {
+struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: OsString,
-    renamed: bool,
+    is_renamed: bool,
 }
 
-impl<'a> Temporary<'a> {
-    /// `private` is for content that replaces some which others may have no right to read.
+impl<'a> TemporaryFile<'a> {
+    /// `set_private` is for content that replaces some which others may have no right to read.
     fn create(dir: &'a Dir, private: bool) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if private {
-            sys::private(&mut options);
+            sys::set_private(&mut options);
         }
-        Self::of(dir, |name| dir.open_with(name, &options))
+        Self::create_with(dir, |name| dir.open_with(name, &options))
     }
 
     /// Makes something of a new name.
-    fn of<T>(dir: &'a Dir, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(T, Self)> {
+    fn create_with<T>(
+        dir: &'a Dir,
+        make: impl Fn(&OsStr) -> io::Result<T>,
+    ) -> io::Result<(T, Self)> {
         let mut tries = 0;
         loop {
             // Not for secrecy: only so that no two writers meet.
@@ -120,7 +123,14 @@ impl<'a> Temporary<'a> {
             match make(&name) {
                 Ok(made) => {
                     let renamed = false;
-                    return Ok((made, Self { dir, name, renamed }));
+                    return Ok((
+                        made,
+                        Self {
+                            dir,
+                            name,
+                            is_renamed: renamed,
+                        },
+                    ));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < 16 => tries += 1,
                 Err(e) => return Err(e),
@@ -130,14 +140,14 @@ impl<'a> Temporary<'a> {
 
     fn rename(mut self, name: &OsStr) -> io::Result<()> {
         self.dir.rename(&self.name, self.dir, name)?;
-        self.renamed = true;
+        self.is_renamed = true;
         Ok(())
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
-        if !self.renamed {
+        if !self.is_renamed {
             let _ = self.dir.remove_file(&self.name);
         }
     }
@@ -152,14 +162,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("a"), "old").unwrap();
         let dir = Dir::open_ambient_dir(directory.path(), cap_std::ambient_authority()).unwrap();
-        let (mut file, temporary) = Temporary::create(&dir, true).unwrap();
+        let (mut file, temporary) = TemporaryFile::create(&dir, true).unwrap();
         file.write_all(b"half").unwrap();
         assert_eq!(dir.entries().unwrap().count(), 2);
         drop(temporary);
         assert_eq!(dir.entries().unwrap().count(), 1);
         // The last step fails: a directory cannot be replaced by a file.
         std::fs::create_dir(directory.path().join("d")).unwrap();
-        let (_file, temporary) = Temporary::create(&dir, true).unwrap();
+        let (_file, temporary) = TemporaryFile::create(&dir, true).unwrap();
         temporary.rename(OsStr::new("d")).unwrap_err();
         assert_eq!(dir.entries().unwrap().count(), 2);
         assert_eq!(
@@ -180,7 +190,7 @@ mod tests {
         };
         file.write_all(b"new").unwrap();
         assert_eq!(dir.entries().unwrap().count(), 0);
-        let named = Temporary::of(&dir, |name| sys::give_name(&dir, &file, name));
+        let named = TemporaryFile::create_with(&dir, |name| sys::give_name(&dir, &file, name));
         let ((), temporary) = named.unwrap();
         assert_eq!(dir.entries().unwrap().count(), 1);
         temporary.rename(OsStr::new("a")).unwrap();

@@ -38,28 +38,28 @@ const MAX_SHOWN: usize = 1024;
 ///
 /// Cloning is cheap, and the clones have the same handles.
 #[derive(Debug, Clone)]
-pub struct Roots(Arc<[Root]>);
+pub struct Roots(Arc<[PinnedRoot]>);
 
 #[derive(Debug)]
-struct Root {
+struct PinnedRoot {
     /// As it was given, absolute.
-    given: PathBuf,
+    given_path: PathBuf,
     /// The same without symlinks. Agents find out their directory in either form.
-    real: PathBuf,
+    real_path: PathBuf,
     dir: Dir,
 }
 
 /// A path from a root on.
 #[derive(Debug)]
-pub struct Place<'a> {
-    root: &'a Root,
+pub struct RootedPath<'a> {
+    root: &'a PinnedRoot,
     path: PathBuf,
 }
 
 /// Why a path leads to no place, or to nothing that can be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum PathError {
     /// The path is relative. The specification: "All file paths in the protocol MUST be absolute."
     #[error("not an absolute path")]
     NotAbsolute,
@@ -74,7 +74,7 @@ pub enum Refusal {
     Io(#[source] io::Error),
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for PathError {
     fn from(error: io::Error) -> Self {
         // cap-std's own refusal has a kind and no number; the system's always have one.
         if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
@@ -85,11 +85,11 @@ impl From<io::Error> for Refusal {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> RootedPath<'a> {
     /// The root, as it was given.
     #[must_use]
     pub fn root(&self) -> &'a Path {
-        &self.root.given
+        &self.root.given_path
     }
 
     /// The root's handle.
@@ -109,14 +109,14 @@ impl<'a> Place<'a> {
     #[must_use]
     pub fn name(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
-            self.root.real.clone()
+            self.root.real_path.clone()
         } else {
-            self.root.real.join(&self.path)
+            self.root.real_path.join(&self.path)
         }
     }
 
     /// The path as the system takes it.
-    fn or_dot(&self) -> &Path {
+    fn path_or_dot(&self) -> &Path {
         if self.path.as_os_str().is_empty() {
             Path::new(".")
         } else {
@@ -142,7 +142,11 @@ impl Roots {
             }
             let dir = Dir::open_ambient_dir(&given, ambient_authority()).map_err(named)?;
             let real = std::fs::canonicalize(&given).map_err(named)?;
-            Ok(Root { given, real, dir })
+            Ok(PinnedRoot {
+                given_path: given,
+                real_path: real,
+                dir,
+            })
         };
         roots
             .into_iter()
@@ -153,7 +157,7 @@ impl Roots {
 
     /// The roots as they were given.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.0.iter().map(|root| &*root.given)
+        self.0.iter().map(|root| &*root.given_path)
     }
 
     /// Opens the regular file at the absolute path for reading. Nothing is waited for, as for the other
@@ -161,16 +165,16 @@ impl Roots {
     ///
     /// # Errors
     /// It is none, is not there, is not under a root, or the system refuses.
-    pub fn open_file(&self, path: &Path) -> Result<File, Refusal> {
-        let place = self.place(path)?;
-        if names_a_directory(path) {
-            return Err(Refusal::NotAFile("a directory"));
+    pub fn open_file(&self, path: &Path) -> Result<File, PathError> {
+        let place = self.lexical_path(path)?;
+        if has_trailing_separator(path) {
+            return Err(PathError::NotAFile("a directory"));
         }
-        match open_file(place.dir(), place.or_dot()) {
+        match open_file(place.dir(), place.path_or_dot()) {
             // It may still be a symlink that the system does not follow but that ends under a root.
-            Err(Refusal::Outside) => {
-                let place = self.follow(path)?;
-                open_file(place.dir(), place.or_dot())
+            Err(PathError::Outside) => {
+                let place = self.resolve(path)?;
+                open_file(place.dir(), place.path_or_dot())
             }
             other => other,
         }
@@ -180,12 +184,16 @@ impl Roots {
     ///
     /// # Errors
     /// It is none, is not there, is not under a root, or the system refuses.
-    pub fn open_dir(&self, path: &Path) -> Result<Dir, Refusal> {
-        let place = self.place(path)?;
-        match place.dir().open_dir(place.or_dot()).map_err(Refusal::from) {
-            Err(Refusal::Outside) => {
-                let place = self.follow(path)?;
-                Ok(place.dir().open_dir(place.or_dot())?)
+    pub fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
+        let place = self.lexical_path(path)?;
+        match place
+            .dir()
+            .open_dir(place.path_or_dot())
+            .map_err(PathError::from)
+        {
+            Err(PathError::Outside) => {
+                let place = self.resolve(path)?;
+                Ok(place.dir().open_dir(place.path_or_dot())?)
             }
             other => other,
         }
@@ -193,14 +201,14 @@ impl Roots {
 
     /// What a refusal means, for people.
     #[must_use]
-    pub fn explain(&self, path: &Path, refusal: &Refusal) -> String {
-        let path = shown(path);
+    pub fn explain(&self, path: &Path, refusal: &PathError) -> String {
+        let path = display_path(path);
         match refusal {
-            Refusal::NotAbsolute => {
+            PathError::NotAbsolute => {
                 format!("all file paths must be absolute, and this one is not: {path}")
             }
-            Refusal::Outside => {
-                let roots: Vec<_> = self.paths().map(shown).collect();
+            PathError::Outside => {
+                let roots: Vec<_> = self.paths().map(display_path).collect();
                 format!("{path}: {refusal} ({})", roots.join(", "))
             }
             refusal => format!("{path}: {refusal}"),
@@ -208,32 +216,32 @@ impl Roots {
     }
 
     /// The root that the path goes through, the innermost if there are several, and the rest of it.
-    fn enter(&self, path: &Path) -> Result<(&Root, PathBuf), Refusal> {
+    fn find_root(&self, path: &Path) -> Result<(&PinnedRoot, PathBuf), PathError> {
         if !path.is_absolute() {
-            return Err(Refusal::NotAbsolute);
+            return Err(PathError::NotAbsolute);
         }
         if path.as_os_str().len() > MAX_PATH {
-            return Err(Refusal::Io(io::ErrorKind::InvalidFilename.into()));
+            return Err(PathError::Io(io::ErrorKind::InvalidFilename.into()));
         }
         let rests = self.0.iter().flat_map(|root| {
             let rest = |prefix: &Path| path.strip_prefix(prefix).ok().map(Path::to_path_buf);
-            [rest(&root.given), rest(&root.real)]
+            [rest(&root.given_path), rest(&root.real_path)]
                 .into_iter()
                 .flatten()
                 .map(move |rest| (root, rest))
         });
         rests
             .min_by_key(|(_, rest)| rest.components().count())
-            .ok_or(Refusal::Outside)
+            .ok_or(PathError::Outside)
     }
 
     /// The place that the path names as it stands, for the system to follow. The innermost root counts.
     ///
     /// # Errors
     /// The path is relative, or begins with no root's name.
-    pub fn place(&self, path: &Path) -> Result<Place<'_>, Refusal> {
-        let (root, path) = self.enter(path)?;
-        Ok(Place { root, path })
+    pub fn lexical_path(&self, path: &Path) -> Result<RootedPath<'_>, PathError> {
+        let (root, path) = self.find_root(path)?;
+        Ok(RootedPath { root, path })
     }
 
     /// The place that the path leads to, with every symlink followed, the last one too, even if
@@ -245,10 +253,10 @@ impl Roots {
     ///
     /// # Errors
     /// The path is relative, leads out of the roots, or the system refuses to look.
-    pub fn follow(&self, path: &Path) -> Result<Place<'_>, Refusal> {
-        let (mut root, rest) = self.enter(path)?;
+    pub fn resolve(&self, path: &Path) -> Result<RootedPath<'_>, PathError> {
+        let (mut root, rest) = self.find_root(path)?;
         let mut ahead = VecDeque::new();
-        put_ahead(&mut ahead, &rest)?;
+        push_front_components(&mut ahead, &rest)?;
         let mut done = PathBuf::new();
         let mut links = 0;
         while let Some(name) = ahead.pop_front() {
@@ -257,16 +265,16 @@ impl Roots {
                     continue;
                 }
                 // Above the root, which has no symlinks in its real path, a step up is one less name.
-                let mut above = root.real.clone();
+                let mut above = root.real_path.clone();
                 above.pop();
                 while ahead.front().is_some_and(|name| name == "..") {
                     ahead.pop_front();
                     above.pop();
                 }
                 above.extend(ahead.drain(..));
-                let (next, rest) = self.enter(&above)?;
+                let (next, rest) = self.find_root(&above)?;
                 root = next;
-                put_ahead(&mut ahead, &rest)?;
+                push_front_components(&mut ahead, &rest)?;
                 continue;
             }
             let next = done.join(&name);
@@ -274,18 +282,18 @@ impl Roots {
                 Ok(metadata) if metadata.is_symlink() => {
                     links += 1;
                     if links > MAX_LINKS {
-                        return Err(Refusal::Io(io::Error::other(
+                        return Err(PathError::Io(io::Error::other(
                             "too many levels of symbolic links",
                         )));
                     }
                     let target = root.dir.read_link_contents(&next)?;
                     if target.is_absolute() {
-                        let (next, rest) = self.enter(&target)?;
+                        let (next, rest) = self.find_root(&target)?;
                         root = next;
                         done = PathBuf::new();
-                        put_ahead(&mut ahead, &rest)?;
+                        push_front_components(&mut ahead, &rest)?;
                     } else {
-                        put_ahead(&mut ahead, &target)?;
+                        push_front_components(&mut ahead, &target)?;
                     }
                 }
                 Ok(_) => done = next,
@@ -293,19 +301,19 @@ impl Roots {
                 Err(e) => return Err(e.into()),
             }
         }
-        Ok(Place { root, path: done })
+        Ok(RootedPath { root, path: done })
     }
 }
 
 /// Puts the names of a relative path before those that are still ahead.
-fn put_ahead(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), Refusal> {
+fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
             Component::Normal(name) => ahead.push_front(name.to_owned()),
             Component::ParentDir => ahead.push_front("..".into()),
             Component::CurDir => {}
             // Relative to a drive, which is not ours.
-            Component::RootDir | Component::Prefix(_) => return Err(Refusal::Outside),
+            Component::RootDir | Component::Prefix(_) => return Err(PathError::Outside),
         }
     }
     Ok(())
@@ -315,24 +323,24 @@ fn put_ahead(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), Refusal>
 ///
 /// # Errors
 /// It is none, is not there, is not under the directory, or the system refuses.
-pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, Refusal> {
+pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     let path = path.as_ref();
     // Looking first, because opening a device can do something already; and once more at what was
     // opened, because that may be another thing by then.
     let check = |metadata: &Metadata| {
-        other_than_file(metadata).map_or(Ok(()), |what| Err(Refusal::NotAFile(what)))
+        non_file_kind(metadata).map_or(Ok(()), |what| Err(PathError::NotAFile(what)))
     };
     check(&dir.metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
-    sys::never_wait(&mut options);
+    sys::set_nonblocking(&mut options);
     let file = dir.open_with(path, &options)?;
     check(&file.metadata()?)?;
     Ok(file)
 }
 
 /// What a thing that is no regular file is called.
-pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
+pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
     } else if metadata.is_dir() {
@@ -343,7 +351,7 @@ pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
 }
 
 /// Whether a path says that a directory is meant. The standard library's paths forget most of that.
-pub(crate) fn names_a_directory(path: &Path) -> bool {
+pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     let last = path
         .rsplit(|byte| std::path::is_separator(char::from(*byte)))
@@ -352,7 +360,7 @@ pub(crate) fn names_a_directory(path: &Path) -> bool {
 }
 
 /// A path for people, cut if it is too long for them.
-pub(crate) fn shown(path: &Path) -> String {
+pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = path.to_string_lossy().into_owned();
     if shown.len() > MAX_SHOWN {
         let mut end = MAX_SHOWN;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::sys::Confined;
-use crate::undo::{Guard, Watch};
+use crate::sys::ConfinementThread;
+use crate::undo::{UndoGuard, UndoWatch};
 
 /// A sandbox for agents and commands, by Linux's Landlock.
 ///
@@ -34,14 +34,14 @@ use crate::undo::{Guard, Watch};
 ///
 /// Clones are the same sandbox.
 #[derive(Debug, Clone)]
-pub struct Sandbox(Arc<Inner>);
+pub struct Sandbox(Arc<SandboxInner>);
 
 #[derive(Debug)]
-struct Inner {
-    confined: Confined,
+struct SandboxInner {
+    confined: ConfinementThread,
     temporary: TempDir,
     /// Who watches what other programs obey in the directories that are worked in.
-    guard: Option<Arc<Guard>>,
+    guard: Option<Arc<UndoGuard>>,
 }
 
 /// They are the same if one is a clone of the other.
@@ -58,7 +58,7 @@ impl Eq for Sandbox {}
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
     roots: Vec<PathBuf>,
-    undone: Option<PathBuf>,
+    undone_directory: Option<PathBuf>,
     read_only: bool,
     tcp: Option<Vec<u16>>,
 }
@@ -77,7 +77,7 @@ impl SandboxRules {
         self
     }
 
-    /// Keeps the directories of [`in_roots`](Self::in_roots) from being written.
+    /// Keeps the directories of [`for_roots`](Self::for_roots) from being written.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -99,21 +99,21 @@ impl SandboxRules {
         self
     }
 
-    /// Where that is kept which is undone; see [`in_roots`](Self::in_roots). Without it that stays where it was,
+    /// Where that is kept which is undone; see [`for_roots`](Self::for_roots). Without it that stays where it was,
     /// under another name.
     #[must_use]
-    pub fn keep_undone_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.undone = Some(directory.into());
+    pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.undone_directory = Some(directory.into());
         self
     }
 
     /// The same for someone who works in these directories: they may be written, unless that was ruled out.
     ///
-    /// What other programs obey in them ([`OBEYED`](crate::obeyed::OBEYED); of `.git` the hooks and settings) is put
+    /// What other programs obey in them ([`OBEYED`](crate::trusted_files::OBEYED); of `.git` the hooks and settings) is put
     /// back when a command has ended that has changed it, or an agent, and its output says so. That goes for all
     /// changes meanwhile, whoever made them. What is [`writable`](Self::writable) is left alone.
     #[must_use]
-    pub fn in_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub fn for_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut rules = self.clone();
         if !self.read_only {
             rules.roots.extend(roots);
@@ -168,12 +168,13 @@ impl Sandbox {
             .prefix("acp-sandbox-")
             .tempdir()
             .map_err(failed)?;
-        let guard = Guard::new(&rules.roots, &rules.writable, rules.undone).map_err(failed)?;
+        let guard = UndoGuard::new(&rules.roots, &rules.writable, rules.undone_directory)
+            .map_err(failed)?;
         let mut writable = rules.writable;
         writable.extend(rules.roots);
         writable.push(temporary.path().to_owned());
-        Ok(Self(Arc::new(Inner {
-            confined: Confined::new(writable, rules.tcp)?,
+        Ok(Self(Arc::new(SandboxInner {
+            confined: ConfinementThread::new(writable, rules.tcp)?,
             temporary,
             guard,
         })))
@@ -189,13 +190,13 @@ impl Sandbox {
     pub fn accept(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
-            guard.accept(real.as_deref().unwrap_or(file));
+            guard.allow_change(real.as_deref().unwrap_or(file));
         }
     }
 
     /// Watches what other programs obey, if there is anything to be watched. Reads files.
-    pub(crate) fn watch(&self) -> Option<Watch> {
-        self.0.guard.as_ref().map(Guard::watch)
+    pub(crate) fn watch(&self) -> Option<UndoWatch> {
+        self.0.guard.as_ref().map(UndoGuard::watch)
     }
 
     /// Tells a command that will be started in it where its temporary directory is.

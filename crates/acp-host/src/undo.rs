@@ -7,9 +7,9 @@
 //! Everything goes through a handle of the root. What runs there can put symlinks anywhere, and must not have us write
 //! outside by them.
 
-mod aside;
-mod place;
+mod directory_role;
 mod report;
+mod undone_files;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use self::aside::{Aside, link};
-use self::place::{Look, Place, is_bare};
-use self::report::Report;
-use crate::obeyed::OBEYED;
+use self::directory_role::{DirectoryRole, EntryAction, is_bare};
+use self::report::UndoReport;
+use self::undone_files::{UndoneFiles, link};
+use crate::trusted_files::OBEYED;
 
 /// How many entries are looked at, and for how long. What comes after that is not protected, and that is said.
 const ENTRIES: usize = 300_000;
@@ -36,55 +36,55 @@ const ALL: u64 = 64 * 1024 * 1024;
 
 /// Watches the files that other programs obey in some directories.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    roots: Vec<Root>,
+pub(crate) struct UndoGuard {
+    roots: Vec<GuardedRoot>,
     /// Where that is kept which was undone; beside where it was if there is no such place.
-    kept_in: Option<PathBuf>,
-    state: Mutex<State>,
+    undone_directory: Option<PathBuf>,
+    state: Mutex<GuardState>,
 }
 
 #[derive(Debug)]
-struct Root {
+struct GuardedRoot {
     path: PathBuf,
     dir: Dir,
     /// What may be changed in it all the same.
-    open: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
     /// How many entries are looked at.
-    most: usize,
+    max_entries: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GuardState {
     /// How many watch.
-    watches: usize,
+    watch_count: usize,
     /// What there was when the first of them began, for each root.
-    before: Vec<Record>,
+    before_watch: Vec<RootSnapshot>,
     /// What there was when the last of them had ended.
-    after: Vec<BTreeMap<PathBuf, Stamp>>,
+    after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
     /// What was changed between the two, when nobody watched, and is still to be told.
-    between: Vec<PathBuf>,
+    changed_between: Vec<PathBuf>,
 }
 
 /// What there is of such files in a root.
 #[derive(Debug, Default)]
-struct Record {
-    entries: BTreeMap<PathBuf, Entry>,
+struct RootSnapshot {
+    entries: BTreeMap<PathBuf, SnapshotEntry>,
     /// Not everything was looked at.
     is_cut: bool,
     /// When that began, in seconds since 1970.
-    begun: i64,
+    started_at: i64,
 }
 
 /// One of them as it was.
 #[derive(Debug)]
-struct Entry {
-    kind: Kind,
+struct SnapshotEntry {
+    kind: SnapshotKind,
     mode: u32,
-    stamp: Stamp,
+    stamp: FileStamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum SnapshotKind {
     Directory,
     /// With what is in it, unless that is too much.
     File(Option<Vec<u8>>),
@@ -94,18 +94,18 @@ enum Kind {
 }
 
 /// What no write leaves as it is.
-type Stamp = (u64, u64, i64, i64);
+type FileStamp = (u64, u64, i64, i64);
 
 /// Looks at what is changed for as long as it is there.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    guard: Arc<Guard>,
+pub(crate) struct UndoWatch {
+    guard: Arc<UndoGuard>,
     /// Whoever was watched has ended, and what it did was undone.
     is_over: AtomicBool,
 }
 
-impl Guard {
-    /// Watches these directories, except for what is in `open`; `None` if that is nothing.
+impl UndoGuard {
+    /// Watches these directories, except for what is in `writable`; `None` if that is nothing.
     pub(crate) fn new(
         roots: &[PathBuf],
         open: &[PathBuf],
@@ -117,51 +117,51 @@ impl Guard {
                 continue;
             }
             let below = open.iter().filter_map(|open| open.strip_prefix(path).ok());
-            watched.push(Root {
+            watched.push(GuardedRoot {
                 dir: Dir::open_ambient_dir(path, ambient_authority())?,
-                open: below.map(Path::to_owned).collect(),
+                writable: below.map(Path::to_owned).collect(),
                 path: path.clone(),
-                most: ENTRIES,
+                max_entries: ENTRIES,
             });
         }
         Ok((!watched.is_empty()).then(|| {
             Arc::new(Self {
                 roots: watched,
-                kept_in,
+                undone_directory: kept_in,
                 state: Mutex::default(),
             })
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GuardState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records what there is, unless someone watches already: what was changed since may be that one's. Reads files.
-    pub(crate) fn watch(self: &Arc<Self>) -> Watch {
+    pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
-        if state.watches == 0 {
-            state.before = self.roots.iter().map(Root::record).collect();
+        if state.watch_count == 0 {
+            state.before_watch = self.roots.iter().map(GuardedRoot::record).collect();
             // It may be the person's, or of a process that a command has left where nobody finds it.
-            let after = std::mem::take(&mut state.after);
-            let both = self.roots.iter().zip(after).zip(&state.before);
+            let after = std::mem::take(&mut state.after_watch);
+            let both = self.roots.iter().zip(after).zip(&state.before_watch);
             let changed: Vec<PathBuf> = both
                 .flat_map(|((root, after), before)| before.changed_since(&after, root))
                 .collect();
-            state.between = changed;
+            state.changed_between = changed;
         }
-        state.watches += 1;
+        state.watch_count += 1;
         drop(state);
-        Watch {
+        UndoWatch {
             guard: Arc::clone(self),
             is_over: false.into(),
         }
     }
 
     /// A change to this file was allowed, and is not to be undone. Reads files.
-    pub(crate) fn accept(&self, path: &Path) {
+    pub(crate) fn allow_change(&self, path: &Path) {
         let mut state = self.state();
-        for (root, before) in self.roots.iter().zip(&mut state.before) {
+        for (root, before) in self.roots.iter().zip(&mut state.before_watch) {
             let Ok(path) = path.strip_prefix(&root.path) else {
                 continue;
             };
@@ -176,36 +176,41 @@ impl Guard {
     }
 }
 
-impl Watch {
+impl UndoWatch {
     /// Undoes what was changed since it was recorded. What there is to say of that, if anything. Reads and writes
     /// files.
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
         // Held meanwhile: one undoes at a time.
         let mut state = guard.state();
-        let mut report = Report {
-            between: std::mem::take(&mut state.between),
-            ..Report::default()
+        let mut report = UndoReport {
+            changed_between: std::mem::take(&mut state.changed_between),
+            ..UndoReport::default()
         };
-        for (root, before) in guard.roots.iter().zip(&state.before) {
-            root.undo(before, guard.kept_in.as_deref(), &mut report);
+        for (root, before) in guard.roots.iter().zip(&state.before_watch) {
+            root.undo(before, guard.undone_directory.as_deref(), &mut report);
         }
-        report.in_words()
+        report.to_text()
     }
 
     /// The same for the last time.
-    pub(crate) fn end(&self) -> Option<String> {
+    pub(crate) fn finish(&self) -> Option<String> {
         self.is_over.store(true, Ordering::Relaxed);
         let undone = self.undo();
         let mut state = self.guard.state();
-        if state.watches == 1 {
-            state.after = self.guard.roots.iter().map(Root::stamps).collect();
+        if state.watch_count == 1 {
+            state.after_watch = self
+                .guard
+                .roots
+                .iter()
+                .map(GuardedRoot::file_stamps)
+                .collect();
         }
         undone
     }
 }
 
-impl Drop for Watch {
+impl Drop for UndoWatch {
     fn drop(&mut self) {
         // Nobody waits any more for the end of what was watched, as when the program ends: better now than never.
         if !self.is_over.load(Ordering::Relaxed)
@@ -214,21 +219,25 @@ impl Drop for Watch {
             tracing::warn!("{}", undone.trim());
         }
         let mut state = self.guard.state();
-        state.watches = state.watches.saturating_sub(1);
-        if state.watches == 0 {
-            state.before = Vec::new();
+        state.watch_count = state.watch_count.saturating_sub(1);
+        if state.watch_count == 0 {
+            state.before_watch = Vec::new();
         }
     }
 }
 
-impl Record {
+impl RootSnapshot {
     /// What is not as it was when these were their stamps.
-    fn changed_since(&self, then: &BTreeMap<PathBuf, Stamp>, root: &Root) -> Vec<PathBuf> {
+    fn changed_since(
+        &self,
+        then: &BTreeMap<PathBuf, FileStamp>,
+        root: &GuardedRoot,
+    ) -> Vec<PathBuf> {
         let files = self
             .entries
             .iter()
-            .filter(|(_, entry)| entry.kind != Kind::Directory);
-        let now: BTreeMap<&PathBuf, Stamp> =
+            .filter(|(_, entry)| entry.kind != SnapshotKind::Directory);
+        let now: BTreeMap<&PathBuf, FileStamp> =
             files.map(|(path, entry)| (path, entry.stamp)).collect();
         let changed = now
             .iter()
@@ -239,9 +248,9 @@ impl Record {
     }
 }
 
-impl Root {
+impl GuardedRoot {
     /// The files there are, by when they were last changed.
-    fn stamps(&self) -> BTreeMap<PathBuf, Stamp> {
+    fn file_stamps(&self) -> BTreeMap<PathBuf, FileStamp> {
         let (found, _) = self.walk(None);
         let files = found.into_iter().filter(|(_, meta)| !meta.is_dir());
         files.map(|(path, meta)| (path, stamp(&meta))).collect()
@@ -259,39 +268,41 @@ impl Root {
         // What is known to be obeyed first, and then from above, so that what is nearest to the root is seen whatever
         // else there is.
         let mut todo = VecDeque::from([
-            (PathBuf::from(".git"), Place::Git),
-            (PathBuf::new(), Place::Ordinary),
+            (PathBuf::from(".git"), DirectoryRole::Git),
+            (PathBuf::new(), DirectoryRole::Ordinary),
         ]);
         while let Some((directory, place)) = todo.pop_front() {
-            let listed = self.list(&directory).or_else(|e| match &mut opened {
-                // A command may have closed it so that nobody sees what it has put there.
-                Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    let place = here(&directory);
-                    let had = mode(&self.dir.symlink_metadata(place)?);
-                    self.set_mode(place, had | 0o700)?;
-                    opened.push((place.to_owned(), had));
-                    self.list(&directory)
-                }
-                _ => Err(e),
-            });
+            let listed = self
+                .open_directory(&directory)
+                .or_else(|e| match &mut opened {
+                    // A command may have closed it so that nobody sees what it has put there.
+                    Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
+                        let place = directory_or_dot(&directory);
+                        let had = mode(&self.dir.symlink_metadata(place)?);
+                        self.set_mode(place, had | 0o700)?;
+                        opened.push((place.to_owned(), had));
+                        self.open_directory(&directory)
+                    }
+                    _ => Err(e),
+                });
             let Ok(listed) = listed else {
                 continue;
             };
-            let room = self.most.saturating_sub(entries);
+            let room = self.max_entries.saturating_sub(entries);
             let names: Vec<_> = listed
                 .flatten()
                 .take(room)
                 .map(|entry| entry.file_name())
                 .collect();
             entries += names.len();
-            if entries >= self.most || begin.elapsed() > PATIENCE {
+            if entries >= self.max_entries || begin.elapsed() > PATIENCE {
                 // Those in the root itself can be named.
                 for name in OBEYED
                     .iter()
                     .filter(|name| !name.contains('*') && **name != ".git")
                 {
                     let is_open = self
-                        .open
+                        .writable
                         .iter()
                         .any(|open| Path::new(name).starts_with(open));
                     let there = self.dir.symlink_metadata(name);
@@ -301,49 +312,51 @@ impl Root {
                 }
                 return (found, true);
             }
-            let bare = place == Place::Ordinary && is_bare(&names);
+            let bare = place == DirectoryRole::Ordinary && is_bare(&names);
             for name in names {
                 let path = directory.join(&name);
-                if self.open.iter().any(|open| path.starts_with(open)) {
+                if self.writable.iter().any(|open| path.starts_with(open)) {
                     continue;
                 }
-                let look = place.look(directory.file_name(), &name, bare);
-                if matches!(look, Look::Pass) {
+                let look = place.entry_action(directory.file_name(), &name, bare);
+                if matches!(look, EntryAction::Skip) {
                     continue;
                 }
                 let Ok(meta) = self.dir.symlink_metadata(&path) else {
                     continue;
                 };
                 match look {
-                    Look::Descend(Place::Ordinary) if meta.is_dir() => {
-                        todo.push_back((path, Place::Ordinary));
+                    EntryAction::Descend(DirectoryRole::Ordinary) if meta.is_dir() => {
+                        todo.push_back((path, DirectoryRole::Ordinary));
                     }
-                    Look::Descend(inside) if meta.is_dir() => todo.push_front((path, inside)),
+                    EntryAction::Descend(inside) if meta.is_dir() => {
+                        todo.push_front((path, inside))
+                    }
                     // A file that says where the repository is, or a link to it.
-                    Look::Descend(Place::Git) => {
+                    EntryAction::Descend(DirectoryRole::Git) => {
                         found.insert(path, meta);
                     }
-                    Look::Record => {
+                    EntryAction::Record => {
                         if meta.is_dir() {
-                            todo.push_front((path.clone(), Place::Obeyed));
+                            todo.push_front((path.clone(), DirectoryRole::Trusted));
                         }
                         found.insert(path, meta);
                     }
-                    Look::Descend(_) | Look::Pass => {}
+                    EntryAction::Descend(_) | EntryAction::Skip => {}
                 }
             }
         }
         (found, false)
     }
 
-    fn list(&self, directory: &Path) -> io::Result<cap_std::fs::ReadDir> {
+    fn open_directory(&self, directory: &Path) -> io::Result<cap_std::fs::ReadDir> {
         match directory.as_os_str().is_empty() {
             true => self.dir.entries(),
             false => self.dir.read_dir(directory),
         }
     }
 
-    fn record(&self) -> Record {
+    fn record(&self) -> RootSnapshot {
         let begun = std::time::SystemTime::UNIX_EPOCH
             .elapsed()
             .unwrap_or_default();
@@ -351,37 +364,37 @@ impl Root {
         let mut left = ALL;
         let mut entries = BTreeMap::new();
         for (path, meta) in found {
-            let kind = self.kind(&path, &meta, left);
-            if let Kind::File(Some(content)) = &kind {
+            let kind = self.entry_kind(&path, &meta, left);
+            if let SnapshotKind::File(Some(content)) = &kind {
                 left = left.saturating_sub(content.len() as u64);
             }
-            let entry = Entry {
+            let entry = SnapshotEntry {
                 kind,
                 mode: mode(&meta),
                 stamp: stamp(&meta),
             };
             entries.insert(path, entry);
         }
-        Record {
+        RootSnapshot {
             entries,
             is_cut,
-            begun: begun.as_secs().try_into().unwrap_or_default(),
+            started_at: begun.as_secs().try_into().unwrap_or_default(),
         }
     }
 
     /// What is there, with the content of a file that has no more bytes than are `left`.
-    fn kind(&self, path: &Path, meta: &Metadata, left: u64) -> Kind {
+    fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
-            return Kind::Directory;
+            return SnapshotKind::Directory;
         }
         if meta.is_symlink() {
             return self
                 .dir
                 .read_link_contents(path)
-                .map_or(Kind::Other, Kind::Link);
+                .map_or(SnapshotKind::Other, SnapshotKind::Link);
         }
         if !meta.is_file() {
-            return Kind::Other;
+            return SnapshotKind::Other;
         }
         let read = || -> io::Result<Option<Vec<u8>>> {
             let most = FILE.min(left);
@@ -393,37 +406,39 @@ impl Root {
             file.take(most + 1).read_to_end(&mut content)?;
             Ok((content.len() as u64 <= most).then_some(content))
         };
-        Kind::File(read().unwrap_or_default())
+        SnapshotKind::File(read().unwrap_or_default())
     }
 
     /// Whether something is as it was.
-    fn is_same(&self, path: &Path, before: &Entry) -> bool {
+    fn is_same(&self, path: &Path, before: &SnapshotEntry) -> bool {
         let Ok(meta) = self.dir.symlink_metadata(path) else {
             return false;
         };
         match &before.kind {
-            Kind::Directory => meta.is_dir(),
-            Kind::Other => stamp(&meta) == before.stamp,
-            Kind::Link(_) => self.kind(path, &meta, ALL) == before.kind,
-            Kind::File(content) => {
+            SnapshotKind::Directory => meta.is_dir(),
+            SnapshotKind::Other => stamp(&meta) == before.stamp,
+            SnapshotKind::Link(_) => self.entry_kind(path, &meta, ALL) == before.kind,
+            SnapshotKind::File(content) => {
                 stamp(&meta) == before.stamp
                     || content.is_some()
                         && mode(&meta) == before.mode
-                        && self.kind(path, &meta, ALL) == before.kind
+                        && self.entry_kind(path, &meta, ALL) == before.kind
             }
         }
     }
 
-    fn undo(&self, before: &Record, kept_in: Option<&Path>, report: &mut Report) {
+    fn undo(&self, before: &RootSnapshot, kept_in: Option<&Path>, report: &mut UndoReport) {
         let mut undone: Vec<PathBuf> = Vec::new();
         let mut opened = Vec::new();
         let (now, is_cut) = self.walk(Some(&mut opened));
         report.is_cut |= is_cut || before.is_cut;
-        let aside = Aside::new(self, kept_in);
+        let aside = UndoneFiles::new(self, kept_in);
         for (path, entry) in &before.entries {
             let meta = self.dir.symlink_metadata(path);
             let is_closed = meta.is_ok_and(|meta| meta.is_dir() && mode(&meta) != entry.mode);
-            if is_closed && entry.kind == Kind::Directory && self.set_mode(path, entry.mode).is_ok()
+            if is_closed
+                && entry.kind == SnapshotKind::Directory
+                && self.set_mode(path, entry.mode).is_ok()
             {
                 undone.push(path.clone());
             }
@@ -432,39 +447,39 @@ impl Root {
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
                 // What was beyond the bound of the first look may have been there before.
-                && (!before.is_cut || stamp(meta).2 >= before.begun);
+                && (!before.is_cut || stamp(meta).2 >= before.started_at);
             let is_gone = self.dir.symlink_metadata(path).is_err();
             if is_gone || !is_new {
                 continue;
             }
-            self.put_aside(path, &aside, &mut undone, report);
+            self.move_to_undone(path, &aside, &mut undone, report);
         }
         for (path, entry) in &before.entries {
             if self.is_same(path, entry) {
                 continue;
             }
             let why = match entry.kind {
-                Kind::File(None) => Some("it is too large to have been recorded"),
-                Kind::Other => Some("it was no file"),
+                SnapshotKind::File(None) => Some("it is too large to have been recorded"),
+                SnapshotKind::Other => Some("it was no file"),
                 _ => None,
             };
             if let Some(why) = why {
-                report.lost.push((self.path.join(path), why.to_owned()));
+                report.failures.push((self.path.join(path), why.to_owned()));
                 continue;
             }
             for parent in path.ancestors().skip(1) {
                 let meta = self.dir.symlink_metadata(parent);
                 if meta.is_ok_and(|meta| !meta.is_dir()) {
-                    self.put_aside(parent, &aside, &mut undone, report);
+                    self.move_to_undone(parent, &aside, &mut undone, report);
                 }
             }
             if self.dir.symlink_metadata(path).is_ok() {
-                self.put_aside(path, &aside, &mut undone, report);
+                self.move_to_undone(path, &aside, &mut undone, report);
             }
             match self.restore(path, entry) {
                 Ok(()) if undone.contains(path) => {}
                 Ok(()) => undone.push(path.clone()),
-                Err(e) => report.lost.push((self.path.join(path), e.to_string())),
+                Err(e) => report.failures.push((self.path.join(path), e.to_string())),
             }
         }
         let opened = opened.into_iter().rev();
@@ -473,29 +488,29 @@ impl Root {
             let _ = self.set_mode(&path, had);
         }
         report
-            .undone
+            .undone_paths
             .extend(undone.iter().map(|path| self.path.join(path)));
         if let Some(kept) = aside.used() {
-            report.kept = Some(kept);
+            report.undone_directory = Some(kept);
         }
     }
 
-    fn put_aside(
+    fn move_to_undone(
         &self,
         path: &Path,
-        aside: &Aside<'_>,
+        aside: &UndoneFiles<'_>,
         undone: &mut Vec<PathBuf>,
-        report: &mut Report,
+        report: &mut UndoReport,
     ) {
         match aside.put(path) {
             Ok(()) if undone.iter().any(|other| other == path) => {}
             Ok(()) => undone.push(path.to_owned()),
-            Err(e) => report.lost.push((self.path.join(path), e.to_string())),
+            Err(e) => report.failures.push((self.path.join(path), e.to_string())),
         }
     }
 
     /// Puts back what was there, where nothing is now.
-    fn restore(&self, path: &Path, entry: &Entry) -> io::Result<()> {
+    fn restore(&self, path: &Path, entry: &SnapshotEntry) -> io::Result<()> {
         if let Some(parent) = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
@@ -503,11 +518,11 @@ impl Root {
             self.dir.create_dir_all(parent)?;
         }
         match &entry.kind {
-            Kind::Directory => {
+            SnapshotKind::Directory => {
                 self.dir.create_dir(path)?;
                 self.set_mode(path, entry.mode)
             }
-            Kind::File(Some(content)) => {
+            SnapshotKind::File(Some(content)) => {
                 // Not into one that someone has made meanwhile: it may be a link.
                 let mut file = self
                     .dir
@@ -515,8 +530,8 @@ impl Root {
                 file.write_all(content)?;
                 self.set_mode(path, entry.mode)
             }
-            Kind::Link(to) => link(&self.dir, to, path),
-            Kind::File(None) | Kind::Other => Ok(()),
+            SnapshotKind::Link(to) => link(&self.dir, to, path),
+            SnapshotKind::File(None) | SnapshotKind::Other => Ok(()),
         }
     }
 
@@ -534,7 +549,7 @@ impl Root {
 }
 
 /// A directory of the root, or the root itself, as it is called by those who do not take an empty path.
-fn here(directory: &Path) -> &Path {
+fn directory_or_dot(directory: &Path) -> &Path {
     match directory.as_os_str().is_empty() {
         true => Path::new("."),
         false => directory,
@@ -542,14 +557,14 @@ fn here(directory: &Path) -> &Path {
 }
 
 #[cfg(unix)]
-fn stamp(meta: &Metadata) -> Stamp {
+fn stamp(meta: &Metadata) -> FileStamp {
     use cap_std::fs::MetadataExt;
     // Who writes cannot set back when the file was changed.
     (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())
 }
 
 #[cfg(not(unix))]
-fn stamp(meta: &Metadata) -> Stamp {
+fn stamp(meta: &Metadata) -> FileStamp {
     (0, meta.len(), 0, 0)
 }
 
@@ -576,17 +591,17 @@ mod tests {
         for number in 0..50 {
             std::fs::write(root.join(format!("file-{number}")), "").unwrap();
         }
-        let guard = Guard::new(std::slice::from_ref(&root), &[], None)
+        let guard = UndoGuard::new(std::slice::from_ref(&root), &[], None)
             .unwrap()
             .unwrap();
         let mut guard = Arc::into_inner(guard).unwrap();
-        guard.roots[0].most = 20;
+        guard.roots[0].max_entries = 20;
         let guard = Arc::new(guard);
         let watch = guard.watch();
         std::fs::write(root.join(".git/config"), "evil").unwrap();
         std::fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
         std::fs::write(root.join(".envrc"), "evil").unwrap();
-        let told = watch.end().unwrap();
+        let told = watch.finish().unwrap();
         assert!(told.contains("acp undid 3 changes"), "{told}");
         assert!(told.contains("there are too many"), "{told}");
         let config = std::fs::read_to_string(root.join(".git/config")).unwrap();
@@ -601,12 +616,12 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         let large = std::fs::File::create(root.join(".bashrc")).unwrap();
         large.set_len(FILE + 1).unwrap();
-        let guard = Guard::new(std::slice::from_ref(&root), &[], None)
+        let guard = UndoGuard::new(std::slice::from_ref(&root), &[], None)
             .unwrap()
             .unwrap();
         let watch = guard.watch();
         large.set_len(FILE + 2).unwrap();
-        let told = watch.end().unwrap();
+        let told = watch.finish().unwrap();
         assert!(told.contains("acp could not undo a change"), "{told}");
         assert!(told.contains("too large to have been recorded"), "{told}");
         assert!(root.join(".bashrc").exists());

@@ -10,20 +10,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 /// What is read of a connection.
-pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// What is written to a connection.
-pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The two directions of a connection. The peer reads the end when the writer is dropped.
-pub struct Stream {
+pub struct LocalStream {
     /// What the peer says.
-    pub reader: Reader,
+    pub reader: LocalReader,
     /// What is said to it.
-    pub writer: Writer,
+    pub writer: LocalWriter,
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for LocalStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").finish_non_exhaustive()
     }
@@ -32,10 +32,10 @@ impl fmt::Debug for Stream {
 /// Where a program listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
 /// Unix-domain sockets. Other machines are not connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint(Kind);
+pub struct Endpoint(EndpointKind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
+enum EndpointKind {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
@@ -43,25 +43,25 @@ enum Kind {
 impl Endpoint {
     #[cfg(unix)]
     pub(crate) fn unix(path: PathBuf) -> Self {
-        Self(Kind::Unix(path))
+        Self(EndpointKind::Unix(path))
     }
 
     #[cfg(any(not(unix), test))]
     pub(crate) fn tcp(address: SocketAddr) -> Self {
-        Self(Kind::Tcp(address))
+        Self(EndpointKind::Tcp(address))
     }
 
     /// Connects.
     ///
     /// # Errors
     /// Nobody listens there, or it is a kind of socket that this system does not have.
-    pub async fn connect(&self) -> io::Result<Stream> {
+    pub async fn connect(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
-            Kind::Unix(path) => Ok(tokio::net::UnixStream::connect(path).await?.into()),
+            EndpointKind::Unix(path) => Ok(tokio::net::UnixStream::connect(path).await?.into()),
             #[cfg(not(unix))]
-            Kind::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
-            Kind::Tcp(address) => TcpStream::connect(address).await?.try_into(),
+            EndpointKind::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+            EndpointKind::Tcp(address) => TcpStream::connect(address).await?.try_into(),
         }
     }
 }
@@ -69,24 +69,24 @@ impl Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Unix(path) => write!(f, "unix:{}", path.display()),
-            Kind::Tcp(address) => write!(f, "tcp:{address}"),
+            EndpointKind::Unix(path) => write!(f, "unix:{}", path.display()),
+            EndpointKind::Tcp(address) => write!(f, "tcp:{address}"),
         }
     }
 }
 
 impl FromStr for Endpoint {
-    type Err = NotAnEndpoint;
+    type Err = ParseEndpointError;
 
-    fn from_str(text: &str) -> Result<Self, NotAnEndpoint> {
+    fn from_str(text: &str) -> Result<Self, ParseEndpointError> {
         let kind = match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Kind::Unix(path.into()),
+            Some(("unix", path)) if !path.is_empty() => EndpointKind::Unix(path.into()),
             Some(("tcp", address)) => match address.parse::<SocketAddr>() {
                 // What is said is not for the network.
-                Ok(address) if address.ip().is_loopback() => Kind::Tcp(address),
-                _ => return Err(NotAnEndpoint),
+                Ok(address) if address.ip().is_loopback() => EndpointKind::Tcp(address),
+                _ => return Err(ParseEndpointError),
             },
-            _ => return Err(NotAnEndpoint),
+            _ => return Err(ParseEndpointError),
         };
         Ok(Self(kind))
     }
@@ -95,10 +95,10 @@ impl FromStr for Endpoint {
 /// The text is not an [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
-pub struct NotAnEndpoint;
+pub struct ParseEndpointError;
 
 #[cfg(unix)]
-impl From<tokio::net::UnixStream> for Stream {
+impl From<tokio::net::UnixStream> for LocalStream {
     fn from(stream: tokio::net::UnixStream) -> Self {
         let (reader, writer) = stream.into_split();
         Self {
@@ -108,7 +108,7 @@ impl From<tokio::net::UnixStream> for Stream {
     }
 }
 
-impl TryFrom<TcpStream> for Stream {
+impl TryFrom<TcpStream> for LocalStream {
     type Error = io::Error;
 
     fn try_from(stream: TcpStream) -> io::Result<Self> {
@@ -150,7 +150,7 @@ mod tests {
             "tcp:0.0.0.0:4000",
             "http://127.0.0.1:4000",
         ] {
-            assert_eq!(text.parse::<Endpoint>(), Err(NotAnEndpoint), "{text}");
+            assert_eq!(text.parse::<Endpoint>(), Err(ParseEndpointError), "{text}");
         }
     }
 }

@@ -9,8 +9,8 @@ use tokio::io::{
 };
 use tokio::time::timeout;
 
-use crate::endpoint::{Reader, Stream, Writer};
-use crate::token::{Token, same};
+use crate::endpoint::{LocalReader, LocalStream, LocalWriter};
+use crate::token::{LocalToken, constant_time_eq};
 
 /// How long a first line may be, in bytes, its end included.
 const LONGEST: u64 = 256;
@@ -21,25 +21,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Why the other side is not talked to.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Stranger {
+pub enum HandshakeError {
     /// It closed the connection instead of saying a line.
     #[error("it closed the connection")]
     Closed,
     /// It said nothing, or not enough, in time.
     #[error("no token within {} s", PATIENCE.as_secs())]
-    Late,
+    TimedOut,
     /// What it said is too long for a token.
     #[error("a line of more than {LONGEST} bytes instead of a token")]
     TooLong,
     /// It does not know the token. What it said instead is told to nobody.
     #[error("a wrong token")]
-    Wrong,
+    WrongToken,
     /// Reading or writing failed.
     #[error("{0}")]
     Io(io::Error),
 }
 
-impl From<io::Error> for Stranger {
+impl From<io::Error> for HandshakeError {
     /// Who closes a connection without reading what was said breaks it.
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
@@ -51,14 +51,14 @@ impl From<io::Error> for Stranger {
 }
 
 /// A connection whose first lines have been read.
-pub struct Known {
+pub struct AuthenticatedConnection {
     /// What the peer says next.
-    pub reader: BufReader<Reader>,
+    pub reader: BufReader<LocalReader>,
     /// What is said to it.
-    pub writer: Writer,
+    pub writer: LocalWriter,
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for AuthenticatedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known").finish_non_exhaustive()
     }
@@ -69,15 +69,18 @@ impl fmt::Debug for Known {
 ///
 /// # Errors
 /// It does not say the token, or not in time, and why.
-pub async fn admit(stream: Stream, token: &Token) -> Result<Known, Stranger> {
-    let mut known = Known::from(stream);
+pub async fn accept_handshake(
+    stream: LocalStream,
+    token: &LocalToken,
+) -> Result<AuthenticatedConnection, HandshakeError> {
+    let mut known = AuthenticatedConnection::from(stream);
     let within = async {
-        expect(&mut known.reader, &token.said()).await?;
-        say(&mut known.writer, &token.answered()).await
+        expect_line(&mut known.reader, &token.client_half()).await?;
+        write_line(&mut known.writer, &token.server_half()).await
     };
     timeout(PATIENCE, within)
         .await
-        .map_err(|_| Stranger::Late)??;
+        .map_err(|_| HandshakeError::TimedOut)??;
     Ok(known)
 }
 
@@ -85,20 +88,23 @@ pub async fn admit(stream: Stream, token: &Token) -> Result<Known, Stranger> {
 ///
 /// # Errors
 /// It is not answered, or not as one who knows the token would.
-pub async fn introduce(stream: Stream, token: &Token) -> Result<Known, Stranger> {
-    let mut known = Known::from(stream);
+pub async fn send_handshake(
+    stream: LocalStream,
+    token: &LocalToken,
+) -> Result<AuthenticatedConnection, HandshakeError> {
+    let mut known = AuthenticatedConnection::from(stream);
     let within = async {
-        say(&mut known.writer, &token.said()).await?;
-        expect(&mut known.reader, &token.answered()).await
+        write_line(&mut known.writer, &token.client_half()).await?;
+        expect_line(&mut known.reader, &token.server_half()).await
     };
     timeout(PATIENCE, within)
         .await
-        .map_err(|_| Stranger::Late)??;
+        .map_err(|_| HandshakeError::TimedOut)??;
     Ok(known)
 }
 
-impl From<Stream> for Known {
-    fn from(stream: Stream) -> Self {
+impl From<LocalStream> for AuthenticatedConnection {
+    fn from(stream: LocalStream) -> Self {
         Self {
             reader: BufReader::new(stream.reader),
             writer: stream.writer,
@@ -106,20 +112,26 @@ impl From<Stream> for Known {
     }
 }
 
-async fn say(writer: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<(), Stranger> {
+async fn write_line(
+    writer: &mut (impl AsyncWrite + Unpin),
+    line: &str,
+) -> Result<(), HandshakeError> {
     writer.write_all(line.as_bytes()).await?;
     Ok(writer.flush().await?)
 }
 
 /// Reads this line, and nothing behind it.
-async fn expect(reader: &mut (impl AsyncBufRead + Unpin), line: &str) -> Result<(), Stranger> {
+async fn expect_line(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    line: &str,
+) -> Result<(), HandshakeError> {
     let mut read = Vec::new();
     let length = reader.take(LONGEST).read_until(b'\n', &mut read).await?;
     match read.last() {
-        Some(b'\n') if same(&read, line.as_bytes()) => Ok(()),
-        Some(b'\n') => Err(Stranger::Wrong),
-        _ if length as u64 == LONGEST => Err(Stranger::TooLong),
-        _ => Err(Stranger::Closed),
+        Some(b'\n') if constant_time_eq(&read, line.as_bytes()) => Ok(()),
+        Some(b'\n') => Err(HandshakeError::WrongToken),
+        _ if length as u64 == LONGEST => Err(HandshakeError::TooLong),
+        _ => Err(HandshakeError::Closed),
     }
 }
 
@@ -129,10 +141,10 @@ mod tests {
 
     use super::*;
 
-    fn pair() -> (DuplexStream, Stream) {
+    fn pair() -> (DuplexStream, LocalStream) {
         let (theirs, ours) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
-        let stream = Stream {
+        let stream = LocalStream {
             reader: Box::new(reader),
             writer: Box::new(writer),
         };
@@ -141,14 +153,17 @@ mod tests {
 
     #[tokio::test]
     async fn two_that_know_the_token_find_each_other_and_lose_no_byte() {
-        let token = Token::random();
+        let token = LocalToken::random();
         let (theirs, ours) = pair();
         let (reader, writer) = tokio::io::split(theirs);
-        let theirs = Stream {
+        let theirs = LocalStream {
             reader: Box::new(reader),
             writer: Box::new(writer),
         };
-        let (caller, server) = tokio::join!(introduce(theirs, &token), admit(ours, &token));
+        let (caller, server) = tokio::join!(
+            send_handshake(theirs, &token),
+            accept_handshake(ours, &token)
+        );
         let (mut caller, mut server) = (caller.unwrap(), server.unwrap());
         caller.writer.write_all(b"{}\n").await.unwrap();
         let mut line = String::new();
@@ -156,9 +171,9 @@ mod tests {
         assert_eq!(line, "{}\n");
         // What comes in one piece with the token is kept, too.
         let (mut theirs, ours) = pair();
-        let bytes = format!("{}first\n", token.said());
+        let bytes = format!("{}first\n", token.client_half());
         theirs.write_all(bytes.as_bytes()).await.unwrap();
-        let mut server = admit(ours, &token).await.unwrap();
+        let mut server = accept_handshake(ours, &token).await.unwrap();
         line.clear();
         server.reader.read_line(&mut line).await.unwrap();
         assert_eq!(line, "first\n");
@@ -166,15 +181,15 @@ mod tests {
 
     #[tokio::test]
     async fn who_does_not_know_the_token_is_told_nothing() {
-        let token = Token::random();
-        let other = Token::random().said();
+        let token = LocalToken::random();
+        let other = LocalToken::random().client_half();
         let long = "x".repeat(1000);
-        let begun = &token.said()[..20];
-        for said in [&*other, "\n", &*long, begun, "", &*token.answered()] {
+        let begun = &token.client_half()[..20];
+        for said in [&*other, "\n", &*long, begun, "", &*token.server_half()] {
             let (mut theirs, ours) = pair();
             theirs.write_all(said.as_bytes()).await.unwrap();
             theirs.shutdown().await.unwrap();
-            assert!(admit(ours, &token).await.is_err(), "{said:?}");
+            assert!(accept_handshake(ours, &token).await.is_err(), "{said:?}");
             let mut told = Vec::new();
             theirs.read_to_end(&mut told).await.unwrap();
             assert_eq!(told, b"", "{said:?}");
@@ -186,35 +201,38 @@ mod tests {
         let (mut theirs, ours) = pair();
         theirs.write_all(&[b'x'; 1000]).await.unwrap();
         // It is still open, and more could come.
-        let refused = admit(ours, &Token::random()).await;
-        assert!(matches!(refused, Err(Stranger::TooLong)));
+        let refused = accept_handshake(ours, &LocalToken::random()).await;
+        assert!(matches!(refused, Err(HandshakeError::TooLong)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_is_not_waited_for() {
-        let token = Token::random();
+        let token = LocalToken::random();
         let (mut theirs, ours) = pair();
         theirs
-            .write_all(&token.said().as_bytes()[..10])
+            .write_all(&token.client_half().as_bytes()[..10])
             .await
             .unwrap();
         let began = tokio::time::Instant::now();
-        assert!(matches!(admit(ours, &token).await, Err(Stranger::Late)));
+        assert!(matches!(
+            accept_handshake(ours, &token).await,
+            Err(HandshakeError::TimedOut)
+        ));
         assert_eq!(began.elapsed(), PATIENCE);
     }
 
     #[tokio::test]
     async fn nobody_talks_to_one_that_took_the_place_of_another() {
-        let token = Token::random();
+        let token = LocalToken::random();
         // The one that listened has ended, and this one does not know what to answer.
         let (mut theirs, ours) = pair();
         theirs
-            .write_all(Token::random().answered().as_bytes())
+            .write_all(LocalToken::random().server_half().as_bytes())
             .await
             .unwrap();
         assert!(matches!(
-            introduce(ours, &token).await,
-            Err(Stranger::Wrong)
+            send_handshake(ours, &token).await,
+            Err(HandshakeError::WrongToken)
         ));
     }
 }

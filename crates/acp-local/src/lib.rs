@@ -1,8 +1,8 @@
 //! How two programs of one user on one machine find each other, and nobody else gets between them.
 //!
-//! One [listens](Listener) where no other user gets at, and tells the other the [`Endpoint`] and a [`Token`] by a way
-//! of its own. The other [connects](Endpoint::connect); then each proves that it knows the token, by [`admit`] and
-//! [`introduce`], before anything else is said. It is how agents reach the tools of a client (`acp-mcp`), and how a
+//! One [listens](Listener) where no other user gets at, and tells the other the [`Endpoint`] and a [`LocalToken`] by a way
+//! of its own. The other [connects](Endpoint::connect); then each proves that it knows the token, by [`accept_handshake`] and
+//! [`send_handshake`], before anything else is said. It is how agents reach the tools of a client (`acp-mcp`), and how a
 //! client that is checked reaches its check (`acp-check`).
 //!
 //! ```
@@ -37,7 +37,7 @@ mod handshake;
 mod listener;
 mod token;
 
-pub use endpoint::{Endpoint, NotAnEndpoint, Reader, Stream, Writer};
-pub use handshake::{Known, Stranger, admit, introduce};
-pub use listener::{Listener, Place};
-pub use token::{NotAToken, Token};
+pub use endpoint::{Endpoint, LocalReader, LocalStream, LocalWriter, ParseEndpointError};
+pub use handshake::{AuthenticatedConnection, HandshakeError, accept_handshake, send_handshake};
+pub use listener::{Listener, ListenerEndpoint};
+pub use token::{LocalToken, ParseTokenError};

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use crate::endpoint::{Endpoint, Stream};
+use crate::endpoint::{Endpoint, LocalStream};
 
 /// Listens for connections of the same user's programs.
 #[derive(Debug)]
-pub struct Listener(Kind);
+pub struct Listener(ListenerKind);
 
 #[derive(Debug)]
-enum Kind {
+enum ListenerKind {
     #[cfg(unix)]
     Unix(tokio::net::UnixListener),
     #[cfg(any(not(unix), test))]
@@ -18,13 +18,13 @@ enum Kind {
 
 /// Where a listener is, and what of it is in the file system: gone when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct ListenerEndpoint {
     endpoint: Endpoint,
     #[cfg(unix)]
     _directory: Option<tempfile::TempDir>,
 }
 
-impl Place {
+impl ListenerEndpoint {
     /// How it is reached.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
@@ -39,30 +39,30 @@ impl Listener {
     ///
     /// # Errors
     /// The directory or the socket cannot be made.
-    pub fn bind() -> io::Result<(Self, Place)> {
+    pub fn bind() -> io::Result<(Self, ListenerEndpoint)> {
         #[cfg(unix)]
-        return unix(&std::env::temp_dir());
+        return bind_unix(&std::env::temp_dir());
         #[cfg(not(unix))]
-        return tcp();
+        return bind_tcp();
     }
 
     /// The next connection.
     ///
     /// # Errors
     /// This one failed, or the process has no room for another.
-    pub async fn accept(&self) -> io::Result<Stream> {
+    pub async fn accept(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
-            Kind::Unix(listener) => Ok(listener.accept().await?.0.into()),
+            ListenerKind::Unix(listener) => Ok(listener.accept().await?.0.into()),
             #[cfg(any(not(unix), test))]
-            Kind::Tcp(listener) => listener.accept().await?.0.try_into(),
+            ListenerKind::Tcp(listener) => listener.accept().await?.0.try_into(),
         }
     }
 }
 
 /// On a socket in a directory in `parent`, if its path is one that can be said.
 #[cfg(unix)]
-fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
+fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::SocketAddr;
 
@@ -81,8 +81,8 @@ fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
         directory = directory_in("/tmp".as_ref())?;
     }
     let path = directory.path().join(NAME);
-    let listener = Listener(Kind::Unix(tokio::net::UnixListener::bind(&path)?));
-    let place = Place {
+    let listener = Listener(ListenerKind::Unix(tokio::net::UnixListener::bind(&path)?));
+    let place = ListenerEndpoint {
         endpoint: Endpoint::unix(path),
         _directory: Some(directory),
     };
@@ -90,16 +90,16 @@ fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
 }
 
 #[cfg(any(not(unix), test))]
-fn tcp() -> io::Result<(Listener, Place)> {
+fn bind_tcp() -> io::Result<(Listener, ListenerEndpoint)> {
     let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;
-    let place = Place {
+    let place = ListenerEndpoint {
         endpoint: Endpoint::tcp(listener.local_addr()?),
         #[cfg(unix)]
         _directory: None,
     };
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    Ok((Listener(Kind::Tcp(listener)), place))
+    Ok((Listener(ListenerKind::Tcp(listener)), place))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     /// Bytes and ends go both ways.
-    async fn carries((listener, place): (Listener, Place)) {
+    async fn carries((listener, place): (Listener, ListenerEndpoint)) {
         // As the other program reads it.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
@@ -133,7 +133,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_place_of_systems_without_unix_sockets_carries_bytes() {
-        carries(tcp().unwrap()).await;
+        carries(bind_tcp().unwrap()).await;
     }
 
     #[cfg(unix)]
@@ -143,7 +143,7 @@ mod tests {
             .prefix(&"long".repeat(30))
             .tempdir()
             .unwrap();
-        carries(unix(parent.path()).unwrap()).await;
+        carries(bind_unix(parent.path()).unwrap()).await;
         // Nothing is left of the attempt.
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }

@@ -14,19 +14,19 @@ const HALF: usize = 64;
 ///
 /// It is not shown when printed with `{:?}`.
 #[derive(Clone)]
-pub struct Token {
-    said: String,
-    answered: String,
+pub struct LocalToken {
+    client_half: String,
+    server_half: String,
 }
 
-impl Token {
+impl LocalToken {
     /// A token that nobody can guess: 244 random bits in each half.
     #[must_use]
     pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         Self {
-            said: half(),
-            answered: half(),
+            client_half: half(),
+            server_half: half(),
         }
     }
 
@@ -34,36 +34,36 @@ impl Token {
     /// variable or a file of the user's own, and no argument of a command line.
     #[must_use]
     pub fn reveal(&self) -> String {
-        format!("{}{}", self.said, self.answered)
+        format!("{}{}", self.client_half, self.server_half)
     }
 
     /// The line that the one who connects begins with.
-    pub(crate) fn said(&self) -> String {
-        format!("{}\n", self.said)
+    pub(crate) fn client_half(&self) -> String {
+        format!("{}\n", self.client_half)
     }
 
     /// The line that is answered.
-    pub(crate) fn answered(&self) -> String {
-        format!("{}\n", self.answered)
+    pub(crate) fn server_half(&self) -> String {
+        format!("{}\n", self.server_half)
     }
 }
 
-impl FromStr for Token {
-    type Err = NotAToken;
+impl FromStr for LocalToken {
+    type Err = ParseTokenError;
 
-    fn from_str(text: &str) -> Result<Self, NotAToken> {
+    fn from_str(text: &str) -> Result<Self, ParseTokenError> {
         let hexadecimal = text.bytes().all(|b| b.is_ascii_hexdigit());
         match text.split_at_checked(HALF) {
             Some((said, answered)) if hexadecimal && answered.len() == HALF => Ok(Self {
-                said: said.to_owned(),
-                answered: answered.to_owned(),
+                client_half: said.to_owned(),
+                server_half: answered.to_owned(),
             }),
-            _ => Err(NotAToken),
+            _ => Err(ParseTokenError),
         }
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for LocalToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
@@ -72,10 +72,10 @@ impl fmt::Debug for Token {
 /// The text is not a token. It is not shown, for it may be one all but for a typing error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a token")]
-pub struct NotAToken;
+pub struct ParseTokenError;
 
 /// Compares two lines in a time that does not tell where they differ.
-pub(crate) fn same(line: &[u8], other: &[u8]) -> bool {
+pub(crate) fn constant_time_eq(line: &[u8], other: &[u8]) -> bool {
     let differences = line
         .iter()
         .zip(other)
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_is_revealed() {
-        let token = Token::random();
-        let read: Token = token.reveal().parse().unwrap();
+        let token = LocalToken::random();
+        let read: LocalToken = token.reveal().parse().unwrap();
         assert_eq!(
-            (read.said(), read.answered()),
-            (token.said(), token.answered())
+            (read.client_half(), read.server_half()),
+            (token.client_half(), token.server_half())
         );
-        assert_ne!(token.said(), token.answered());
-        assert_ne!(token.said(), Token::random().said());
+        assert_ne!(token.client_half(), token.server_half());
+        assert_ne!(token.client_half(), LocalToken::random().client_half());
     }
 
     #[test]
@@ -109,9 +109,13 @@ mod tests {
             &format!("{half}{half}a"),
             &format!("{half}{}é", &half[2..]),
         ] {
-            assert_eq!(text.parse::<Token>().unwrap_err(), NotAToken, "{text}");
+            assert_eq!(
+                text.parse::<LocalToken>().unwrap_err(),
+                ParseTokenError,
+                "{text}"
+            );
         }
-        let token = Token::random();
+        let token = LocalToken::random();
         let shown = format!("{token:?}");
         assert!(
             !token.reveal().contains(&shown) && shown.len() < 20,
@@ -121,9 +125,9 @@ mod tests {
 
     #[test]
     fn lines_are_compared_whole() {
-        assert!(same(b"abc\n", b"abc\n"));
+        assert!(constant_time_eq(b"abc\n", b"abc\n"));
         for other in [&b"abd\n"[..], b"abc", b"abc\nd", b""] {
-            assert!(!same(b"abc\n", other));
+            assert!(!constant_time_eq(b"abc\n", other));
         }
     }
 }

@@ -25,11 +25,11 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 
 /// The client: it prints what the agent says, and every session has its tool.
-struct Editor {
+struct ToolClient {
     tools: ToolServer,
 }
 
-impl Client for Editor {
+impl Client for ToolClient {
     type State = ();
 
     fn mcp_servers(&self) -> Vec<McpServer> {
@@ -58,8 +58,8 @@ async fn client(agent: &[String]) -> Result<(), Box<dyn Error>> {
         .tool("selection", what, async |_: NoArguments| {
             Ok("let answer = 42;")
         })
-        .start(ProxyCommand::this(["mcp-proxy"])?)?;
-    let (handshake, driver) = connect(start(agent)?, Editor { tools });
+        .start(ProxyCommand::this_program(["mcp-proxy"])?)?;
+    let (handshake, driver) = connect(start(agent)?, ToolClient { tools });
     let work = async {
         let session = handshake
             .await?
@@ -77,24 +77,24 @@ fn start(command: &[String]) -> Result<Transport, Box<dyn Error>> {
         return Ok(Transport::spawn(Command::new(program).args(args))?);
     }
     let (ours, theirs) = transport::memory();
-    tokio::spawn(acp::agent::serve(theirs, Reader::default()));
+    tokio::spawn(acp::agent::serve(theirs, ToolAgent::default()));
     Ok(ours)
 }
 
 /// An agent without a model: it calls every tool that it has and says what it got.
 #[derive(Default)]
-struct Reader(Mutex<Vec<McpServer>>);
+struct ToolAgent(Mutex<Vec<McpServer>>);
 
-impl Agent for Reader {
+impl Agent for ToolAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         setup: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
+    ) -> acp::Result<acp::agent::OpenedSession> {
         *self.0.lock().await = setup.mcp_servers;
-        Ok(acp::agent::SessionOpened::new())
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {

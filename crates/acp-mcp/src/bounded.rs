@@ -24,21 +24,21 @@ const NOTIFICATIONS: usize = 64;
 /// `rmcp` starts a task for each message that it reads, and one more for each answer that it writes:
 /// a peer that keeps asking and reads no answers would fill the memory. Here a request takes a place,
 /// and gives it back when it has been worked on and its answer is written, or not wanted any more.
-pub struct Bounded<R: ServiceRole, T> {
+pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
     /// The requests whose answers have not been written.
-    unanswered: HashMap<RequestId, Place>,
+    in_flight: HashMap<RequestId, WorkPermit>,
     /// What has been read, and may wait for a place.
-    next: Option<RxJsonRpcMessage<R>>,
+    next_message: Option<RxJsonRpcMessage<R>>,
     /// The refusal that is being written.
-    refusal: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Which request a notification says is not wanted any more. That needs no place: it is what makes room.
-    cancelled: fn(&R::PeerNot) -> Option<&RequestId>,
+    cancelled_request_id: fn(&R::PeerNot) -> Option<&RequestId>,
 }
 
-impl<R: ServiceRole, T> std::fmt::Debug for Bounded<R, T> {
+impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bounded").finish_non_exhaustive()
     }
@@ -47,9 +47,9 @@ impl<R: ServiceRole, T> std::fmt::Debug for Bounded<R, T> {
 /// A place among those that are worked on, until the last clone is dropped. One clone is with the
 /// handler, the other waits for the answer.
 #[derive(Clone)]
-struct Place(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
+struct WorkPermit(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
 
-impl<T: Transport<RoleServer>> Bounded<RoleServer, T> {
+impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
     /// The transport of a server, for so many requests at once.
     pub fn server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
@@ -59,7 +59,7 @@ impl<T: Transport<RoleServer>> Bounded<RoleServer, T> {
     }
 }
 
-impl<T: Transport<RoleClient>> Bounded<RoleClient, T> {
+impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
     /// The transport of a client, for so many requests at once.
     pub fn client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
@@ -69,24 +69,24 @@ impl<T: Transport<RoleClient>> Bounded<RoleClient, T> {
     }
 }
 
-impl<R: ServiceRole, T: Transport<R>> Bounded<R, T> {
+impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
     fn new(inner: T, requests: usize, cancelled: fn(&R::PeerNot) -> Option<&RequestId>) -> Self {
         Self {
             inner,
             requests: Arc::new(Semaphore::new(requests)),
             notifications: Arc::new(Semaphore::new(NOTIFICATIONS)),
-            unanswered: HashMap::new(),
-            next: None,
-            refusal: None,
-            cancelled,
+            in_flight: HashMap::new(),
+            next_message: None,
+            rejection: None,
+            cancelled_request_id: cancelled,
         }
     }
 
     /// Writes that there is no place for this request.
-    fn refuse(&mut self, id: RequestId) {
+    fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many requests at once", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
-        self.refusal = Some(Box::pin(async move {
+        self.rejection = Some(Box::pin(async move {
             if let Err(error) = sending.await {
                 tracing::debug!(%error, "a refusal could not be written");
             }
@@ -94,7 +94,7 @@ impl<R: ServiceRole, T: Transport<R>> Bounded<R, T> {
     }
 }
 
-impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
+impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
     type Error = T::Error;
 
     fn send(
@@ -102,10 +102,10 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
         message: TxJsonRpcMessage<R>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
         let place = match &message {
-            JsonRpcMessage::Response(answer) => self.unanswered.remove(&answer.id),
+            JsonRpcMessage::Response(answer) => self.in_flight.remove(&answer.id),
             JsonRpcMessage::Error(answer) => {
                 let id = answer.id.as_ref();
-                id.and_then(|id| self.unanswered.remove(id))
+                id.and_then(|id| self.in_flight.remove(id))
             }
             _ => None,
         };
@@ -120,16 +120,16 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
     /// It is dropped and called again whenever there is something else to do, so that what is begun
     /// is kept in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
-        let cancelled = self.cancelled;
+        let cancelled = self.cancelled_request_id;
         loop {
-            if let Some(refusal) = &mut self.refusal {
+            if let Some(refusal) = &mut self.rejection {
                 refusal.as_mut().await;
-                self.refusal = None;
+                self.rejection = None;
             }
-            if self.next.is_none() {
-                self.next = Some(self.inner.receive().await?);
+            if self.next_message.is_none() {
+                self.next_message = Some(self.inner.receive().await?);
             }
-            let place = match &self.next {
+            let place = match &self.next_message {
                 Some(JsonRpcMessage::Request(_)) => {
                     Arc::clone(&self.requests).try_acquire_owned().ok()
                 }
@@ -138,15 +138,15 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
                 }
                 _ => None,
             };
-            let place = place.map(|permit| Place(Arc::new(permit)));
-            let mut message = self.next.take()?;
+            let place = place.map(|permit| WorkPermit(Arc::new(permit)));
+            let mut message = self.next_message.take()?;
             match (&mut message, place) {
                 (JsonRpcMessage::Request(request), Some(place)) => {
                     request.request.extensions_mut().insert(place.clone());
-                    self.unanswered.insert(request.id.clone(), place);
+                    self.in_flight.insert(request.id.clone(), place);
                 }
                 (JsonRpcMessage::Request(request), None) => {
-                    self.refuse(request.id.clone());
+                    self.reject(request.id.clone());
                     continue;
                 }
                 (JsonRpcMessage::Notification(it), Some(place)) => {
@@ -154,7 +154,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
                 }
                 (JsonRpcMessage::Notification(it), None) => {
                     if let Some(id) = cancelled(&it.notification) {
-                        self.unanswered.remove(id);
+                        self.in_flight.remove(id);
                     }
                 }
                 _ => {}
@@ -186,12 +186,12 @@ mod tests {
 
     /// Its tool `wait`, and what it does with `notifications/initialized`, wait for `go`; it counts
     /// those that have begun.
-    struct Waits {
+    struct WaitingServer {
         go: watch::Receiver<bool>,
         begun: watch::Sender<usize>,
     }
 
-    impl Waits {
+    impl WaitingServer {
         async fn wait(&self) {
             self.begun.send_modify(|begun| *begun += 1);
             let mut go = self.go.clone();
@@ -199,7 +199,7 @@ mod tests {
         }
     }
 
-    impl ServerHandler for Waits {
+    impl ServerHandler for WaitingServer {
         async fn call_tool(
             &self,
             _: CallToolRequestParams,
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    struct Peer {
+    struct BoundedPeer {
         lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
         writer: tokio::io::WriteHalf<DuplexStream>,
         go: watch::Sender<bool>,
@@ -222,7 +222,7 @@ mod tests {
         _serving: tokio::task::JoinHandle<()>,
     }
 
-    impl Peer {
+    impl BoundedPeer {
         /// The peer of a server that works on so many requests at once.
         async fn of_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
@@ -230,8 +230,9 @@ mod tests {
             let (begun, beginning) = watch::channel(0);
             let serving = tokio::spawn(async move {
                 let (reader, writer) = tokio::io::split(ours);
-                let transport = Bounded::server(AsyncRwTransport::new(reader, writer), requests);
-                let waits = Waits { go: going, begun };
+                let transport =
+                    BoundedTransport::server(AsyncRwTransport::new(reader, writer), requests);
+                let waits = WaitingServer { go: going, begun };
                 waits
                     .serve(transport)
                     .await
@@ -297,7 +298,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_too_much_is_refused_and_the_rest_is_answered() {
-        let mut peer = Peer::of_server(2).await;
+        let mut peer = BoundedPeer::of_server(2).await;
         for id in 1..=4 {
             peer.call(id).await;
         }
@@ -316,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_is_not_wanted_keeps_its_place_as_long_as_it_is_worked_on() {
-        let mut peer = Peer::of_server(1).await;
+        let mut peer = BoundedPeer::of_server(1).await;
         peer.call(1).await;
         peer.begun(1).await;
         // This tool does not look at its token.
@@ -339,7 +340,7 @@ mod tests {
     /// On paused time, which moves only when every task waits.
     #[tokio::test(start_paused = true)]
     async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
-        let mut peer = Peer::of_server(1).await;
+        let mut peer = BoundedPeer::of_server(1).await;
         for _ in 0..=NOTIFICATIONS {
             let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
             peer.send(initialized).await;
@@ -351,12 +352,12 @@ mod tests {
     }
 
     /// A server that asks so often, and reads no answers until it is told to.
-    struct Flood {
+    struct FloodingServer {
         asks: VecDeque<u32>,
         sent: Arc<Mutex<Vec<String>>>,
     }
 
-    impl Transport<RoleClient> for Flood {
+    impl Transport<RoleClient> for FloodingServer {
         type Error = Infallible;
 
         fn send(
@@ -384,8 +385,8 @@ mod tests {
         const FEW: usize = 64;
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let asks = (0..100).collect();
-        let mut bounded = Bounded::client(
-            Flood {
+        let mut bounded = BoundedTransport::client(
+            FloodingServer {
                 asks,
                 sent: Arc::clone(&sent),
             },

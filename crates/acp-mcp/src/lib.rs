@@ -68,8 +68,8 @@ mod proxy_command;
 mod tool_server;
 mod tools;
 
-pub use acp_local::{Endpoint, NotAToken, NotAnEndpoint, Token};
-pub use bounded::Bounded;
+pub use acp_local::{Endpoint, LocalToken, ParseEndpointError, ParseTokenError};
+pub use bounded::BoundedTransport;
 pub use proxy::TOKEN_VAR;
 pub use proxy_command::ProxyCommand;
 pub use rmcp;

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use acp::Transport;
-use acp_local::{Endpoint, Known, Stranger, Token, introduce};
+use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, send_handshake};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -50,10 +50,10 @@ pub enum ProxyError {
     },
     /// The client closed the connection while the agent still used it.
     #[error("the client has closed the connection")]
-    Gone,
+    Closed,
     /// The client took too long to end after the agent had.
     #[error("the client did not end within {} s", LAST_WORDS.as_secs())]
-    Hangs,
+    TimedOut,
     /// Reading from the agent or writing to it failed.
     #[error("the connection to the agent failed: {0}")]
     Agent(io::Error),
@@ -79,7 +79,7 @@ pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
 /// As [`run`].
 pub async fn run_with(
     endpoint: &Endpoint,
-    token: &Token,
+    token: &LocalToken,
     agent: Transport,
 ) -> Result<(), ProxyError> {
     let connected = endpoint.connect().await;
@@ -87,12 +87,14 @@ pub async fn run_with(
         endpoint: endpoint.clone(),
         source,
     })?;
-    let known = introduce(stream, token).await;
+    let known = send_handshake(stream, token).await;
     let client = known.map_err(|stranger| ProxyError::Refused {
         endpoint: endpoint.clone(),
         reason: match stranger {
             // All that a server lets one know.
-            Stranger::Closed => "the token is wrong, or there are too many connections".to_owned(),
+            HandshakeError::Closed => {
+                "the token is wrong, or there are too many connections".to_owned()
+            }
             other => other.to_string(),
         },
     })?;
@@ -100,54 +102,60 @@ pub async fn run_with(
 }
 
 /// Passes the bytes on, both ways.
-async fn tunnel(agent: Transport, client: Known) -> Result<(), ProxyError> {
+async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(), ProxyError> {
     let (mut input, mut output) = agent.into_split();
-    let Known {
+    let AuthenticatedConnection {
         mut reader,
         mut writer,
     } = client;
     let mut asking = Box::pin(async {
-        let asked = pass(&mut input, &mut writer).await;
+        let asked = copy_bytes(&mut input, &mut writer).await;
         // The client is told of the end, and answers what it was asked before.
-        writer.shutdown().await.map_err(Failed::Writing).and(asked)
+        writer
+            .shutdown()
+            .await
+            .map_err(TunnelError::Write)
+            .and(asked)
     });
-    let mut answering = Box::pin(pass(&mut reader, &mut output));
+    let mut answering = Box::pin(copy_bytes(&mut reader, &mut output));
     let asked = tokio::select! {
         biased;
         asked = &mut asking => asked,
         answered = &mut answering => return Err(match answered {
-            Err(Failed::Writing(e)) => ProxyError::Agent(e),
-            Ok(()) | Err(Failed::Reading(_)) => ProxyError::Gone,
+            Err(TunnelError::Write(e)) => ProxyError::Agent(e),
+            Ok(()) | Err(TunnelError::Read(_)) => ProxyError::Closed,
         }),
     };
     let answered = timeout(LAST_WORDS, answering).await;
-    match (asked, answered.map_err(|_| ProxyError::Hangs)?) {
+    match (asked, answered.map_err(|_| ProxyError::TimedOut)?) {
         (Ok(()), Ok(())) => Ok(()),
-        (Err(Failed::Reading(e)), _) | (_, Err(Failed::Writing(e))) => Err(ProxyError::Agent(e)),
-        (Err(Failed::Writing(_)), _) | (_, Err(Failed::Reading(_))) => Err(ProxyError::Gone),
+        (Err(TunnelError::Read(e)), _) | (_, Err(TunnelError::Write(e))) => {
+            Err(ProxyError::Agent(e))
+        }
+        (Err(TunnelError::Write(_)), _) | (_, Err(TunnelError::Read(_))) => Err(ProxyError::Closed),
     }
 }
 
 /// Which end of a direction failed.
-enum Failed {
-    Reading(io::Error),
-    Writing(io::Error),
+enum TunnelError {
+    Read(io::Error),
+    Write(io::Error),
 }
 
 /// Passes the bytes on, one way, until the end.
-async fn pass(
+async fn copy_bytes(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), Failed> {
+) -> Result<(), TunnelError> {
     let mut piece = Vec::with_capacity(PIECE);
     loop {
         piece.clear();
-        let read = from.read_buf(&mut piece).await.map_err(Failed::Reading)?;
+        let read = from.read_buf(&mut piece).await.map_err(TunnelError::Read)?;
         if read == 0 {
             return Ok(());
         }
-        to.write_all(&piece).await.map_err(Failed::Writing)?;
-        to.flush().await.map_err(Failed::Writing)?;
+        to.write_all(&piece).await.map_err(TunnelError::Write)?;
+        to.flush().await.map_err(TunnelError::Write)?;
     }
 }
 
@@ -159,7 +167,7 @@ mod tests {
     use super::*;
 
     /// The other ends of a tunnel: what the agent and the client hold, each direction by itself.
-    struct Ends {
+    struct TunnelEnds {
         stdin: DuplexStream,
         stdout: DuplexStream,
         questions: DuplexStream,
@@ -167,16 +175,16 @@ mod tests {
         tunnel: JoinHandle<Result<(), ProxyError>>,
     }
 
-    fn ends() -> Ends {
+    fn ends() -> TunnelEnds {
         let ((stdin, input), (output, stdout)) = (duplex(64), duplex(64));
         let ((answers, reader), (writer, questions)) = (duplex(64), duplex(64));
         let agent = Transport::new(input, output);
-        let client = Known {
+        let client = AuthenticatedConnection {
             reader: BufReader::new(Box::new(reader)),
             writer: Box::new(writer),
         };
         let tunnel = tokio::spawn(tunnel(agent, client));
-        Ends {
+        TunnelEnds {
             stdin,
             stdout,
             questions,
@@ -193,7 +201,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn every_byte_goes_through_and_so_does_each_end() {
-        let Ends {
+        let TunnelEnds {
             mut stdin,
             stdout,
             questions,
@@ -219,7 +227,7 @@ mod tests {
         drop((ends_of_client.answers, ends_of_client.questions));
         let _ = ends_of_client.stdin.write_all(b"?").await;
         let ended = ends_of_client.tunnel.await.unwrap();
-        assert!(matches!(ended, Err(ProxyError::Gone)), "{ended:?}");
+        assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
         // It ends while the agent asks, so that the write fails first.
         let mut asking = ends();
@@ -229,7 +237,7 @@ mod tests {
         drop(asking.answers);
         assert_eq!(all(asking.stdout).await, b"last words");
         let ended = asking.tunnel.await.unwrap();
-        assert!(matches!(ended, Err(ProxyError::Gone)), "{ended:?}");
+        assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
         // The agent reads no more.
         let mut deaf = ends();
@@ -241,7 +249,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_hangs_does_not_keep_the_proxy() {
-        let Ends {
+        let TunnelEnds {
             stdin,
             stdout: _stdout,
             questions: _questions,
@@ -251,7 +259,7 @@ mod tests {
         let began = tokio::time::Instant::now();
         drop(stdin);
         let ended = tunnel.await.unwrap();
-        assert!(matches!(ended, Err(ProxyError::Hangs)), "{ended:?}");
+        assert!(matches!(ended, Err(ProxyError::TimedOut)), "{ended:?}");
         assert_eq!(began.elapsed(), LAST_WORDS);
     }
 }

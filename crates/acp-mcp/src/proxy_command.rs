@@ -37,7 +37,7 @@ impl ProxyCommand {
     ///
     /// # Errors
     /// The system does not say which program this is, or as [`new`](Self::new).
-    pub fn this<A: Into<String>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
+    pub fn this_program<A: Into<String>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
         Self::new(std::env::current_exe()?, args)
     }
 
@@ -49,13 +49,13 @@ impl ProxyCommand {
         const ARGS: [&str; 1] = ["mcp-proxy"];
         match std::env::current_exe() {
             Ok(this) if this.file_stem().is_some_and(|name| name == "acp") => Self::new(this, ARGS),
-            _ => Self::new(on_path("acp")?, ARGS),
+            _ => Self::new(find_on_path("acp")?, ARGS),
         }
     }
 }
 
 /// The file of this program in the directories of `PATH`.
-fn on_path(name: &str) -> io::Result<PathBuf> {
+fn find_on_path(name: &str) -> io::Result<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn a_program_is_looked_for_on_path() {
         // Every system that runs this test has Cargo on its PATH.
-        let cargo = on_path("cargo").unwrap();
+        let cargo = find_on_path("cargo").unwrap();
         assert!(cargo.is_file());
-        let error = on_path("no-such-program-anywhere").unwrap_err();
+        let error = find_on_path("no-such-program-anywhere").unwrap_err();
         assert!(error.to_string().contains("no-such-program-anywhere"));
     }
 }

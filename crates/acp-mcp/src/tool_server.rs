@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use acp::v1::{EnvVariable, McpServer, McpServerStdio};
-use acp_local::{Listener, Place, Stream, Token, admit};
+use acp_local::{Listener, ListenerEndpoint, LocalStream, LocalToken, accept_handshake};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ServerHandler, ServiceExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::bounded::{Bounded, REQUESTS};
+use crate::bounded::{BoundedTransport, REQUESTS};
 use crate::proxy::TOKEN_VAR;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
@@ -34,11 +34,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,
-    place: Place,
+    listener_endpoint: ListenerEndpoint,
     name: String,
     proxy: ProxyCommand,
-    token: Token,
-    refused: Arc<AtomicU64>,
+    token: LocalToken,
+    refused_connections: Arc<AtomicU64>,
 }
 
 impl ToolServer {
@@ -63,23 +63,23 @@ impl ToolServer {
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
         let (listener, place) = Listener::bind()?;
-        let token = Token::random();
+        let token = LocalToken::random();
         let refused = Arc::new(AtomicU64::new(0));
         let stop = CancellationToken::new();
-        let server = Arc::new(Server {
+        let server = Arc::new(ServerContext {
             handlers,
             token: token.clone(),
-            refused: Arc::clone(&refused),
+            refused_connections: Arc::clone(&refused),
             stop: stop.clone(),
         });
         runtime.spawn(server.accept(listener));
         Ok(Self {
             _stop: stop.drop_guard(),
-            place,
+            listener_endpoint: place,
             name: name.into(),
             proxy,
             token,
-            refused,
+            refused_connections: refused,
         })
     }
 
@@ -88,7 +88,10 @@ impl ToolServer {
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
-        args.extend(["--connect".to_owned(), self.place.endpoint().to_string()]);
+        args.extend([
+            "--connect".to_owned(),
+            self.listener_endpoint.endpoint().to_string(),
+        ]);
         let env = vec![EnvVariable::new(TOKEN_VAR, self.token.reveal())];
         let stdio = McpServerStdio::new(&self.name, &self.proxy.program, args, env);
         McpServer::Stdio(stdio)
@@ -97,20 +100,20 @@ impl ToolServer {
     /// How many connections were closed because the other side did not know the token, or because
     /// there were too many.
     #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    pub fn refused_connections(&self) -> u64 {
+        self.refused_connections.load(Ordering::Relaxed)
     }
 }
 
 /// What every connection needs.
-struct Server<F> {
+struct ServerContext<F> {
     handlers: F,
-    token: Token,
-    refused: Arc<AtomicU64>,
+    token: LocalToken,
+    refused_connections: Arc<AtomicU64>,
     stop: CancellationToken,
 }
 
-impl<F, H> Server<F>
+impl<F, H> ServerContext<F>
 where
     F: Fn() -> H + Send + Sync + 'static,
     H: ServerHandler,
@@ -138,17 +141,17 @@ where
         }
     }
 
-    async fn serve(&self, stream: Stream) {
+    async fn serve(&self, stream: LocalStream) {
         let admitted = tokio::select! {
             () = self.stop.cancelled() => return,
-            admitted = admit(stream, &self.token) => admitted,
+            admitted = accept_handshake(stream, &self.token) => admitted,
         };
         let known = match admitted {
             Ok(known) => known,
             Err(stranger) => return self.refuse(&stranger),
         };
         let transport = AsyncRwTransport::new_server(known.reader, known.writer);
-        let transport = Bounded::server(transport, REQUESTS);
+        let transport = BoundedTransport::server(transport, REQUESTS);
         let handler = (self.handlers)();
         match handler
             .serve_with_ct(transport, self.stop.child_token())
@@ -161,7 +164,7 @@ where
     }
 
     fn refuse(&self, reason: &dyn std::fmt::Display) {
-        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.refused_connections.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(%reason, "a connection to a tool server was refused");
     }
 }

@@ -43,7 +43,7 @@ pub struct Tools {
     name: String,
     tools: Vec<Entry>,
     /// What is wrong with the first tool that is.
-    wrong: Option<String>,
+    error: Option<String>,
 }
 
 struct Entry {
@@ -66,7 +66,7 @@ impl Tools {
         Self {
             name,
             tools: Vec::new(),
-            wrong: None,
+            error: None,
         }
     }
 
@@ -85,9 +85,9 @@ impl Tools {
         R: IntoToolResult,
     {
         let name = name.into();
-        let schema = schema_of::<A>().unwrap_or_else(|error| {
+        let schema = argument_schema::<A>().unwrap_or_else(|error| {
             let wrong = || format!("the arguments of the tool `{name}` are no object: {error}");
-            self.wrong.get_or_insert_with(wrong);
+            self.error.get_or_insert_with(wrong);
             Arc::default()
         });
         self.tool_of(Tool::new(name, description, schema), call)
@@ -105,19 +105,19 @@ impl Tools {
         let name = &tool.name;
         if self.tools.iter().any(|entry| entry.tool.name == *name) {
             let wrong = || format!("two tools have the name `{name}`");
-            self.wrong.get_or_insert_with(wrong);
+            self.error.get_or_insert_with(wrong);
         }
         let name = name.clone();
         let call = move |arguments| -> Call {
             let arguments = match read_arguments(&name, arguments) {
                 Ok(arguments) => arguments,
-                Err(misfit) => return Box::pin(std::future::ready(failed(misfit))),
+                Err(misfit) => return Box::pin(std::future::ready(error_result(misfit))),
             };
             let called = call(arguments);
             Box::pin(async move {
                 match called.await {
                     Ok(result) => result.into_tool_result(),
-                    Err(ToolError(error)) => failed(error),
+                    Err(ToolError(error)) => error_result(error),
                 }
             })
         };
@@ -133,7 +133,7 @@ impl Tools {
     /// # Errors
     /// Two tools have one name, the arguments of one are no JSON object, or as [`ToolServer::start`].
     pub fn start(self, proxy: ProxyCommand) -> io::Result<ToolServer> {
-        if let Some(wrong) = self.wrong {
+        if let Some(wrong) = self.error {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
         }
         let tools = Arc::new(Handler {
@@ -203,7 +203,7 @@ impl IntoToolResult for () {
 }
 
 /// A result that says what went wrong.
-fn failed(why: impl Into<String>) -> CallToolResult {
+fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
@@ -240,18 +240,18 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(message, None));
         };
         let call = async { (entry.call)(request.arguments.unwrap_or_default()).await };
-        let called = cx.ct.run_until_cancelled(unless_it_panics(call)).await;
+        let called = cx.ct.run_until_cancelled(catch_panic(call)).await;
         Ok(match called {
             Some(Some(result)) => result,
-            Some(None) => failed(format!("`{name}` has failed")),
-            None => failed(format!("`{name}` was cancelled")),
+            Some(None) => error_result(format!("`{name}` has failed")),
+            None => error_result(format!("`{name}` was cancelled")),
         }
         .into())
     }
 }
 
 /// What this gives; `None` if it panics.
-async fn unless_it_panics<T>(work: impl Future<Output = T>) -> Option<T> {
+async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     std::future::poll_fn(
         |cx| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
@@ -267,7 +267,7 @@ async fn unless_it_panics<T>(work: impl Future<Output = T>) -> Option<T> {
 
 /// The schema of a tool's arguments. It has `properties` also if there are none: models are known to refuse a tool
 /// without.
-fn schema_of<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
+fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
     if !schema.contains_key("properties") {
         let none = Value::Object(JsonObject::new());
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_tool_without_arguments_says_so_and_takes_any() {
-        let schema = schema_of::<NoArguments>().unwrap();
+        let schema = argument_schema::<NoArguments>().unwrap();
         assert_eq!(schema["properties"], json!({}));
         assert_eq!(schema["type"], "object");
         assert_eq!(schema["additionalProperties"], false);

@@ -45,7 +45,7 @@ async fn check() {
             let sum = it.left.checked_add(it.right).ok_or("that is too much")?;
             Ok(sum.to_string())
         })
-        .start(ProxyCommand::this(["mcp-proxy"]).unwrap())
+        .start(ProxyCommand::this_program(["mcp-proxy"]).unwrap())
         .unwrap();
     let McpServer::Stdio(told) = server.mcp_server() else {
         panic!("not on stdio")

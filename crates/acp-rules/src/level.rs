@@ -4,7 +4,7 @@ use std::fmt;
 
 /// How binding a requirement is, in the words of RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
+pub enum RequirementLevel {
     /// MUST, MUST NOT.
     Must,
     /// SHOULD, SHOULD NOT.
@@ -13,7 +13,7 @@ pub enum Level {
     May,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for RequirementLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Must => "MUST",

@@ -1,6 +1,6 @@
 //! A line of a trace.
 //!
-//! The first line is the [`Header`]. Each other line has `t`, the microseconds since the start, and one of
+//! The first line is the [`TraceHeader`]. Each other line has `t`, the microseconds since the start, and one of
 //!
 //! | members | what it is |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `from`, `len`, `noise64` | a line that is no UTF-8, in base64 |
 //! | `from`, `len`, `cut` | the beginning of what is too long to be recorded |
 //! | `stderr` | a line that the agent printed to its standard error |
-//! | `event` | what happened to the process or a stream, see [`Event`] |
+//! | `event` | what happened to the process or a stream, see [`TraceEvent`] |
 //!
 //! `len` is in bytes as it came, without the line end. `open` is there, and true, where the stream ended before the
 //! line did. Readers pass over members and lines that they do not know.
@@ -40,7 +40,7 @@ pub enum Secrets {
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Header {
+pub struct TraceHeader {
     /// The version of the format: [`VERSION`].
     #[serde(rename = "acp_trace")]
     pub version: u32,
@@ -58,7 +58,7 @@ pub struct Header {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Event {
+pub enum TraceEvent {
     /// The agent runs.
     Started {
         /// Its process id.
@@ -105,19 +105,19 @@ pub enum Event {
 /// A line after the first.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Record {
+pub struct TraceRecord {
     /// Microseconds since the start of the trace.
-    pub at: u64,
+    pub time_us: u64,
     /// The line of the file, counting from 1, which is the header.
     pub line: u64,
     /// What it is.
-    pub what: What,
+    pub body: RecordBody,
 }
 
 /// What a record is of.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum What {
+pub enum RecordBody {
     /// A message: a line that is JSON, whatever else is wrong with it.
     Message {
         /// Who sent it.
@@ -139,7 +139,7 @@ pub enum What {
         bytes: Vec<u8>,
     },
     /// A line that was too long to be recorded.
-    Cut {
+    Oversized {
         /// Who sent it.
         from: Side,
         /// How long it was, in bytes.
@@ -150,7 +150,7 @@ pub enum What {
     /// A line that the agent printed to its standard error.
     Stderr(String),
     /// Something that happened.
-    Event(Event),
+    Event(TraceEvent),
     /// A record of a later version.
     Unknown,
 }
@@ -186,20 +186,20 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Appends the record of an event.
-pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &Event) {
+pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct EventLine<'a> {
         t: u64,
         #[serde(flatten)]
-        event: &'a Event,
+        event: &'a TraceEvent,
     }
-    let _ = serde_json::to_writer(&mut *out, &Line { t: at, event });
+    let _ = serde_json::to_writer(&mut *out, &EventLine { t: at, event });
     out.push(b'\n');
 }
 
 /// A record as it is read.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     t: u64,
     from: Option<Side>,
     len: Option<u64>,
@@ -214,42 +214,42 @@ struct Line<'a> {
     event: Option<&'a RawValue>,
 }
 
-impl Record {
+impl TraceRecord {
     /// Reads a line, which is the one with this number.
     ///
     /// # Errors
     /// It is no JSON, or a member that is known has a value that it cannot have.
     pub(super) fn read(line: &str, number: u64) -> Result<Self, serde_json::Error> {
-        let read: Line<'_> = serde_json::from_str(line)?;
+        let read: EventLine<'_> = serde_json::from_str(line)?;
         let at = read.t;
         if read.event.is_some() {
             let event = serde_json::from_str(line)?;
-            let what = What::Event(event);
+            let what = RecordBody::Event(event);
             return Ok(Self {
-                at,
+                time_us: at,
                 line: number,
-                what,
+                body: what,
             });
         }
         if let Some(text) = read.stderr {
-            let what = What::Stderr(text);
+            let what = RecordBody::Stderr(text);
             return Ok(Self {
-                at,
+                time_us: at,
                 line: number,
-                what,
+                body: what,
             });
         }
         let Some(from) = read.from else {
-            let what = What::Unknown;
+            let what = RecordBody::Unknown;
             return Ok(Self {
-                at,
+                time_us: at,
                 line: number,
-                what,
+                body: what,
             });
         };
         let length = read.len.unwrap_or_default();
         let what = if let Some(message) = read.msg {
-            What::Message {
+            RecordBody::Message {
                 from,
                 length,
                 redacted: read.redacted,
@@ -257,7 +257,7 @@ impl Record {
             }
         } else if let Some(text) = read.noise {
             let bytes = text.into_bytes();
-            What::Noise {
+            RecordBody::Noise {
                 from,
                 length,
                 bytes,
@@ -265,24 +265,24 @@ impl Record {
         } else if let Some(text) = read.noise64 {
             let decoded = base64::engine::general_purpose::STANDARD.decode(text);
             let bytes = decoded.map_err(serde::de::Error::custom)?;
-            What::Noise {
+            RecordBody::Noise {
                 from,
                 length,
                 bytes,
             }
         } else if let Some(beginning) = read.cut {
-            What::Cut {
+            RecordBody::Oversized {
                 from,
                 length,
                 beginning,
             }
         } else {
-            What::Unknown
+            RecordBody::Unknown
         };
         Ok(Self {
-            at,
+            time_us: at,
             line: number,
-            what,
+            body: what,
         })
     }
 }

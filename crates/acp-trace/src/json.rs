@@ -14,7 +14,7 @@ const DEPTH: u32 = u64::BITS;
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum ExpectedToken {
     Value,
     /// A value, or the end of the array.
     FirstItem,
@@ -22,23 +22,23 @@ enum Next {
     /// A name, or the end of the object.
     FirstName,
     /// What stands behind a value.
-    End,
+    AfterValue,
 }
 
 /// How far a line was read, and what may come there.
 #[derive(Debug, Clone, Copy)]
-struct Place {
-    at: usize,
-    next: Next,
+struct JsonPosition {
+    offset: usize,
+    next: ExpectedToken,
     depth: u32,
     /// A bit for each open object or array, the innermost lowest: whether it is an object.
     objects: u64,
 }
 
-impl Place {
+impl JsonPosition {
     const START: Self = Self {
-        at: 0,
-        next: Next::Value,
+        offset: 0,
+        next: ExpectedToken::Value,
         depth: 0,
         objects: 0,
     };
@@ -50,106 +50,116 @@ impl Place {
         self.depth += 1;
         self.objects = (self.objects << 1) | u64::from(object);
         self.next = if object {
-            Next::FirstName
+            ExpectedToken::FirstName
         } else {
-            Next::FirstItem
+            ExpectedToken::FirstItem
         };
         Some(())
     }
 
     fn close(&mut self, object: bool) -> Option<()> {
-        if self.depth == 0 || self.in_object() != object {
+        if self.depth == 0 || self.is_in_object() != object {
             return None;
         }
         self.depth -= 1;
         self.objects >>= 1;
-        self.next = Next::End;
+        self.next = ExpectedToken::AfterValue;
         Some(())
     }
 
-    fn in_object(&self) -> bool {
+    fn is_in_object(&self) -> bool {
         self.objects & 1 == 1
     }
 }
 
 /// Tells of lines, one after the other, whether they are JSON.
 #[derive(Debug, Default)]
-pub(super) struct Checker {
+pub(super) struct JsonChecker {
     /// Places in the line before, in their order. Up to each of them it is UTF-8, and the beginning of JSON.
-    places: Vec<Place>,
+    positions: Vec<JsonPosition>,
 }
 
-impl Checker {
+impl JsonChecker {
     /// Whether it is JSON, and with that UTF-8. At least the first `shared` bytes are those of the line that was asked
     /// for before.
     pub(super) fn is_json(&mut self, line: &[u8], shared: usize) -> bool {
-        while self.places.pop_if(|place| place.at > shared).is_some() {}
-        let place = self.places.last().copied().unwrap_or(Place::START);
+        while self
+            .positions
+            .pop_if(|place| place.offset > shared)
+            .is_some()
+        {}
+        let place = self
+            .positions
+            .last()
+            .copied()
+            .unwrap_or(JsonPosition::START);
         // A place is never within a character.
-        let rest = line.get(place.at..).unwrap_or_default();
+        let rest = line.get(place.offset..).unwrap_or_default();
         let is_text = std::str::from_utf8(rest).is_ok();
         if is_text && self.read(line, place).is_some() {
             return true;
         }
-        self.places.clear();
+        self.positions.clear();
         is_text && serde_json::from_slice::<IgnoredAny>(line).is_ok()
     }
 
     /// Reads on from there to the end; `None` if that is no JSON, or deeper than can be told here.
-    fn read(&mut self, line: &[u8], mut place: Place) -> Option<()> {
+    fn read(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
         // This one is noted already.
-        let mut noted = !self.places.is_empty();
+        let mut noted = !self.positions.is_empty();
         loop {
-            if matches!(place.next, Next::Value | Next::Name) && self.places.len() < PLACES {
+            if matches!(place.next, ExpectedToken::Value | ExpectedToken::Name)
+                && self.positions.len() < PLACES
+            {
                 if !noted {
-                    self.places.push(place);
+                    self.positions.push(place);
                 }
                 noted = false;
             }
-            place.at = space(line, place.at);
-            let Some(&byte) = line.get(place.at) else {
-                return (place.next == Next::End && place.depth == 0).then_some(());
+            place.offset = skip_space(line, place.offset);
+            let Some(&byte) = line.get(place.offset) else {
+                return (place.next == ExpectedToken::AfterValue && place.depth == 0).then_some(());
             };
             match (place.next, byte) {
-                (Next::Value | Next::FirstItem, b'"') => {
-                    place.at = string(line, place.at + 1)?;
-                    place.next = Next::End;
+                (ExpectedToken::Value | ExpectedToken::FirstItem, b'"') => {
+                    place.offset = skip_string(line, place.offset + 1)?;
+                    place.next = ExpectedToken::AfterValue;
                     continue;
                 }
-                (Next::Value | Next::FirstItem, b'{') => place.open(true)?,
-                (Next::Value | Next::FirstItem, b'[') => place.open(false)?,
-                (Next::FirstItem, b']') => place.close(false)?,
-                (Next::Value | Next::FirstItem, _) => {
-                    place.at = scalar(line, place.at)?;
-                    place.next = Next::End;
+                (ExpectedToken::Value | ExpectedToken::FirstItem, b'{') => place.open(true)?,
+                (ExpectedToken::Value | ExpectedToken::FirstItem, b'[') => place.open(false)?,
+                (ExpectedToken::FirstItem, b']') => place.close(false)?,
+                (ExpectedToken::Value | ExpectedToken::FirstItem, _) => {
+                    place.offset = skip_scalar(line, place.offset)?;
+                    place.next = ExpectedToken::AfterValue;
                     continue;
                 }
-                (Next::Name | Next::FirstName, b'"') => {
-                    place.at = space(line, string(line, place.at + 1)?);
-                    if line.get(place.at) != Some(&b':') {
+                (ExpectedToken::Name | ExpectedToken::FirstName, b'"') => {
+                    place.offset = skip_space(line, skip_string(line, place.offset + 1)?);
+                    if line.get(place.offset) != Some(&b':') {
                         return None;
                     }
-                    place.next = Next::Value;
+                    place.next = ExpectedToken::Value;
                 }
-                (Next::FirstName, b'}') => place.close(true)?,
-                (Next::End, b',') if place.depth > 0 => {
-                    place.next = if place.in_object() {
-                        Next::Name
+                (ExpectedToken::FirstName, b'}') => place.close(true)?,
+                (ExpectedToken::AfterValue, b',') if place.depth > 0 => {
+                    place.next = if place.is_in_object() {
+                        ExpectedToken::Name
                     } else {
-                        Next::Value
+                        ExpectedToken::Value
                     };
                 }
-                (Next::End, b'}') => place.close(true)?,
-                (Next::End, b']') => place.close(false)?,
+                (ExpectedToken::AfterValue, b'}') => place.close(true)?,
+                (ExpectedToken::AfterValue, b']') => place.close(false)?,
                 _ => return None,
             }
-            place.at += 1;
+            place.offset += 1;
         }
     }
 }
 
 /// Where what begins there is no white space any more.
-fn space(line: &[u8], mut at: usize) -> usize {
+fn skip_space(line: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
         at += 1;
     }
@@ -157,9 +167,9 @@ fn space(line: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of a string whose contents begin there.
-fn string(line: &[u8], mut at: usize) -> Option<usize> {
+fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at += plain(line.get(at..)?);
+        at += plain_len(line.get(at..)?);
         match line.get(at)? {
             b'"' => return Some(at + 1),
             b'\\' => {}
@@ -181,7 +191,7 @@ fn string(line: &[u8], mut at: usize) -> Option<usize> {
 
 /// How many bytes come before the first that cannot stand in a string for itself: a quote, a backslash, a control
 /// character.
-fn plain(bytes: &[u8]) -> usize {
+fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -204,7 +214,7 @@ fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The end of a number or of a word that begins there.
-fn scalar(line: &[u8], at: usize) -> Option<usize> {
+fn skip_scalar(line: &[u8], at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
     for word in [&b"null"[..], b"true", b"false"] {
         if rest.starts_with(word) {
@@ -251,7 +261,7 @@ mod tests {
 
     /// What it says of each of them, told how much each has in common with the one before it, must be so.
     fn check(lines: &[Vec<u8>]) {
-        let mut checker = Checker::default();
+        let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];
         for line in lines {
             let shared = before.iter().zip(line).take_while(|(a, b)| a == b).count();
@@ -295,7 +305,7 @@ mod tests {
             &format!("{}{}", "[".repeat(65), "]".repeat(65)),
         ];
         for json in json {
-            assert!(Checker::default().is_json(json.as_bytes(), 0), "{json}");
+            assert!(JsonChecker::default().is_json(json.as_bytes(), 0), "{json}");
         }
         let no_json = [
             "",
@@ -340,11 +350,11 @@ mod tests {
         for no_json in no_json {
             assert!(!is_json(no_json.as_bytes()), "{no_json}");
             assert!(
-                !Checker::default().is_json(no_json.as_bytes(), 0),
+                !JsonChecker::default().is_json(no_json.as_bytes(), 0),
                 "{no_json}"
             );
         }
-        assert!(!Checker::default().is_json(b"\"\xff\"", 0));
+        assert!(!JsonChecker::default().is_json(b"\"\xff\"", 0));
     }
 
     proptest! {

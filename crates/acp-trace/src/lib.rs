@@ -1,37 +1,41 @@
 //! Traces: what a client and an agent said to each other, as a file.
 //!
-//! [`Recorder`] writes one while [`Relay`] passes everything on; [`Reader`] reads it back. A trace is text, one
-//! JSON object a line: a [`Header`], then a [`Record`] for each message, for each line of the agent's standard
+//! [`TraceRecorder`] writes one while [`Relay`] passes everything on; [`TraceReader`] reads it back. A trace is text, one
+//! JSON object a line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of the agent's standard
 //! error, and for what happens to the process.
 
+mod entry;
 mod format;
 mod html;
+mod inspect;
 mod json;
-mod lines;
 mod lint;
 mod log;
 mod pipes;
 mod read;
 mod record;
+mod record_thread;
+mod record_writer;
 mod recording;
-mod records;
 mod redact;
 mod relay;
 mod replay;
-mod show;
 mod system;
 mod tap;
-mod writing;
 
 pub use acp_rules::{REDACTED, Side};
-pub use format::{Event, Header, LONGEST_MESSAGE, Record, Secrets, VERSION, What};
-pub use html::{Finding, Page, PageError, page};
-pub use lint::{About, Lint, Problem};
-pub use pipes::{Input, Output, child, stdio};
-pub use read::{ReadError, Reader};
-pub use record::{CreateError, Notes, Recorder, Settings, WriteError};
-pub use recording::Recording;
+pub use entry::{EntryBuilder, TraceEntry, TraceEntryKind};
+pub use format::{
+    LONGEST_MESSAGE, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord, VERSION,
+};
+pub use html::{PageError, PageFinding, PageSummary, page};
+pub use lint::{LintFinding, MessageSummary, TraceLinter};
+pub use pipes::{PipeInput, PipeOutput, child, stdio};
+pub use read::{TraceReadError, TraceReader};
+pub use record::{CreateError, RecordSettings, TraceNotes, TraceRecorder, WriteError};
+pub use recording::RecordingSummary;
 pub use redact::Redactor;
 pub use relay::{Relay, RelayEnd, RelayHandle};
-pub use replay::{Change, Difference, Ignore, LoadError, Replay, ReplaySettings, Report};
-pub use show::{Entry, Kind, Show};
+pub use replay::{
+    Difference, IgnoredPath, LoadError, ReplayReport, ReplaySettings, TraceReplay, ValueChange,
+};

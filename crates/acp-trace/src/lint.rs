@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use acp_rules::schema::{Direction, Fault, FaultKind, Schema, Version};
-use acp_rules::{Finding, Moment, Rules};
-use acp_rules::{Level, Side};
+use acp_rules::schema::{Direction, Schema, SchemaFault, SchemaFaultKind, SchemaVersion};
+use acp_rules::{Finding, MessagePosition, RuleChecker};
+use acp_rules::{RequirementLevel, Side};
 
-use super::format::{Event, Record, What};
-use super::show::{Entry, Show};
+use super::entry::{EntryBuilder, TraceEntry};
+use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
 /// How many messages are remembered, for what turns out to be wrong with them later.
@@ -18,7 +18,7 @@ const REMEMBERED: usize = 16 * 1024;
 /// What is wrong with a message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Problem {
+pub struct LintFinding {
     /// The line of the trace.
     pub line: u64,
     /// The line of an earlier message that it is at odds with.
@@ -26,7 +26,7 @@ pub struct Problem {
     /// Who is wrong.
     pub side: Side,
     /// How binding the rule is.
-    pub level: Level,
+    pub level: RequirementLevel,
     /// The name of the rule; `schema` of a wrong shape, `no-message` of what is none.
     pub rule: &'static str,
     /// The page of the specification.
@@ -34,13 +34,13 @@ pub struct Problem {
     /// What is wrong, in a sentence that begins with who is.
     pub text: String,
     /// The message, as far as it is remembered.
-    pub message: Option<About>,
+    pub message: Option<MessageSummary>,
 }
 
 /// A message, in short.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct About {
+pub struct MessageSummary {
     line: u64,
     /// What it is called: the update, or the method.
     pub name: String,
@@ -57,8 +57,8 @@ pub struct About {
 /// How much of a summary is kept, in characters.
 const SUMMARY: usize = 120;
 
-impl About {
-    fn of(entry: &Entry) -> Self {
+impl MessageSummary {
+    fn from_entry(entry: &TraceEntry) -> Self {
         let mut summary: String = entry.summary.chars().take(SUMMARY).collect();
         if summary.len() < entry.summary.len() {
             summary.push('…');
@@ -76,15 +76,15 @@ impl About {
 
 /// Says what is wrong with the records of a trace, which are to come in their order.
 #[derive(Debug, Default)]
-pub struct Lint {
-    rules: Rules,
-    show: Show,
-    last: Moment,
-    messages: u64,
-    remembered: VecDeque<About>,
+pub struct TraceLinter {
+    rules: RuleChecker,
+    entry_builder: EntryBuilder,
+    last_position: MessagePosition,
+    message_count: u64,
+    recent_messages: VecDeque<MessageSummary>,
 }
 
-impl Lint {
+impl TraceLinter {
     /// One that has seen no records.
     #[must_use]
     pub fn new() -> Self {
@@ -94,18 +94,18 @@ impl Lint {
     /// How many messages there were.
     #[must_use]
     pub fn messages(&self) -> u64 {
-        self.messages
+        self.message_count
     }
 
     /// What is wrong with a record, or with earlier ones because of it.
-    pub fn record(&mut self, record: Record) -> Vec<Problem> {
-        let moment = Moment {
+    pub fn check_record(&mut self, record: TraceRecord) -> Vec<LintFinding> {
+        let moment = MessagePosition {
             index: record.line,
-            at: record.at,
+            time_us: record.time_us,
         };
-        self.last = moment;
-        match &record.what {
-            What::Message {
+        self.last_position = moment;
+        match &record.body {
+            RecordBody::Message {
                 from,
                 redacted,
                 message,
@@ -115,115 +115,126 @@ impl Lint {
                 let Ok(value) = serde_json::from_str::<Value>(message.get()) else {
                     return Vec::new();
                 };
-                self.messages += 1;
+                self.message_count += 1;
                 self.remember(record);
-                self.message(moment, from, &value, redacted)
+                self.check_message(moment, from, &value, redacted)
             }
-            What::Noise { from, .. } => {
+            RecordBody::Noise { from, .. } => {
                 let (side, line) = (*from, record.line);
                 self.remember(record);
-                vec![Problem {
+                vec![LintFinding {
                     line,
                     earlier: None,
                     side,
-                    level: Level::Must,
+                    level: RequirementLevel::Must,
                     rule: "no-message",
                     section: "transports",
                     text: format!("the {} sends a line that is no message", side.name()),
-                    message: self.about(line),
+                    message: self.find_message(line),
                 }]
             }
-            What::Cut { from, .. } => {
-                self.rules.missed(direction(*from));
+            RecordBody::Oversized { from, .. } => {
+                self.rules.record_missed_message(direction(*from));
                 Vec::new()
             }
-            What::Event(event) => {
+            RecordBody::Event(event) => {
                 let found = match event {
-                    Event::ClientClosed | Event::ClientStoppedReading => {
-                        self.rules.closed(moment, Direction::ToAgent)
+                    TraceEvent::ClientClosed | TraceEvent::ClientStoppedReading => {
+                        self.rules.close_side(moment, Direction::ToAgent)
                     }
-                    Event::AgentClosed | Event::AgentStoppedReading => {
-                        self.rules.closed(moment, Direction::ToClient)
+                    TraceEvent::AgentClosed | TraceEvent::AgentStoppedReading => {
+                        self.rules.close_side(moment, Direction::ToClient)
                     }
-                    Event::Failed { .. } | Event::Interrupted { .. } | Event::Killed => {
-                        self.rules.broken_off();
+                    TraceEvent::Failed { .. }
+                    | TraceEvent::Interrupted { .. }
+                    | TraceEvent::Killed => {
+                        self.rules.break_off();
                         Vec::new()
                     }
                     _ => Vec::new(),
                 };
-                self.problems(found)
+                self.to_lint_findings(found)
             }
             _ => Vec::new(),
         }
     }
 
     /// A line of the trace could not be read: something may have been said that is not known.
-    pub fn unreadable(&mut self) {
-        self.rules.missed(Direction::ToAgent);
-        self.rules.missed(Direction::ToClient);
+    pub fn skip_line(&mut self) {
+        self.rules.record_missed_message(Direction::ToAgent);
+        self.rules.record_missed_message(Direction::ToClient);
     }
 
     /// What is wrong now that there are no more records.
-    pub fn end(&mut self) -> Vec<Problem> {
-        let found = self.rules.end(self.last);
-        self.problems(found)
+    pub fn end(&mut self) -> Vec<LintFinding> {
+        let found = self.rules.end(self.last_position);
+        self.to_lint_findings(found)
     }
 
-    fn message(
+    fn check_message(
         &mut self,
-        moment: Moment,
+        moment: MessagePosition,
         from: Side,
         value: &Value,
         redacted: bool,
-    ) -> Vec<Problem> {
+    ) -> Vec<LintFinding> {
         let direction = direction(from);
-        let asked = self.rules.asked(direction, value).map(str::to_owned);
-        let found = self.rules.message(moment, direction, value);
-        let faults = self.faults(direction, value, asked.as_deref());
+        let asked = self
+            .rules
+            .request_method(direction, value)
+            .map(str::to_owned);
+        let found = self.rules.check_message(moment, direction, value);
+        let faults = self.check_schema(direction, value, asked.as_deref());
         let shapes = faults
             .into_iter()
-            .filter(|fault| !(redacted && is_of_redaction(fault)));
-        let mut problems: Vec<Problem> = shapes
-            .map(|fault| Problem {
+            .filter(|fault| !(redacted && is_from_redaction(fault)));
+        let mut problems: Vec<LintFinding> = shapes
+            .map(|fault| LintFinding {
                 line: moment.index,
                 earlier: None,
                 side: from,
-                level: Level::Must,
+                level: RequirementLevel::Must,
                 rule: "schema",
                 section: "schema",
                 text: fault.to_string(),
-                message: self.about(moment.index),
+                message: self.find_message(moment.index),
             })
             .collect();
-        problems.extend(self.problems(found));
+        problems.extend(self.to_lint_findings(found));
         problems
     }
 
-    fn faults(&self, direction: Direction, value: &Value, asked: Option<&str>) -> Vec<Fault> {
+    fn check_schema(
+        &self,
+        direction: Direction,
+        value: &Value,
+        asked: Option<&str>,
+    ) -> Vec<SchemaFault> {
         // Initialization is judged by the version that it is about.
         let version = match asked {
             Some("initialize") => value.pointer("/result/protocolVersion"),
             _ if value["method"] == "initialize" => value.pointer("/params/protocolVersion"),
-            _ => return Schema::of(self.rules.version()).judge_message(direction, value, asked),
+            _ => return Schema::of(self.rules.version()).check_message(direction, value, asked),
         };
         match version.and_then(Value::as_u64) {
             Some(2..) if asked.is_none() => {
-                let faults = Schema::of(Version::V2).judge_message(direction, value, asked);
+                let faults = Schema::of(SchemaVersion::V2).check_message(direction, value, asked);
                 // Who speaks both versions may say what is asked in either.
-                let of_v1 = |fault: &Fault| {
-                    fault.kind == FaultKind::UnknownField && fault.path.starts_with("params.client")
+                let of_v1 = |fault: &SchemaFault| {
+                    fault.kind == SchemaFaultKind::UnknownField
+                        && fault.path.starts_with("params.client")
                 };
                 faults.into_iter().filter(|fault| !of_v1(fault)).collect()
             }
-            Some(2) => Schema::of(Version::V2).judge_message(direction, value, asked),
+            Some(2) => Schema::of(SchemaVersion::V2).check_message(direction, value, asked),
             // What is in a version that is not known here is not known either.
             Some(3..) => Vec::new(),
-            _ => Schema::of(Version::V1).judge_message(direction, value, asked),
+            _ => Schema::of(SchemaVersion::V1).check_message(direction, value, asked),
         }
     }
 
-    fn problems(&self, found: Vec<Finding>) -> Vec<Problem> {
-        let problem = |finding: Finding| Problem {
+    fn to_lint_findings(&self, found: Vec<Finding>) -> Vec<LintFinding> {
+        let problem = |finding: Finding| LintFinding {
             line: finding.message.index,
             earlier: finding.earlier.map(|earlier| earlier.index),
             side: finding.side,
@@ -231,25 +242,26 @@ impl Lint {
             rule: finding.rule.name,
             section: finding.rule.section,
             text: format!("the {} {}", finding.side, finding.text),
-            message: self.about(finding.message.index),
+            message: self.find_message(finding.message.index),
         };
         found.into_iter().map(problem).collect()
     }
 
-    fn remember(&mut self, record: Record) {
-        if let Some(entry) = self.show.record(record) {
-            if self.remembered.len() >= REMEMBERED {
-                self.remembered.pop_front();
+    fn remember(&mut self, record: TraceRecord) {
+        if let Some(entry) = self.entry_builder.record(record) {
+            if self.recent_messages.len() >= REMEMBERED {
+                self.recent_messages.pop_front();
             }
-            self.remembered.push_back(About::of(&entry));
+            self.recent_messages
+                .push_back(MessageSummary::from_entry(&entry));
         }
     }
 
-    fn about(&self, line: u64) -> Option<About> {
+    fn find_message(&self, line: u64) -> Option<MessageSummary> {
         let at = self
-            .remembered
+            .recent_messages
             .binary_search_by_key(&line, |about| about.line);
-        self.remembered.get(at.ok()?).cloned()
+        self.recent_messages.get(at.ok()?).cloned()
     }
 }
 
@@ -262,12 +274,12 @@ fn direction(from: Side) -> Direction {
 }
 
 /// Whether a value has not its form because something was taken out of it.
-fn is_of_redaction(fault: &Fault) -> bool {
+fn is_from_redaction(fault: &SchemaFault) -> bool {
     match &fault.kind {
-        FaultKind::Type { found, .. }
-        | FaultKind::Value { found, .. }
-        | FaultKind::RelativePath { found }
-        | FaultKind::Form { found, .. } => found.contains(REDACTED),
+        SchemaFaultKind::Type { found, .. }
+        | SchemaFaultKind::Value { found, .. }
+        | SchemaFaultKind::RelativePath { found }
+        | SchemaFaultKind::Format { found, .. } => found.contains(REDACTED),
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::format::Event;
+use super::format::TraceEvent;
 use acp_rules::Side;
 
 /// How much may wait, in bytes. Beyond it, whoever has more waits until some of it is written.
@@ -23,35 +23,35 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Something that waits.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct LogPiece {
     /// When it was read, in microseconds since the start.
-    pub(super) at: u64,
-    pub(super) what: PieceOf,
+    pub(super) time_us: u64,
+    pub(super) kind: LogPieceKind,
     /// How many of the bytes are its own.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
-pub(super) enum PieceOf {
+pub(super) enum LogPieceKind {
     /// Of a stream, as it was read.
     Stream(Side),
     /// Where what a side says is from now on.
     Tap(Side, File),
     /// So many bytes of a stream, which are in its tap.
-    Tapped(Side, usize),
+    TapBytes(Side, usize),
     /// A line of standard error.
     Stderr,
-    Event(Event),
+    Event(TraceEvent),
 }
 
 /// Pieces in the order in which they came, and their bytes one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct LogBatch {
     pub(super) bytes: Vec<u8>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<LogPiece>,
 }
 
-impl Batch {
+impl LogBatch {
     fn has_room(&self, length: usize) -> bool {
         let fits = self.bytes.len() + length <= ROOM && self.pieces.len() < PIECES;
         // What is larger than all the room there is goes in alone.
@@ -65,84 +65,84 @@ impl Batch {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: Batch,
+struct LogState {
+    pending: LogBatch,
     /// When the first piece was read that is not in the file yet, in microseconds since the start.
     oldest: Option<u64>,
     /// The writer has nothing to do, and is to be woken.
     idle: bool,
     /// Someone waits for what is there to be written.
-    full: bool,
+    has_waiter: bool,
     /// Nothing is recorded any more: all is, or it cannot be.
     closed: bool,
 }
 
-impl State {
+impl LogState {
     /// This is the oldest piece that is not in the file; wakes whoever waits for that.
-    fn written(&mut self, oldest: Option<u64>, emptied: &Condvar) {
+    fn set_oldest(&mut self, oldest: Option<u64>, emptied: &Condvar) {
         self.oldest = oldest;
-        if std::mem::take(&mut self.full) {
+        if std::mem::take(&mut self.has_waiter) {
             emptied.notify_all();
         }
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct RecordLog {
     start: Instant,
-    state: Mutex<State>,
-    filled: Condvar,
-    emptied: Condvar,
+    state: Mutex<LogState>,
+    buffered: Condvar,
+    drained: Condvar,
     /// How many lines were recorded so far, for whoever waits for what is left.
-    lines: AtomicU64,
+    line_count: AtomicU64,
 }
 
-impl Log {
+impl RecordLog {
     pub(super) fn new() -> Self {
         Self {
             start: Instant::now(),
             state: Mutex::default(),
-            filled: Condvar::new(),
-            emptied: Condvar::new(),
-            lines: AtomicU64::new(0),
+            buffered: Condvar::new(),
+            drained: Condvar::new(),
+            line_count: AtomicU64::new(0),
         }
     }
 
     /// So many lines were recorded so far.
     pub(super) fn set_lines(&self, lines: u64) {
-        self.lines.store(lines, Ordering::Relaxed);
+        self.line_count.store(lines, Ordering::Relaxed);
     }
 
     pub(super) fn lines(&self) -> u64 {
-        self.lines.load(Ordering::Relaxed)
+        self.line_count.load(Ordering::Relaxed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
         // Nothing that is done under the lock can leave it half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Microseconds since the start.
-    fn now(&self) -> u64 {
+    fn elapsed_us(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Has something recorded; waits for room, and for a writer that has fallen behind.
-    pub(super) fn push(&self, what: PieceOf, bytes: &[u8]) {
-        let is_behind = |state: &mut State| {
+    pub(super) fn push(&self, what: LogPieceKind, bytes: &[u8]) {
+        let is_behind = |state: &mut LogState| {
             let oldest = state.oldest.filter(|_| !state.closed);
-            let is_behind = oldest.is_some_and(|at| self.now().saturating_sub(at) > OLDEST);
-            state.full |= is_behind;
+            let is_behind = oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > OLDEST);
+            state.has_waiter |= is_behind;
             is_behind
         };
         let (mut state, _) = self
-            .emptied
+            .drained
             .wait_timeout_while(self.lock(), PATIENCE, is_behind)
             .unwrap_or_else(PoisonError::into_inner);
-        while !state.closed && !state.waiting.has_room(bytes.len()) {
-            state.full = true;
+        while !state.closed && !state.pending.has_room(bytes.len()) {
+            state.has_waiter = true;
             state = self
-                .emptied
+                .drained
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
@@ -150,59 +150,63 @@ impl Log {
             return;
         }
         // Under the lock, so that times never go back.
-        let at = self.now();
+        let at = self.elapsed_us();
         state.oldest.get_or_insert(at);
         let length = bytes.len();
-        state.waiting.bytes.extend_from_slice(bytes);
-        state.waiting.pieces.push(Piece { at, what, length });
+        state.pending.bytes.extend_from_slice(bytes);
+        state.pending.pieces.push(LogPiece {
+            time_us: at,
+            kind: what,
+            length,
+        });
         let wake = std::mem::take(&mut state.idle);
         drop(state);
         if wake {
-            self.filled.notify_one();
+            self.buffered.notify_one();
         }
     }
 
     /// All that was read before this is in the file, in microseconds since the start.
     pub(super) fn set_written(&self, before: u64) {
-        self.lock().written(Some(before), &self.emptied);
+        self.lock().set_oldest(Some(before), &self.drained);
     }
 
     /// Waits for something, and puts it into `batch`, whose room is used again; what was in it is in the file. `false`
     /// at the end.
-    pub(super) fn take(&self, batch: &mut Batch) -> bool {
+    pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
-        let oldest = state.waiting.pieces.first().map(|piece| piece.at);
-        state.written(oldest, &self.emptied);
-        while state.waiting.pieces.is_empty() {
+        let oldest = state.pending.pieces.first().map(|piece| piece.time_us);
+        state.set_oldest(oldest, &self.drained);
+        while state.pending.pieces.is_empty() {
             if state.closed {
                 return false;
             }
             state.idle = true;
             state = self
-                .filled
+                .buffered
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
         state.idle = false;
-        std::mem::swap(&mut state.waiting, batch);
+        std::mem::swap(&mut state.pending, batch);
         // There is room again.
         let oldest = state.oldest;
-        state.written(oldest, &self.emptied);
+        state.set_oldest(oldest, &self.drained);
         true
     }
 
     /// Nothing more is taken in, and what waits is dropped.
     pub(super) fn abandon(&self) {
         self.close();
-        self.lock().waiting = Batch::default();
+        self.lock().pending = LogBatch::default();
     }
 
     /// Nothing more is taken in; what waits can still be taken out.
     pub(super) fn close(&self) {
         self.lock().closed = true;
-        self.filled.notify_all();
-        self.emptied.notify_all();
+        self.buffered.notify_all();
+        self.drained.notify_all();
     }
 }
 
@@ -212,23 +216,23 @@ mod tests {
 
     #[test]
     fn whoever_has_more_waits_for_a_writer_that_has_fallen_behind() {
-        let log = Log {
+        let log = RecordLog {
             start: Instant::now()
                 .checked_sub(Duration::from_secs(1))
                 .expect("the machine has run for a second"),
-            ..Log::new()
+            ..RecordLog::new()
         };
         log.lock().oldest = Some(0);
         std::thread::scope(|scope| {
-            let pusher = scope.spawn(|| log.push(PieceOf::Stderr, b"more"));
-            while !log.lock().full {
+            let pusher = scope.spawn(|| log.push(LogPieceKind::Stderr, b"more"));
+            while !log.lock().has_waiter {
                 assert!(!pusher.is_finished(), "it did not wait");
                 std::thread::yield_now();
             }
-            log.set_written(log.now());
+            log.set_written(log.elapsed_us());
         });
         // Nothing was lost by waiting.
-        let mut batch = Batch::default();
+        let mut batch = LogBatch::default();
         assert!(log.take(&mut batch));
         assert_eq!(batch.bytes, b"more");
     }

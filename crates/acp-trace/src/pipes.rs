@@ -9,13 +9,13 @@ use tokio::process::{ChildStdin, ChildStdout};
 
 /// Something that is read.
 #[derive(Debug)]
-pub struct Input(File);
+pub struct PipeInput(File);
 
 /// Something that is written.
 #[derive(Debug)]
-pub struct Output(File);
+pub struct PipeOutput(File);
 
-impl Input {
+impl PipeInput {
     /// Reads some bytes; 0 at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
@@ -35,7 +35,7 @@ impl Input {
     }
 }
 
-impl Output {
+impl PipeOutput {
     pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.0.write(bytes) {
@@ -58,26 +58,26 @@ impl Output {
 }
 
 #[cfg(target_os = "linux")]
-impl AsFd for Input {
+impl AsFd for PipeInput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
 #[cfg(target_os = "linux")]
-impl AsFd for Output {
+impl AsFd for PipeOutput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl From<File> for Input {
+impl From<File> for PipeInput {
     fn from(file: File) -> Self {
         Self(file)
     }
 }
 
-impl From<File> for Output {
+impl From<File> for PipeOutput {
     fn from(file: File) -> Self {
         Self(file)
     }
@@ -87,18 +87,18 @@ impl From<File> for Output {
 ///
 /// # Errors
 /// They cannot be taken, for example because one of them is closed.
-pub fn stdio() -> io::Result<(Input, Output)> {
+pub fn stdio() -> io::Result<(PipeInput, PipeOutput)> {
     let (input, output) = system::stdio()?;
-    Ok((Input(input), Output(output)))
+    Ok((PipeInput(input), PipeOutput(output)))
 }
 
 /// The ends of an agent's pipes.
 ///
 /// # Errors
 /// They cannot be made to block.
-pub fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(Output, Input)> {
+pub fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(PipeOutput, PipeInput)> {
     let (stdin, stdout) = system::child(stdin, stdout)?;
-    Ok((Output(stdin), Input(stdout)))
+    Ok((PipeOutput(stdin), PipeInput(stdout)))
 }
 
 #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use super::format::{Header, LONGEST_MESSAGE, Record, VERSION};
+use super::format::{LONGEST_MESSAGE, TraceHeader, TraceRecord, VERSION};
 
 /// The longest line that is read, in bytes: the longest message, and what stands around it.
 const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;
@@ -15,7 +15,7 @@ const KEPT: usize = 1024 * 1024;
 /// Why a trace, or a line of one, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ReadError {
+pub enum TraceReadError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -44,10 +44,10 @@ pub enum ReadError {
     },
 }
 
-impl ReadError {
+impl TraceReadError {
     /// Whether it is about one line only, and the next ones can be read.
     #[must_use]
-    pub fn is_of_a_line(&self) -> bool {
+    pub fn is_line_error(&self) -> bool {
         matches!(self, Self::TooLong { .. } | Self::NotARecord { .. })
     }
 }
@@ -55,46 +55,48 @@ impl ReadError {
 /// Reads records, one after the other.
 ///
 /// At the end of the file there may be a line that was not written to its end; it is no record, see
-/// [`is_torn`](Self::is_torn). Where the file still grows, reading can go on after its end.
+/// [`has_partial_line`](Self::has_partial_line). Where the file still grows, reading can go on after its end.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TraceReader<R> {
     input: R,
-    header: Header,
-    lines: Lines,
+    header: TraceHeader,
+    lines: BoundedLines,
 }
 
-impl Reader<BufReader<File>> {
+impl TraceReader<BufReader<File>> {
     /// Opens a trace and reads its header.
     ///
     /// # Errors
     /// It cannot be opened, is no trace, or a newer one.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self, TraceReadError> {
         Self::new(BufReader::with_capacity(256 * 1024, File::open(path)?))
     }
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> TraceReader<R> {
     /// Reads the header of a trace.
     ///
     /// # Errors
     /// It cannot be read, is no trace, or a newer one.
-    pub fn new(mut input: R) -> Result<Self, ReadError> {
-        let mut lines = Lines::default();
+    pub fn new(mut input: R) -> Result<Self, TraceReadError> {
+        let mut lines = BoundedLines::default();
         let first = match lines.next(&mut input) {
             Ok(Some((line, _))) => line,
-            Ok(None) | Err(ReadError::TooLong { .. }) => return Err(ReadError::NotATrace),
+            Ok(None) | Err(TraceReadError::TooLong { .. }) => {
+                return Err(TraceReadError::NotATrace);
+            }
             Err(e) => return Err(e),
         };
         #[derive(serde::Deserialize)]
-        struct Version {
+        struct VersionHeader {
             acp_trace: u32,
         }
-        let Version { acp_trace: version } =
-            serde_json::from_slice(first).map_err(|_| ReadError::NotATrace)?;
+        let VersionHeader { acp_trace: version } =
+            serde_json::from_slice(first).map_err(|_| TraceReadError::NotATrace)?;
         if version != VERSION {
-            return Err(ReadError::Version { version });
+            return Err(TraceReadError::Version { version });
         }
-        let header = serde_json::from_slice(first).map_err(|_| ReadError::NotATrace)?;
+        let header = serde_json::from_slice(first).map_err(|_| TraceReadError::NotATrace)?;
         Ok(Self {
             input,
             header,
@@ -104,20 +106,20 @@ impl<R: BufRead> Reader<R> {
 
     /// The first line.
     #[must_use]
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
     /// Whether there is a beginning of a line behind the last record that was read: whoever wrote it was ended while
     /// they did, or have not written the rest yet.
     #[must_use]
-    pub fn is_torn(&self) -> bool {
-        !self.lines.buffer.is_empty() && !self.lines.done
+    pub fn has_partial_line(&self) -> bool {
+        !self.lines.buffer.is_empty() && !self.lines.is_consumed
     }
 }
 
-impl<R: BufRead> Iterator for Reader<R> {
-    type Item = Result<Record, ReadError>;
+impl<R: BufRead> Iterator for TraceReader<R> {
+    type Item = Result<TraceRecord, TraceReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (text, line) = match self.lines.next(&mut self.input) {
@@ -126,26 +128,26 @@ impl<R: BufRead> Iterator for Reader<R> {
         };
         let record = std::str::from_utf8(text)
             .map_err(serde::de::Error::custom)
-            .and_then(|text| Record::read(text, line));
-        Some(record.map_err(|reason| ReadError::NotARecord { line, reason }))
+            .and_then(|text| TraceRecord::read(text, line));
+        Some(record.map_err(|reason| TraceReadError::NotARecord { line, reason }))
     }
 }
 
 /// Lines of bounded length.
 #[derive(Debug, Default)]
-struct Lines {
+struct BoundedLines {
     buffer: Vec<u8>,
     /// What is in the buffer was given out.
-    done: bool,
+    is_consumed: bool,
     /// The line is too long, and passed over.
-    passing: bool,
+    is_skipping: bool,
     line: u64,
 }
 
-impl Lines {
+impl BoundedLines {
     /// The next line that has an end, without it, and which it is; `None` at the end of the input, after which there may be more.
-    fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, ReadError> {
-        if std::mem::take(&mut self.done) {
+    fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
+        if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
             self.buffer.shrink_to(KEPT);
         }
@@ -158,8 +160,8 @@ impl Lines {
             };
             let end = memchr::memchr(b'\n', there);
             let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-            if self.passing || self.buffer.len() + part.len() > LONGEST_LINE {
-                self.passing = true;
+            if self.is_skipping || self.buffer.len() + part.len() > LONGEST_LINE {
+                self.is_skipping = true;
                 self.buffer.clear();
             } else {
                 self.buffer.extend_from_slice(part);
@@ -168,10 +170,10 @@ impl Lines {
             input.consume(used);
             if end.is_some() {
                 self.line += 1;
-                if std::mem::take(&mut self.passing) {
-                    return Err(ReadError::TooLong { line: self.line });
+                if std::mem::take(&mut self.is_skipping) {
+                    return Err(TraceReadError::TooLong { line: self.line });
                 }
-                self.done = true;
+                self.is_consumed = true;
                 return Ok(Some((&self.buffer, self.line)));
             }
         }
@@ -181,16 +183,16 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Event, What};
+    use crate::format::{RecordBody, TraceEvent};
     use acp_rules::Side;
 
     const HEADER: &str = "{\"acp_trace\":1,\"started\":\"2026-01-01T00:00:00Z\",\"command\":[\"a\"],\"by\":\"acp\",\
         \"secrets\":\"redacted\",\"later\":1}\n";
 
-    fn read(records: &str) -> Reader<BufReader<io::Cursor<Vec<u8>>>> {
+    fn read(records: &str) -> TraceReader<BufReader<io::Cursor<Vec<u8>>>> {
         let file = format!("{HEADER}{records}").into_bytes();
         // So small that lines are read in parts.
-        Reader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
+        TraceReader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
     }
 
     #[test]
@@ -198,24 +200,24 @@ mod tests {
         let records = "{\"t\":5,\"from\":\"agent\",\"len\":9,\"redacted\":2,\"msg\":{ \"a\":1.0}}\n\
             {\"t\":6,\"from\":\"client\",\"len\":2,\"noise64\":\"/yA=\"}\n\
             {\"t\":7,\"event\":\"exited\",\"signal\":\"SIGKILL\"}\n";
-        let all: Vec<Record> = read(records).map(Result::unwrap).collect();
-        let What::Message {
+        let all: Vec<TraceRecord> = read(records).map(Result::unwrap).collect();
+        let RecordBody::Message {
             from,
             length,
             redacted,
             message,
-        } = &all[0].what
+        } = &all[0].body
         else {
             panic!("{all:?}")
         };
-        assert_eq!((all[0].at, all[0].line), (5, 2));
+        assert_eq!((all[0].time_us, all[0].line), (5, 2));
         assert_eq!((*from, *length, *redacted), (Side::Agent, 9, 2));
         assert_eq!(message.get(), "{ \"a\":1.0}");
-        assert!(matches!(&all[1].what, What::Noise { bytes, .. } if bytes == b"\xff "));
-        let What::Event(Event::Exited {
+        assert!(matches!(&all[1].body, RecordBody::Noise { bytes, .. } if bytes == b"\xff "));
+        let RecordBody::Event(TraceEvent::Exited {
             code: None,
             signal: Some(signal),
-        }) = &all[2].what
+        }) = &all[2].body
         else {
             panic!("{all:?}")
         };
@@ -227,35 +229,38 @@ mod tests {
         let records = "{\"t\":1,\"picture\":\"x\"}\n{\"t\":2,\"event\":\"slept\"}\n{\"t\":\"3\"}\nx\n{\"t\":4,\"stderr\":\"y\"}\n{\"t\":5,\"std";
         let mut reader = read(records);
         assert!(matches!(
-            reader.next().unwrap().unwrap().what,
-            What::Unknown
+            reader.next().unwrap().unwrap().body,
+            RecordBody::Unknown
         ));
-        let what = reader.next().unwrap().unwrap().what;
-        assert!(matches!(what, What::Event(Event::Unknown)));
+        let what = reader.next().unwrap().unwrap().body;
+        assert!(matches!(what, RecordBody::Event(TraceEvent::Unknown)));
         for line in [4, 5] {
             let error = reader.next().unwrap().unwrap_err();
-            assert!(error.is_of_a_line());
+            assert!(error.is_line_error());
             assert!(
                 error.to_string().starts_with(&format!("line {line} ")),
                 "{error}"
             );
         }
         assert!(matches!(
-            reader.next().unwrap().unwrap().what,
-            What::Stderr(_)
+            reader.next().unwrap().unwrap().body,
+            RecordBody::Stderr(_)
         ));
-        assert!(reader.next().is_none() && reader.is_torn());
+        assert!(reader.next().is_none() && reader.has_partial_line());
     }
 
     #[test]
     fn what_is_no_trace_is_told() {
         for file in ["", "{}\n", "{\"jsonrpc\":\"2.0\"}\n", "\u{0}\n"] {
-            let error = Reader::new(file.as_bytes()).unwrap_err();
-            assert!(matches!(error, ReadError::NotATrace), "{file}: {error}");
+            let error = TraceReader::new(file.as_bytes()).unwrap_err();
+            assert!(
+                matches!(error, TraceReadError::NotATrace),
+                "{file}: {error}"
+            );
         }
-        let error = Reader::new("{\"acp_trace\":2}\n".as_bytes()).unwrap_err();
+        let error = TraceReader::new("{\"acp_trace\":2}\n".as_bytes()).unwrap_err();
         assert!(
-            matches!(error, ReadError::Version { version: 2 }),
+            matches!(error, TraceReadError::Version { version: 2 }),
             "{error}"
         );
     }

@@ -7,36 +7,36 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::format::{Event, Header, Secrets, VERSION};
-use super::log::{Log, PieceOf};
-use super::pipes::Output;
-use super::recording::Recording;
+use super::format::{Secrets, TraceEvent, TraceHeader, VERSION};
+use super::log::{LogPieceKind, RecordLog};
+use super::pipes::PipeOutput;
+use super::record_thread::RecordThread;
+use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use super::relay::Relay;
-use super::system::private;
-use super::writing::Writing;
+use super::system::create_private;
 use acp_rules::Side;
 
 /// What to record, and how.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct RecordSettings {
     /// The agent's command line, for the header.
     pub command: Vec<String>,
     /// The program that records, and its version, for the header.
-    pub by: String,
+    pub recorder: String,
     /// What to do with secrets.
     pub secrets: Secrets,
     /// Whether a file that is there is written over.
     pub overwrite: bool,
 }
 
-impl Settings {
+impl RecordSettings {
     /// Secrets are redacted, and no file is written over.
     pub fn new(command: Vec<String>, by: impl Into<String>) -> Self {
         Self {
             command,
-            by: by.into(),
+            recorder: by.into(),
             secrets: Secrets::Redacted,
             overwrite: false,
         }
@@ -80,29 +80,29 @@ pub struct WriteError {
 /// further piece waits up to 100 ms before it is passed on: a client may kill the recorder at any time, and what is not in
 /// the file then is lost.
 #[derive(Debug)]
-pub struct Recorder {
-    log: Arc<Log>,
+pub struct TraceRecorder {
+    log: Arc<RecordLog>,
     writer: Option<JoinHandle<()>>,
-    done: Receiver<Recording>,
+    summary_receiver: Receiver<RecordingSummary>,
 }
 
 /// Records lines of standard error and events, from anywhere.
 #[derive(Debug, Clone)]
-pub struct Notes(Arc<Log>);
+pub struct TraceNotes(Arc<RecordLog>);
 
-impl Notes {
+impl TraceNotes {
     /// Records a line that the agent printed to its standard error; waits for the disk if it does not keep up.
     pub fn stderr(&self, line: &str) {
-        self.0.push(PieceOf::Stderr, line.as_bytes());
+        self.0.push(LogPieceKind::Stderr, line.as_bytes());
     }
 
     /// Records something that happened.
-    pub fn event(&self, event: Event) {
-        self.0.push(PieceOf::Event(event), &[]);
+    pub fn event(&self, event: TraceEvent) {
+        self.0.push(LogPieceKind::Event(event), &[]);
     }
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// Begins a trace: makes the file, which its user alone can read, and writes the header. Should the file not be
     /// writable later, `failed` is called, once and from another thread, and nothing is recorded from then on.
     ///
@@ -110,14 +110,14 @@ impl Recorder {
     /// The file is there already, or cannot be made or written.
     pub fn create(
         path: &Path,
-        settings: &Settings,
+        settings: &RecordSettings,
         failed: impl FnOnce(WriteError) + Send + 'static,
     ) -> Result<Self, CreateError> {
         let could_not = |source: io::Error| CreateError::Failed {
             path: path.to_owned(),
             source,
         };
-        let mut file = match private(path, settings.overwrite) {
+        let mut file = match create_private(path, settings.overwrite) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 let path = path.to_owned();
                 return Err(CreateError::Exists { path });
@@ -129,15 +129,15 @@ impl Recorder {
             Secrets::Kept => None,
         };
         let command = match &redactor {
-            Some(redactor) => redactor.command(&settings.command),
+            Some(redactor) => redactor.redact_command(&settings.command),
             None => settings.command.clone(),
         };
-        let log = Arc::new(Log::new());
-        let header = Header {
+        let log = Arc::new(RecordLog::new());
+        let header = TraceHeader {
             version: VERSION,
             started: jiff::Timestamp::now().to_string(),
             command,
-            by: settings.by.clone(),
+            by: settings.recorder.clone(),
             secrets: settings.secrets,
         };
         let mut line = serde_json::to_vec(&header).map_err(|e| could_not(e.into()))?;
@@ -148,10 +148,10 @@ impl Recorder {
         let writer = std::thread::Builder::new().name("trace".to_owned());
         let writer = writer
             .spawn(move || {
-                let mut writing = Writing::new(waiting.clone(), redactor);
+                let mut writing = RecordThread::new(waiting.clone(), redactor);
                 let written = writing.write_all(&mut file);
-                let mut recorded = writing.recorded();
-                recorded.complete = written.is_ok();
+                let mut recorded = writing.summary();
+                recorded.is_complete = written.is_ok();
                 if let Err(source) = written {
                     // Nobody waits for room any more, neither there nor in a tap.
                     drop(writing);
@@ -165,28 +165,28 @@ impl Recorder {
         Ok(Self {
             log,
             writer: Some(writer),
-            done,
+            summary_receiver: done,
         })
     }
 
     /// A direction whose bytes are recorded: what `from` says, passed on to `output`.
     #[must_use]
-    pub fn relay(&self, from: Side, output: Output) -> Relay {
+    pub fn relay(&self, from: Side, output: PipeOutput) -> Relay {
         Relay::new(from, output, self.log.clone())
     }
 
     /// Records what is no part of the two streams.
     #[must_use]
-    pub fn notes(&self) -> Notes {
-        Notes(self.log.clone())
+    pub fn notes(&self) -> TraceNotes {
+        TraceNotes(self.log.clone())
     }
 
     /// Ends the trace once all is written, but waits no longer than this for a disk that hangs.
     #[must_use]
-    pub fn finish(mut self, patience: Duration) -> Recording {
-        self.notes().event(Event::End);
+    pub fn finish(mut self, patience: Duration) -> RecordingSummary {
+        self.notes().event(TraceEvent::End);
         self.log.close();
-        let recorded = self.done.recv_timeout(patience);
+        let recorded = self.summary_receiver.recv_timeout(patience);
         if let (Ok(_), Some(writer)) = (&recorded, self.writer.take()) {
             // It has nothing left to do.
             let _ = writer.join();
@@ -195,7 +195,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for TraceRecorder {
     fn drop(&mut self) {
         self.log.close();
     }

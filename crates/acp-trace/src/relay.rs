@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::format::Event;
-use super::log::{Log, PieceOf};
-use super::pipes::{Input, Output};
-use super::tap::Tap;
+use super::format::TraceEvent;
+use super::log::{LogPieceKind, RecordLog};
+use super::pipes::{PipeInput, PipeOutput};
+use super::tap::PipeTap;
 use acp_rules::Side;
 
 /// How much is read at once, in bytes: what a pipe that has grown holds.
@@ -23,7 +23,7 @@ pub enum RelayEnd {
     /// The one it is read from has closed it.
     Closed,
     /// The one it is passed on to does not read any more.
-    Unread,
+    ReaderClosed,
     /// It was stopped from here.
     Stopped,
     /// It cannot be read, or not be written.
@@ -34,18 +34,18 @@ pub enum RelayEnd {
 #[derive(Debug)]
 pub struct Relay {
     from: Side,
-    output: Arc<Mutex<Option<Output>>>,
-    log: Arc<Log>,
-    passed: Arc<AtomicU64>,
+    output: Arc<Mutex<Option<PipeOutput>>>,
+    log: Arc<RecordLog>,
+    passed_bytes: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
 }
 
 /// What can be done about a direction while it runs.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
-    log: Arc<Log>,
-    output: Arc<Mutex<Option<Output>>>,
-    passed: Arc<AtomicU64>,
+    log: Arc<RecordLog>,
+    output: Arc<Mutex<Option<PipeOutput>>>,
+    passed_bytes: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
 }
 
@@ -67,17 +67,17 @@ impl RelayHandle {
     /// something goes on: passing on waits for recording that does not keep up.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        (self.passed.load(Ordering::Relaxed), self.log.lines())
+        (self.passed_bytes.load(Ordering::Relaxed), self.log.lines())
     }
 }
 
 impl Relay {
-    pub(super) fn new(from: Side, output: Output, log: Arc<Log>) -> Self {
+    pub(super) fn new(from: Side, output: PipeOutput, log: Arc<RecordLog>) -> Self {
         Self {
             from,
             output: Arc::new(Mutex::new(Some(output))),
             log,
-            passed: Arc::default(),
+            passed_bytes: Arc::default(),
             ended: Arc::default(),
         }
     }
@@ -88,27 +88,27 @@ impl Relay {
         RelayHandle {
             log: self.log.clone(),
             output: self.output.clone(),
-            passed: self.passed.clone(),
+            passed_bytes: self.passed_bytes.clone(),
             ended: self.ended.clone(),
         }
     }
 
     /// Passes on until one end is closed; then both are. `ended` is told before that has any consequence.
-    pub fn run(self, mut input: Input, ended: impl FnOnce(RelayEnd)) {
-        let end = self.pass_on(&mut input);
+    pub fn run(self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
+        let end = self.copy_all(&mut input);
         let event = match (&end, self.from) {
             (RelayEnd::Stopped, _) => None,
-            (RelayEnd::Closed, Side::Client) => Some(Event::ClientClosed),
-            (RelayEnd::Closed, Side::Agent) => Some(Event::AgentClosed),
-            (RelayEnd::Unread, Side::Client) => Some(Event::AgentStoppedReading),
-            (RelayEnd::Unread, Side::Agent) => Some(Event::ClientStoppedReading),
-            (RelayEnd::Failed(error), from) => Some(Event::Failed {
+            (RelayEnd::Closed, Side::Client) => Some(TraceEvent::ClientClosed),
+            (RelayEnd::Closed, Side::Agent) => Some(TraceEvent::AgentClosed),
+            (RelayEnd::ReaderClosed, Side::Client) => Some(TraceEvent::AgentStoppedReading),
+            (RelayEnd::ReaderClosed, Side::Agent) => Some(TraceEvent::ClientStoppedReading),
+            (RelayEnd::Failed(error), from) => Some(TraceEvent::Failed {
                 from,
                 message: error.to_string(),
             }),
         };
         if let Some(event) = event {
-            self.log.push(PieceOf::Event(event), &[]);
+            self.log.push(LogPieceKind::Event(event), &[]);
         }
         self.ended.store(true, Ordering::Relaxed);
         ended(end);
@@ -117,17 +117,17 @@ impl Relay {
     }
 
     /// What passes goes into a tap, too, where that can be; whoever records is told first.
-    fn tap(&self, input: &Input) -> Option<Tap> {
+    fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tap, reader) = Tap::open(input, output.as_ref()?, ROOM)?;
-        self.log.push(PieceOf::Tap(self.from, reader), &[]);
+        let (tap, reader) = PipeTap::open(input, output.as_ref()?, ROOM)?;
+        self.log.push(LogPieceKind::Tap(self.from, reader), &[]);
         Some(tap)
     }
 
-    fn pass_on(&self, input: &mut Input) -> RelayEnd {
+    fn copy_all(&self, input: &mut PipeInput) -> RelayEnd {
         let mut buffer = vec![0; ROOM];
         let mut grown = false;
-        let mut tap = self.tap(input);
+        let mut tap = self.open_tap(input);
         loop {
             let read = match &tap {
                 Some(tap) => tap.copy(input, ROOM),
@@ -146,8 +146,8 @@ impl Relay {
             let bytes = buffer.get(..read).unwrap_or_default();
             // Recorded first: what is never read by the other side is what one wants to see.
             match &tap {
-                Some(_) => self.log.push(PieceOf::Tapped(self.from, read), &[]),
-                None => self.log.push(PieceOf::Stream(self.from), bytes),
+                Some(_) => self.log.push(LogPieceKind::TapBytes(self.from, read), &[]),
+                None => self.log.push(LogPieceKind::Stream(self.from), bytes),
             }
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(output) = output.as_mut() else {
@@ -165,9 +165,11 @@ impl Relay {
             match passed {
                 Ok(()) => {
                     let length = u64::try_from(read).unwrap_or_default();
-                    self.passed.fetch_add(length, Ordering::Relaxed);
+                    self.passed_bytes.fetch_add(length, Ordering::Relaxed);
                 }
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return RelayEnd::Unread,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    return RelayEnd::ReaderClosed;
+                }
                 Err(error) => return RelayEnd::Failed(error),
             }
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 /// Makes a file that its user alone can read.
-pub(super) fn private(path: &Path, overwrite: bool) -> io::Result<File> {
+pub(super) fn create_private(path: &Path, overwrite: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     if overwrite {

@@ -6,11 +6,11 @@
 use std::fs::File;
 use std::io;
 
-use super::pipes::{Input, Output};
+use super::pipes::{PipeInput, PipeOutput};
 
 /// The end into which what passes goes.
 #[derive(Debug)]
-pub(super) struct Tap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
+pub(super) struct PipeTap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
 
 #[cfg(target_os = "linux")]
 mod system {
@@ -23,17 +23,21 @@ mod system {
     use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size};
     use rustix::pipe::{pipe_with, splice, tee};
 
-    use crate::pipes::{Input, Output};
-    use crate::tap::Tap;
+    use crate::pipes::{PipeInput, PipeOutput};
+    use crate::tap::PipeTap;
 
-    pub(super) fn open(input: &Input, output: &Output, room: usize) -> Option<(Tap, File)> {
+    pub(super) fn open(
+        input: &PipeInput,
+        output: &PipeOutput,
+        room: usize,
+    ) -> Option<(PipeTap, File)> {
         for end in [input.as_fd(), output.as_fd()] {
             fcntl_getpipe_size(end).ok()?;
         }
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
         // A small one would soon be full. A user who has many pipes gets no larger ones.
         fcntl_setpipe_size(&writer, room).ok()?;
-        Some((Tap(writer.into()), reader.into()))
+        Some((PipeTap(writer.into()), reader.into()))
     }
 
     fn wait(end: impl AsFd, flags: PollFlags) -> io::Result<()> {
@@ -41,7 +45,7 @@ mod system {
         Ok(())
     }
 
-    pub(super) fn copy(tap: &File, input: &Input, most: usize) -> io::Result<usize> {
+    pub(super) fn copy(tap: &File, input: &PipeInput, most: usize) -> io::Result<usize> {
         loop {
             match tee(input.as_fd(), tap, most, SpliceFlags::empty()) {
                 Err(Errno::INTR) => {}
@@ -55,7 +59,11 @@ mod system {
         }
     }
 
-    pub(super) fn pass(input: &Input, output: &Output, mut length: usize) -> io::Result<()> {
+    pub(super) fn pass(
+        input: &PipeInput,
+        output: &PipeOutput,
+        mut length: usize,
+    ) -> io::Result<()> {
         while length > 0 {
             let (from, to) = (input.as_fd(), output.as_fd());
             match splice(from, None, to, None, length, SpliceFlags::empty()) {
@@ -75,36 +83,45 @@ mod system {
     use std::fs::File;
     use std::io;
 
-    use crate::pipes::{Input, Output};
-    use crate::tap::Tap;
+    use crate::pipes::{PipeInput, PipeOutput};
+    use crate::tap::PipeTap;
 
-    pub(super) fn open(_: &Input, _: &Output, _: usize) -> Option<(Tap, File)> {
+    pub(super) fn open(_: &PipeInput, _: &PipeOutput, _: usize) -> Option<(PipeTap, File)> {
         None
     }
 
-    pub(super) fn copy(_: &File, _: &Input, _: usize) -> io::Result<usize> {
+    pub(super) fn copy(_: &File, _: &PipeInput, _: usize) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    pub(super) fn pass(_: &Input, _: &Output, _: usize) -> io::Result<()> {
+    pub(super) fn pass(_: &PipeInput, _: &PipeOutput, _: usize) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
-impl Tap {
+impl PipeTap {
     /// One with room for so many bytes, and the end from which they are read. None where there is no such thing.
-    pub(super) fn open(input: &Input, output: &Output, room: usize) -> Option<(Self, File)> {
+    pub(super) fn open(
+        input: &PipeInput,
+        output: &PipeOutput,
+        room: usize,
+    ) -> Option<(Self, File)> {
         system::open(input, output, room)
     }
 
     /// Waits for bytes to pass, and for room; gives how many go into the tap, at most so many. They are still to be
     /// passed on. 0 at the end.
-    pub(super) fn copy(&self, input: &Input, most: usize) -> io::Result<usize> {
+    pub(super) fn copy(&self, input: &PipeInput, most: usize) -> io::Result<usize> {
         system::copy(&self.0, input, most)
     }
 
     /// Passes on what was copied.
-    pub(super) fn pass(&self, input: &Input, output: &Output, length: usize) -> io::Result<()> {
+    pub(super) fn pass(
+        &self,
+        input: &PipeInput,
+        output: &PipeOutput,
+        length: usize,
+    ) -> io::Result<()> {
         system::pass(input, output, length)
     }
 }

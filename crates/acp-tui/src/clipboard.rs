@@ -19,28 +19,31 @@ const LONGEST: u64 = 32 * 1024 * 1024;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// A program that writes the clipboard's image to its stdout as PNG.
-struct Program {
-    words: &'static [&'static str],
+struct ClipboardProgram {
+    command: &'static [&'static str],
     /// What it comes with.
-    of: &'static str,
+    package: &'static str,
 }
 
 /// The program of this desktop, if there is a desktop.
-fn program(variable: impl Fn(&str) -> bool) -> Option<Program> {
+fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram> {
     if cfg!(target_os = "macos") {
         let words = &["pngpaste", "-"];
-        return Some(Program {
-            words,
-            of: words[0],
+        return Some(ClipboardProgram {
+            command: words,
+            package: words[0],
         });
     }
     if variable("WAYLAND_DISPLAY") {
         let words = &["wl-paste", "--type", "image/png"];
         let of = "wl-clipboard";
-        return Some(Program { words, of });
+        return Some(ClipboardProgram {
+            command: words,
+            package: of,
+        });
     }
-    variable("DISPLAY").then_some(Program {
-        words: &[
+    variable("DISPLAY").then_some(ClipboardProgram {
+        command: &[
             "xclip",
             "-selection",
             "clipboard",
@@ -48,7 +51,7 @@ fn program(variable: impl Fn(&str) -> bool) -> Option<Program> {
             "image/png",
             "-out",
         ],
-        of: "xclip",
+        package: "xclip",
     })
 }
 
@@ -58,15 +61,15 @@ fn program(variable: impl Fn(&str) -> bool) -> Option<Program> {
 /// In words for a person: there is none, or nobody who could be asked for it.
 pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let program = program(set).ok_or(
+    let program = clipboard_program(set).ok_or(
         "there is no desktop here whose clipboard could be read: drop an image's file on the terminal, or attach it",
     )?;
-    let name = program.words.first().copied().unwrap_or_default();
-    let read = tokio::time::timeout(PATIENCE, read(&program));
+    let name = program.command.first().copied().unwrap_or_default();
+    let read = tokio::time::timeout(PATIENCE, read_image(&program));
     let image = match read.await {
         Ok(Ok(image)) => image,
         Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
-            let of = program.of;
+            let of = program.package;
             return Err(format!(
                 "images are pasted by `{name}`, which is not installed ({of})"
             ));
@@ -98,8 +101,8 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
 }
 
 /// What the program writes, and a byte more than is taken if it is too much.
-async fn read(program: &Program) -> io::Result<Vec<u8>> {
-    let mut words = program.words.iter();
+async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
+    let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())
         .args(words)
         .stdin(Stdio::null())
@@ -123,7 +126,8 @@ mod tests {
 
     #[test]
     fn the_desktop_decides_who_is_asked() {
-        let asked = |there: &[&str]| program(|name| there.contains(&name)).map(|p| p.words[0]);
+        let asked =
+            |there: &[&str]| clipboard_program(|name| there.contains(&name)).map(|p| p.command[0]);
         assert_eq!(asked(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-paste"));
         assert_eq!(asked(&["DISPLAY"]), Some("xclip"));
         assert_eq!(asked(&[]), None);

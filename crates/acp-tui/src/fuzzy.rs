@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// One that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FuzzyMatch {
     /// Its number among all.
     pub(crate) index: usize,
     /// The letters (graphemes) by which it was found, in their order.
@@ -17,9 +17,9 @@ pub(crate) struct Found {
 
 /// What fits `filter`, the best first and equals in their order; all of them if it says nothing. Its words may
 /// stand in any order.
-pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<Found> {
+pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<FuzzyMatch> {
     if filter.trim().is_empty() {
-        let found = |(index, _)| Found {
+        let found = |(index, _)| FuzzyMatch {
             index,
             letters: Vec::new(),
         };
@@ -33,14 +33,14 @@ pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<
         AtomKind::Fuzzy,
     );
     let mut chars = Vec::new();
-    let mut found: Vec<(u32, Found)> = Vec::new();
+    let mut found: Vec<(u32, FuzzyMatch)> = Vec::new();
     for (index, text) in all.enumerate() {
         let mut letters = Vec::new();
         let text = Utf32Str::new(text, &mut chars);
         if let Some(score) = pattern.indices(text, &mut matcher, &mut letters) {
             letters.sort_unstable();
             letters.dedup();
-            found.push((score, Found { index, letters }));
+            found.push((score, FuzzyMatch { index, letters }));
         }
     }
     found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));

@@ -13,19 +13,19 @@ const SECRET: &str = "•";
 
 /// A line that is being typed.
 #[derive(Clone)]
-pub(crate) struct Input {
+pub(crate) struct LineInput {
     text: String,
     /// Where the next letter goes, in bytes; between two graphemes.
     cursor: usize,
     /// How many bytes it takes at most.
-    most: usize,
+    limit: usize,
     /// It is not shown what it is.
     secret: bool,
 }
 
 /// What a key did to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Edit {
+pub(crate) enum InputOutcome {
     /// Nothing: it is for others.
     Ignored,
     /// The cursor is elsewhere, or could have been.
@@ -36,12 +36,12 @@ pub(crate) enum Edit {
     Full,
 }
 
-impl Input {
+impl LineInput {
     pub(crate) fn new(most: usize) -> Self {
         Self {
             text: String::new(),
             cursor: 0,
-            most,
+            limit: most,
             secret: false,
         }
     }
@@ -64,8 +64,8 @@ impl Input {
 
     /// Puts text in where the cursor is. Control characters are left out, line feeds and tabs become spaces
     /// unless it `has_lines`.
-    pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> Edit {
-        let mut edit = Edit::Changed;
+    pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {
+        let mut edit = InputOutcome::Changed;
         let mut put = String::new();
         let mut chars = text.chars().peekable();
         while let Some(c) = chars.next() {
@@ -76,8 +76,8 @@ impl Input {
                 c if c.is_control() => continue,
                 c => c,
             };
-            if self.text.len() + put.len() + c.len_utf8() > self.most {
-                edit = Edit::Full;
+            if self.text.len() + put.len() + c.len_utf8() > self.limit {
+                edit = InputOutcome::Full;
                 break;
             }
             put.push(c);
@@ -95,16 +95,16 @@ impl Input {
         ends.find(|begin| *begin >= at).unwrap_or(self.text.len())
     }
 
-    fn before(&self) -> &str {
+    fn text_before(&self) -> &str {
         self.text.get(..self.cursor).unwrap_or(&self.text)
     }
 
-    fn left(&self) -> usize {
-        let last = self.before().grapheme_indices(true).next_back();
+    fn previous_grapheme(&self) -> usize {
+        let last = self.text_before().grapheme_indices(true).next_back();
         last.map_or(0, |(begin, _)| begin)
     }
 
-    fn right(&self) -> usize {
+    fn next_grapheme(&self) -> usize {
         let rest = self.text.get(self.cursor..).unwrap_or_default();
         let next = rest.graphemes(true).next().map_or(0, str::len);
         self.cursor + next
@@ -112,7 +112,7 @@ impl Input {
 
     /// Where the word begins that ends at the cursor.
     fn word_left(&self) -> usize {
-        let mut words = self.before().trim_end().split_word_bound_indices();
+        let mut words = self.text_before().trim_end().split_word_bound_indices();
         words.next_back().map_or(0, |(begin, _)| begin)
     }
 
@@ -124,50 +124,50 @@ impl Input {
         word.map_or(self.text.len(), |(at, word)| self.cursor + at + word.len())
     }
 
-    fn remove(&mut self, from: usize, to: usize) -> Edit {
+    fn remove(&mut self, from: usize, to: usize) -> InputOutcome {
         if from >= to {
-            return Edit::Moved;
+            return InputOutcome::Moved;
         }
         self.text.replace_range(from..to, "");
         self.cursor = self.boundary(from);
-        Edit::Changed
+        InputOutcome::Changed
     }
 
-    fn go(&mut self, to: usize) -> Edit {
+    fn move_cursor(&mut self, to: usize) -> InputOutcome {
         self.cursor = to;
-        Edit::Moved
+        InputOutcome::Moved
     }
 
     /// As in a shell.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Edit {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> InputOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let (cursor, end) = (self.cursor, self.text.len());
         match key.code {
-            KeyCode::Char('a') if control => self.go(0),
-            KeyCode::Char('e') if control => self.go(end),
-            KeyCode::Char('b') if control => self.go(self.left()),
-            KeyCode::Char('f') if control => self.go(self.right()),
-            KeyCode::Char('h') if control => self.remove(self.left(), cursor),
-            KeyCode::Char('d') if control => self.remove(cursor, self.right()),
+            KeyCode::Char('a') if control => self.move_cursor(0),
+            KeyCode::Char('e') if control => self.move_cursor(end),
+            KeyCode::Char('b') if control => self.move_cursor(self.previous_grapheme()),
+            KeyCode::Char('f') if control => self.move_cursor(self.next_grapheme()),
+            KeyCode::Char('h') if control => self.remove(self.previous_grapheme(), cursor),
+            KeyCode::Char('d') if control => self.remove(cursor, self.next_grapheme()),
             KeyCode::Char('u') if control => self.remove(0, cursor),
             KeyCode::Char('k') if control => self.remove(cursor, end),
             KeyCode::Char('w') if control => self.remove(self.word_left(), cursor),
-            KeyCode::Char('b') if alt => self.go(self.word_left()),
-            KeyCode::Char('f') if alt => self.go(self.word_right()),
+            KeyCode::Char('b') if alt => self.move_cursor(self.word_left()),
+            KeyCode::Char('f') if alt => self.move_cursor(self.word_right()),
             KeyCode::Char('d') if alt => self.remove(cursor, self.word_right()),
             // With both, as AltGr is reported by some terminals, it is a letter.
             KeyCode::Char(c) if control == alt => self.insert(c.encode_utf8(&mut [0; 4]), false),
-            KeyCode::Left if control || alt => self.go(self.word_left()),
-            KeyCode::Right if control || alt => self.go(self.word_right()),
-            KeyCode::Left => self.go(self.left()),
-            KeyCode::Right => self.go(self.right()),
-            KeyCode::Home => self.go(0),
-            KeyCode::End => self.go(end),
+            KeyCode::Left if control || alt => self.move_cursor(self.word_left()),
+            KeyCode::Right if control || alt => self.move_cursor(self.word_right()),
+            KeyCode::Left => self.move_cursor(self.previous_grapheme()),
+            KeyCode::Right => self.move_cursor(self.next_grapheme()),
+            KeyCode::Home => self.move_cursor(0),
+            KeyCode::End => self.move_cursor(end),
             KeyCode::Backspace if control || alt => self.remove(self.word_left(), cursor),
-            KeyCode::Backspace => self.remove(self.left(), cursor),
-            KeyCode::Delete => self.remove(cursor, self.right()),
-            _ => Edit::Ignored,
+            KeyCode::Backspace => self.remove(self.previous_grapheme(), cursor),
+            KeyCode::Delete => self.remove(cursor, self.next_grapheme()),
+            _ => InputOutcome::Ignored,
         }
     }
 
@@ -186,7 +186,7 @@ impl Input {
         let mut text = String::new();
         let mut column = 0;
         let mut front = Vec::new();
-        for grapheme in self.before().graphemes(true).rev() {
+        for grapheme in self.text_before().graphemes(true).rev() {
             let grapheme = shown(grapheme);
             let columns = grapheme.cell_width();
             if column + columns > room {
@@ -211,7 +211,7 @@ impl Input {
 }
 
 /// Without what was typed, which may be secret.
-impl std::fmt::Debug for Input {
+impl std::fmt::Debug for LineInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Input")
             .field("bytes", &self.text.len())
@@ -224,8 +224,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn typed(keys: &[KeyEvent]) -> Input {
-        let mut input = Input::new(100);
+    fn typed(keys: &[KeyEvent]) -> LineInput {
+        let mut input = LineInput::new(100);
         for key in keys {
             input.key(*key);
         }
@@ -245,7 +245,7 @@ mod tests {
         let mut input = typed(&[]);
         assert_eq!(
             input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false),
-            Edit::Changed
+            InputOutcome::Changed
         );
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
         input.key(key(KeyCode::Backspace));
@@ -255,9 +255,9 @@ mod tests {
         input.key(key(KeyCode::Right));
         input.key(key(KeyCode::Delete));
         assert_eq!(input.text(), "ne 日本[");
-        assert_eq!(input.key(key(KeyCode::Char('x'))), Edit::Changed);
-        assert_eq!(input.key(key(KeyCode::Tab)), Edit::Ignored);
-        assert_eq!(input.key(control('c')), Edit::Ignored);
+        assert_eq!(input.key(key(KeyCode::Char('x'))), InputOutcome::Changed);
+        assert_eq!(input.key(key(KeyCode::Tab)), InputOutcome::Ignored);
+        assert_eq!(input.key(control('c')), InputOutcome::Ignored);
         assert_eq!(input.text(), "nxe 日本[");
         input.key(control('k'));
         assert_eq!(input.text(), "nx");
@@ -265,21 +265,21 @@ mod tests {
 
     #[test]
     fn the_cursor_is_always_seen_and_a_secret_never() {
-        let mut input = Input::new(20);
+        let mut input = LineInput::new(20);
         input.insert("日本語日本", false);
         assert_eq!(input.view(6, Style::new()).0.content, "日本");
         assert_eq!(input.view(6, Style::new()).1, 4);
         input.key(key(KeyCode::Home));
         assert_eq!(input.view(5, Style::new()).0.content, "日本");
-        assert_eq!(input.insert("123456", false), Edit::Full);
+        assert_eq!(input.insert("123456", false), InputOutcome::Full);
         assert_eq!(input.text(), "12345日本語日本");
 
-        let mut secret = Input::secret(20);
+        let mut secret = LineInput::secret(20);
         secret.insert("open\nsesame", true);
         assert_eq!(secret.text(), "open\nsesame");
         assert_eq!(secret.view(40, Style::new()).0.content, "•".repeat(11));
         assert!(!format!("{secret:?}").contains("sesame"));
-        let mut lines = Input::new(20);
+        let mut lines = LineInput::new(20);
         lines.insert("a\r\nb\n", true);
         assert_eq!(lines.text(), "a\nb\n");
         assert_eq!(lines.view(40, Style::new()).0.content, "a⏎b⏎");
@@ -291,7 +291,7 @@ mod tests {
             pieces in prop::collection::vec((".{0,4}", 0_usize..12), 0..12),
             width in 0_u16..40,
         ) {
-            let mut input = Input::new(64);
+            let mut input = LineInput::new(64);
             let codes = [KeyCode::Left, KeyCode::Right, KeyCode::Home, KeyCode::End, KeyCode::Backspace, KeyCode::Delete];
             for (text, n) in pieces {
                 input.insert(&text, true);

@@ -7,12 +7,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A key with what is held down beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyChord {
     code: KeyCode,
     modifiers: KeyModifiers,
 }
 
-impl From<KeyEvent> for Key {
+impl From<KeyEvent> for KeyChord {
     fn from(event: KeyEvent) -> Self {
         let mut modifiers =
             event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
@@ -35,10 +35,10 @@ impl From<KeyEvent> for Key {
 /// A name that is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no key: write for example ctrl-t, alt-1, f1, pageup, shift-tab")]
-pub struct NoKey(String);
+pub struct ParseKeyError(String);
 
-impl FromStr for Key {
-    type Err = NoKey;
+impl FromStr for KeyChord {
+    type Err = ParseKeyError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut modifiers = KeyModifiers::NONE;
@@ -77,7 +77,7 @@ impl FromStr for Key {
                 named
                     .map(|(_, code)| *code)
                     .or_else(numbered)
-                    .ok_or_else(|| NoKey(text.to_owned()))?
+                    .ok_or_else(|| ParseKeyError(text.to_owned()))?
             }
         };
         Ok(Self { code, modifiers })
@@ -102,7 +102,7 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("pagedown", KeyCode::PageDown),
 ];
 
-impl fmt::Display for Key {
+impl fmt::Display for KeyChord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (modifier, name) in [
             (KeyModifiers::CONTROL, "Ctrl-"),
@@ -173,7 +173,7 @@ macro_rules! actions {
                 names.collect::<Vec<_>>().join(", ")
             }
 
-            fn by_default(self) -> &'static [&'static str] {
+            fn default_keys(self) -> &'static [&'static str] {
                 match self { $(Self::$action => &[$($key),*],)* }
             }
         }
@@ -211,7 +211,7 @@ actions! {
     Login "login" "Log in to the agent" ["f6"];
     Logout "logout" "Log out of the agent" [];
     Restart "restart" "Start the agent again" ["f5"];
-    Printed "printed" "What the agent has printed beside its messages" ["f4"];
+    AgentOutput "printed" "What the agent has printed beside its messages" ["f4"];
     Suspend "suspend" "Back to the shell for a while" ["ctrl-z"];
     Redraw "redraw" "Draw everything again" ["ctrl-l"];
     Quit "quit" "End" ["ctrl-q"];
@@ -219,27 +219,27 @@ actions! {
 
 /// Which key does what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Keys(Vec<(Key, Action)>);
+pub struct KeyBindings(Vec<(KeyChord, Action)>);
 
 /// What is wrong with a person's own keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeysError {
+pub enum KeyBindingsError {
     /// There is no such action.
-    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = meant(.0), all = Action::names())]
-    NoAction(String),
+    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = suggest_action(.0), all = Action::names())]
+    UnknownAction(String),
     /// There is no such key.
     #[error("{action}: {error}")]
-    NoKey {
+    InvalidKey {
         /// The action.
         action: String,
         /// What is wrong.
-        error: NoKey,
+        error: ParseKeyError,
     },
 }
 
 /// Which action may be meant by a name that none has.
-fn meant(name: &str) -> String {
+fn suggest_action(name: &str) -> String {
     let names: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
     let nearest = similar::get_close_matches(name, &names, 1, 0.6);
     let nearest = nearest
@@ -248,27 +248,28 @@ fn meant(name: &str) -> String {
     nearest.unwrap_or_default()
 }
 
-impl Default for Keys {
+impl Default for KeyBindings {
     fn default() -> Self {
         let keys = Action::ALL.iter().flat_map(|action| {
-            let keys = action.by_default().iter();
+            let keys = action.default_keys().iter();
             keys.filter_map(|key| Some((key.parse().ok()?, *action)))
         });
         Self(keys.collect())
     }
 }
 
-impl Keys {
+impl KeyBindings {
     /// Binds an action to these keys instead of its own; to none, if there are none. A key that did something else
     /// does this now.
     ///
     /// # Errors
     /// There is no such action or key.
-    pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeysError> {
+    pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeyBindingsError> {
         let known = Action::ALL.iter().find(|known| known.name() == action);
-        let action = *known.ok_or_else(|| KeysError::NoAction(action.to_owned()))?;
-        let keys: Result<Vec<Key>, NoKey> = keys.iter().map(|key| key.parse()).collect();
-        let keys = keys.map_err(|error| KeysError::NoKey {
+        let action = *known.ok_or_else(|| KeyBindingsError::UnknownAction(action.to_owned()))?;
+        let keys: Result<Vec<KeyChord>, ParseKeyError> =
+            keys.iter().map(|key| key.parse()).collect();
+        let keys = keys.map_err(|error| KeyBindingsError::InvalidKey {
             action: action.name().to_owned(),
             error,
         })?;
@@ -281,14 +282,14 @@ impl Keys {
     /// What a key does.
     #[must_use]
     pub fn action(&self, key: KeyEvent) -> Option<Action> {
-        let key = Key::from(key);
+        let key = KeyChord::from(key);
         let bound = self.0.iter().find(|(known, _)| *known == key);
         bound.map(|(_, action)| *action)
     }
 
     /// The first key that does this.
     #[must_use]
-    pub fn key(&self, action: Action) -> Option<Key> {
+    pub fn key(&self, action: Action) -> Option<KeyChord> {
         let bound = self.0.iter().find(|(_, bound)| *bound == action);
         bound.map(|(key, _)| *key)
     }
@@ -300,8 +301,8 @@ mod tests {
 
     #[test]
     fn every_key_by_default_is_one_and_does_one_thing() {
-        let keys = Keys::default();
-        let all: usize = Action::ALL.iter().map(|a| a.by_default().len()).sum();
+        let keys = KeyBindings::default();
+        let all: usize = Action::ALL.iter().map(|a| a.default_keys().len()).sum();
         assert_eq!(keys.0.len(), all);
         for (key, action) in &keys.0 {
             let others = keys.0.iter().filter(|(other, _)| other == key);
@@ -311,27 +312,27 @@ mod tests {
 
     #[test]
     fn keys_are_written_as_one_says_them() {
-        let key: Key = "ctrl-t".parse().unwrap();
+        let key: KeyChord = "ctrl-t".parse().unwrap();
         assert_eq!(
             key,
             KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL).into()
         );
         assert_eq!(key.to_string(), "Ctrl-T");
-        let key: Key = "Shift-Tab".parse().unwrap();
+        let key: KeyChord = "Shift-Tab".parse().unwrap();
         assert_eq!(
             key,
             KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT).into()
         );
         assert_eq!(key.to_string(), "Shift-Tab");
-        let key: Key = "alt--".parse().unwrap();
+        let key: KeyChord = "alt--".parse().unwrap();
         assert_eq!(key.to_string(), "Alt--");
-        assert!("ctrl-".parse::<Key>().is_err());
-        assert!("f13".parse::<Key>().is_err());
+        assert!("ctrl-".parse::<KeyChord>().is_err());
+        assert!("f13".parse::<KeyChord>().is_err());
     }
 
     #[test]
     fn an_action_that_is_mistyped_is_told_with_those_there_are() {
-        let mut keys = Keys::default();
+        let mut keys = KeyBindings::default();
         let error = keys.bind("next-mod", &[]).unwrap_err().to_string();
         assert!(
             error.starts_with("there is no action `next-mod`: did you mean `next-mode`?"),
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_taken_leaves_what_it_did() {
-        let mut keys = Keys::default();
+        let mut keys = KeyBindings::default();
         keys.bind("quit", &["ctrl-t".to_owned()]).unwrap();
         let ctrl = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
         assert_eq!(keys.action(ctrl('t')), Some(Action::Quit));

@@ -8,11 +8,11 @@ use crossterm::event::Event as Input;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::app::{App, Effect, Event};
-use crate::setup::Setup;
-use crate::terminal::Screen;
+use crate::app::{App, ChatEffect, ChatEvent};
+use crate::effects::EffectWorker;
+use crate::setup::ChatSetup;
+use crate::terminal::ChatTerminal;
 use crate::text::highlight;
-use crate::worker::Worker;
 
 /// How many events wait at most. Who has another one waits.
 const EVENTS: usize = 256;
@@ -46,34 +46,36 @@ pub enum ChatError {
 ///
 /// # Errors
 /// The terminal cannot be used.
-pub async fn run(setup: Setup) -> Result<(), ChatError> {
+pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     if setup.agents.is_empty() {
         return Err(ChatError::NoAgent);
     }
     let wake = Arc::new(Notify::new());
     let (sender, mut events) = mpsc::channel(EVENTS);
-    let mut screen = Screen::take(setup.mouse, setup.images, setup.theme.colors)?;
+    let mut screen = ChatTerminal::take(setup.mouse, setup.images, setup.theme.colors)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
-    let mut resized = Resized::listen()?;
-    let mut worker = Worker::new(sender, Arc::clone(app.around()));
+    let mut resized = ResizeListener::listen()?;
+    let mut worker = EffectWorker::new(sender, Arc::clone(app.environment()));
     for effect in effects {
         worker.perform(effect, &mut screen).await?;
     }
-    let mut ended = ended_from_outside()?;
+    let mut ended = listen_for_end()?;
     let mut begun = false;
     let mut drawn = Instant::now();
     // The first drawing has the best reason there is.
     let mut due = Some(drawn);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    while !app.is_done() {
+    while !app.should_quit() {
         if due.is_some_and(|due| due <= Instant::now()) {
             app.collect();
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
             for task in app.images_wanted() {
-                worker.perform(Effect::Decode(task), &mut screen).await?;
+                worker
+                    .perform(ChatEffect::DecodeImage(task), &mut screen)
+                    .await?;
             }
             // Behind the first drawing, which must not wait for it.
             if !std::mem::replace(&mut begun, true) {
@@ -86,26 +88,26 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         let moving = app.is_moving();
         let event = tokio::select! {
             biased;
-            () = ended.recv() => Some(Event::Quit),
+            () = ended.recv() => Some(ChatEvent::Quit),
             input = screen.next() => match input {
-                Some(input) => event(input),
+                Some(input) => to_chat_event(input),
                 // Nobody will type any more.
-                None => Some(Event::Quit),
+                None => Some(ChatEvent::Quit),
             },
-            () = resized.recv() => Some(Event::Resized),
+            () = resized.recv() => Some(ChatEvent::Resized),
             event = events.recv() => event,
-            () = at(due) => None,
-            () = wake.notified() => Some(Event::Woken),
-            () = highlight::news() => Some(Event::Woken),
-            _ = tick.tick(), if moving => Some(Event::Tick),
+            () = sleep_until_due(due) => None,
+            () = wake.notified() => Some(ChatEvent::Woken),
+            () = highlight::wait_for_highlights() => Some(ChatEvent::Woken),
+            _ = tick.tick(), if moving => Some(ChatEvent::Tick),
         };
         let Some(event) = event else { continue };
-        if matches!(event, Event::Resized) {
+        if matches!(event, ChatEvent::Resized) {
             app.set_canvas(screen.canvas());
         }
         let typed = matches!(
             event,
-            Event::Key(_) | Event::Paste(_) | Event::Mouse(_) | Event::Resized
+            ChatEvent::Key(_) | ChatEvent::Paste(_) | ChatEvent::Mouse(_) | ChatEvent::Resized
         );
         let soon = if typed { Instant::now() } else { drawn + FRAME };
         due = Some(due.map_or(soon, |due| due.min(soon)));
@@ -115,8 +117,8 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             let Some(input) = screen.next_now() else {
                 break;
             };
-            if let Some(event) = crate::run::event(input) {
-                if matches!(event, Event::Resized) {
+            if let Some(event) = crate::run::to_chat_event(input) {
+                if matches!(event, ChatEvent::Resized) {
                     app.set_canvas(screen.canvas());
                 }
                 effects.extend(app.update(event));
@@ -132,7 +134,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     Ok(())
 }
 
-fn draw(app: &mut App, screen: &mut Screen) -> io::Result<()> {
+fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
     let title = app.window_title();
     screen.set_title(&title)?;
     screen.draw(|frame| {
@@ -147,17 +149,17 @@ fn draw(app: &mut App, screen: &mut Screen) -> io::Result<()> {
 }
 
 /// What the terminal says, as an event; nothing for what is not of interest.
-fn event(input: Input) -> Option<Event> {
+fn to_chat_event(input: Input) -> Option<ChatEvent> {
     match input {
-        Input::Key(key) => Some(Event::Key(key)),
-        Input::Paste(text) => Some(Event::Paste(text)),
-        Input::Mouse(mouse) => Some(Event::Mouse(mouse)),
-        Input::Resize(..) => Some(Event::Resized),
+        Input::Key(key) => Some(ChatEvent::Key(key)),
+        Input::Paste(text) => Some(ChatEvent::Paste(text)),
+        Input::Mouse(mouse) => Some(ChatEvent::Mouse(mouse)),
+        Input::Resize(..) => Some(ChatEvent::Resized),
         Input::FocusGained | Input::FocusLost => None,
     }
 }
 
-async fn at(due: Option<Instant>) {
+async fn sleep_until_due(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
@@ -166,12 +168,12 @@ async fn at(due: Option<Instant>) {
 
 /// That the terminal has another size. What reads keys tells of it as well, but not if a key was pressed in the same
 /// moment: it reads that, and then waits for a signal that has been.
-struct Resized {
+struct ResizeListener {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
 }
 
-impl Resized {
+impl ResizeListener {
     fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         {
@@ -193,32 +195,32 @@ impl Resized {
 }
 
 /// The end that is asked for by signals rather than by keys.
-struct Ended {
+struct EndListener {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
     #[cfg(unix)]
-    gone: tokio::sync::oneshot::Receiver<()>,
+    terminal_closed: tokio::sync::oneshot::Receiver<()>,
 }
 
-fn ended_from_outside() -> io::Result<Ended> {
+fn listen_for_end() -> io::Result<EndListener> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Ended {
+        Ok(EndListener {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
-            gone: terminal_gone(),
+            terminal_closed: watch_terminal_close(),
         })
     }
     #[cfg(not(unix))]
-    Ok(Ended {})
+    Ok(EndListener {})
 }
 
 /// Told when the terminal is gone, which not everybody is told by a signal: only who belongs to its session.
 #[cfg(unix)]
-fn terminal_gone() -> tokio::sync::oneshot::Receiver<()> {
+fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     use rustix::event::{PollFd, PollFlags, poll};
 
     let (gone, told) = tokio::sync::oneshot::channel();
@@ -243,13 +245,13 @@ fn terminal_gone() -> tokio::sync::oneshot::Receiver<()> {
     told
 }
 
-impl Ended {
+impl EndListener {
     async fn recv(&mut self) {
         #[cfg(unix)]
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
-            Ok(()) = &mut self.gone => {}
+            Ok(()) = &mut self.terminal_closed => {}
         }
         #[cfg(not(unix))]
         std::future::pending::<()>().await;

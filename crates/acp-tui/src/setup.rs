@@ -8,7 +8,7 @@ use acp::v1::{McpServer, SessionId};
 use acp_config::{Images, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
-use crate::keys::Keys;
+use crate::keys::KeyBindings;
 use crate::theme::Theme;
 
 /// An agent that can be talked to.
@@ -20,17 +20,17 @@ pub struct AgentSpec {
     /// How it is started.
     pub command: AgentCommand,
     /// Who confines it when it is started, if anybody does.
-    pub confine: Confine,
+    pub sandbox_hook: SandboxHook,
     /// How its connection is made: which versions are spoken, how much is kept.
     pub options: acp::Options,
     /// MCP servers for its sessions.
     pub mcp_servers: Vec<McpServer>,
     /// What its new sessions begin with.
-    pub begins: Wishes,
+    pub initial_options: InitialOptions,
     /// The command that installs it, if that is known; it is shown, never run.
     pub install: Option<String>,
     /// Who knows what the person can do about what it says.
-    pub hint: Hint,
+    pub hint: HintSource,
     /// It can be trusted to ask for all that its mode and the rules do not allow, and it is bound by the policy: what it
     /// does through the client is not asked about a second time.
     pub asks: bool,
@@ -41,11 +41,11 @@ pub struct AgentSpec {
 /// Knows what a person can do about what an agent says when something does not work: that a key it wants is set here
 /// and not passed on to it, say.
 #[derive(Clone, Default)]
-pub struct Hint(Option<Arc<GiveHint>>);
+pub struct HintSource(Option<Arc<HintFn>>);
 
-type GiveHint = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
+type HintFn = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
 
-impl Hint {
+impl HintSource {
     /// `hint` is given what the agent said, and whether it wants the person to log in.
     pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hint)))
@@ -56,7 +56,7 @@ impl Hint {
     }
 }
 
-impl fmt::Debug for Hint {
+impl fmt::Debug for HintSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Hint").field(&self.0.is_some()).finish()
     }
@@ -64,13 +64,12 @@ impl fmt::Debug for Hint {
 
 /// Puts the command of an agent into a sandbox when it is started, and says what the person is to be told of that.
 #[derive(Clone, Default)]
-pub struct Confine(Option<Arc<ConfineCommand>>);
+pub struct SandboxHook(Option<Arc<SandboxFn>>);
 
-type ConfineCommand =
-    dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
+type SandboxFn = dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
 
-impl Confine {
-    /// `confine` gives the confined command and notes for the person, or why there can be no sandbox. It may read and
+impl SandboxHook {
+    /// `sandbox_hook` gives the confined command and notes for the person, or why there can be no sandbox. It may read and
     /// write files.
     pub fn new(
         confine: impl Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String>
@@ -89,7 +88,7 @@ impl Confine {
     }
 }
 
-impl fmt::Debug for Confine {
+impl fmt::Debug for SandboxHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Confine").field(&self.0.is_some()).finish()
     }
@@ -101,12 +100,12 @@ impl AgentSpec {
         Self {
             name: name.into(),
             command,
-            confine: Confine::default(),
+            sandbox_hook: SandboxHook::default(),
             options: acp::Options::new(),
             mcp_servers: Vec::new(),
-            begins: Wishes::default(),
+            initial_options: InitialOptions::default(),
             install: None,
-            hint: Hint::default(),
+            hint: HintSource::default(),
             asks: false,
             names: None,
         }
@@ -116,7 +115,7 @@ impl AgentSpec {
 /// What a session is brought into, old or new.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Wishes {
+pub struct InitialOptions {
     /// The mode, by its id.
     pub mode: Option<String>,
     /// Config options: ids and values.
@@ -126,11 +125,11 @@ pub struct Wishes {
 /// How a session is come by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Open {
+pub enum SessionSource {
     /// It is new.
     New,
     /// It is an old one: loaded with its past, or resumed where the agent does not tell the past.
-    Old(SessionId),
+    Existing(SessionId),
     /// It is new, and begins as a copy of this one.
     Fork(SessionId),
 }
@@ -138,7 +137,7 @@ pub enum Open {
 /// All that a chat is begun with.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Setup {
+pub struct ChatSetup {
     /// The agents there are; the first is begun with.
     pub agents: Vec<AgentSpec>,
     /// Where the agents work, an absolute path.
@@ -150,17 +149,17 @@ pub struct Setup {
     /// What their commands get of the environment.
     pub environment: Environment,
     /// The session of the first tab.
-    pub open: Open,
+    pub session_source: SessionSource,
     /// The name that this session is to have, if it is new.
     pub name: Option<String>,
     /// What that session is brought into, whatever the agent's sessions begin with.
-    pub wishes: Wishes,
+    pub initial_options: InitialOptions,
     /// What is said first, if anything.
     pub prompt: Option<String>,
     /// Where the prompts of before are kept, if they are.
     pub history: Option<PathBuf>,
     /// Which key does what.
-    pub keys: Keys,
+    pub keys: KeyBindings,
     /// Colours.
     pub theme: Theme,
     /// How images are shown.
@@ -169,7 +168,7 @@ pub struct Setup {
     pub mouse: bool,
 }
 
-impl Setup {
+impl ChatSetup {
     /// A chat with this agent in this directory.
     pub fn new(agent: AgentSpec, cwd: impl Into<PathBuf>, permissions: Permissions) -> Self {
         Self {
@@ -178,12 +177,12 @@ impl Setup {
             permissions,
             sandbox: None,
             environment: Environment::new(),
-            open: Open::New,
+            session_source: SessionSource::New,
             name: None,
-            wishes: Wishes::default(),
+            initial_options: InitialOptions::default(),
             prompt: None,
             history: None,
-            keys: Keys::default(),
+            keys: KeyBindings::default(),
             theme: Theme::default(),
             images: Images::default(),
             mouse: false,

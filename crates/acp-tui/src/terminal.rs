@@ -13,9 +13,9 @@ use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetT
 use crossterm::{cursor, execute, queue};
 use ratatui::backend::CrosstermBackend;
 
-use crate::images::{Canvas, Found, Pixels, detect, is_guarded, kitty, query};
+use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect, is_guarded, kitty, query};
+use crate::key_reader::KeyReader;
 use crate::theme::Colors;
-use crate::typed::Typed;
 
 /// What was changed about the terminal, so that a panic can undo it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -26,18 +26,18 @@ static HOOK: Once = Once::new();
 const DRAWING: usize = 32 * 1024;
 
 /// The terminal, with ratatui's picture of it.
-pub(crate) struct Screen {
+pub(crate) struct ChatTerminal {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
-    typed: Typed,
+    key_reader: KeyReader,
     /// What is known of how it shows images.
-    images: Found,
+    image_support: ImageSupport,
     /// How large it has said that its cells are.
-    cell: Option<Pixels>,
+    cell_size: Option<PixelSize>,
     mouse: bool,
     title: String,
 }
 
-impl Screen {
+impl ChatTerminal {
     /// Takes the terminal. What is typed is not read before [`Self::listen`].
     pub(crate) fn take(mouse: bool, images: Images, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
@@ -46,13 +46,16 @@ impl Screen {
                 if is_guarded() {
                     return;
                 }
-                give_back();
+                restore_terminal();
                 report(panic);
             }));
         });
-        enter(mouse)?;
-        let images = detect(images, colors, cell(), |name| std::env::var(name).ok());
-        if matches!(images, Found::Ask(_) | Found::AskSize(_)) {
+        set_up_terminal(mouse)?;
+        let images = detect(images, colors, cell_size(), |name| std::env::var(name).ok());
+        if matches!(
+            images,
+            ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
+        ) {
             query::ask(&mut io::stdout())?;
         }
         // A drawing is one write, or a few, rather than one for each kilobyte.
@@ -61,14 +64,14 @@ impl Screen {
         match terminal {
             Ok(terminal) => Ok(Self {
                 terminal,
-                typed: Typed::none(),
-                images,
-                cell: None,
+                key_reader: KeyReader::none(),
+                image_support: images,
+                cell_size: None,
                 mouse,
                 title: String::new(),
             }),
             Err(e) => {
-                give_back();
+                restore_terminal();
                 Err(e)
             }
         }
@@ -76,25 +79,30 @@ impl Screen {
 
     /// Begins to read what is typed; gives what images are drawn on. For a moment it waits for what the terminal says,
     /// if it was asked.
-    pub(crate) async fn listen(&mut self) -> Option<Canvas> {
-        let asked = matches!(self.images, Found::Ask(_) | Found::AskSize(_));
+    pub(crate) async fn listen(&mut self) -> Option<ImageCanvas> {
+        let asked = matches!(
+            self.image_support,
+            ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
+        );
         let heard = match asked {
             true => tokio::task::spawn_blocking(query::listen).await,
             false => Ok(Default::default()),
         };
         // It does not panic; a chat whose runtime ends has nothing to show any more.
         let (answer, typed) = heard.unwrap_or_default();
-        self.typed = Typed::read(typed);
-        self.images = self.images.answered(answer);
-        self.cell = answer.cell;
+        self.key_reader = KeyReader::read(typed);
+        self.image_support = self.image_support.answered(answer);
+        self.cell_size = answer.cell;
         self.canvas()
     }
 
     /// What images are drawn on, now that the terminal may have another size, or another font.
-    pub(crate) fn canvas(&self) -> Option<Canvas> {
-        match self.images {
-            Found::Known(way) => way.map(|way| Canvas::new(way, cell().or(self.cell))),
-            Found::Ask(_) | Found::AskSize(_) => None,
+    pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
+        match self.image_support {
+            ImageSupport::Known(way) => {
+                way.map(|way| ImageCanvas::new(way, cell_size().or(self.cell_size)))
+            }
+            ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_) => None,
         }
     }
 
@@ -134,25 +142,25 @@ impl Screen {
 
     /// Gives the terminal back for a while: another program reads what is typed.
     pub(crate) async fn leave(&mut self) {
-        self.typed.stop().await;
-        give_back();
+        self.key_reader.stop().await;
+        restore_terminal();
     }
 
     /// Takes it again.
     pub(crate) fn enter(&mut self) -> io::Result<()> {
-        enter(self.mouse)?;
-        self.typed = Typed::read(Vec::new());
+        set_up_terminal(self.mouse)?;
+        self.key_reader = KeyReader::read(Vec::new());
         self.forget()
     }
 
     /// What is typed next; `None` if nothing will be any more.
     pub(crate) async fn next(&mut self) -> Option<Event> {
-        self.typed.next().await
+        self.key_reader.next().await
     }
 
     /// What has been typed already.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
-        self.typed.next_now()
+        self.key_reader.next_now()
     }
 
     /// Rings.
@@ -171,9 +179,9 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for ChatTerminal {
     fn drop(&mut self) {
-        give_back();
+        restore_terminal();
     }
 }
 
@@ -185,7 +193,7 @@ const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 /// Those that cannot keep it mostly begin with it on.
 const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
-fn enter(mouse: bool) -> io::Result<()> {
+fn set_up_terminal(mouse: bool) -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
@@ -203,7 +211,7 @@ fn enter(mouse: bool) -> io::Result<()> {
 }
 
 /// Puts the terminal into the state it was found in. Does nothing the second time.
-fn give_back() {
+fn restore_terminal() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -223,10 +231,10 @@ fn give_back() {
 }
 
 /// How large a cell is, as far as the system knows.
-fn cell() -> Option<Pixels> {
+fn cell_size() -> Option<PixelSize> {
     let size = terminal::window_size().ok()?;
     let pixels = |all: u16, cells: u16| all.checked_div(cells).filter(|pixels| *pixels > 0);
-    Some(Pixels {
+    Some(PixelSize {
         width: pixels(size.width, size.columns)?.into(),
         height: pixels(size.height, size.rows)?.into(),
     })

@@ -71,7 +71,7 @@ pub(crate) fn option_not_negative(u: &mut Unstructured<'_>) -> Result<Option<i64
 }
 
 /// A list with something in it.
-pub(crate) fn some<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
+pub(crate) fn non_empty_list<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
     let mut items: Vec<T> = u.arbitrary()?;
     if items.is_empty() {
         items.push(u.arbitrary()?);
@@ -79,14 +79,14 @@ pub(crate) fn some<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec
     Ok(items)
 }
 
-pub(crate) fn option_some<'a, T: Arbitrary<'a>>(
+pub(crate) fn option_non_empty_list<'a, T: Arbitrary<'a>>(
     u: &mut Unstructured<'a>,
 ) -> Result<Option<Vec<T>>> {
-    option(u, some)
+    option(u, non_empty_list)
 }
 
 /// A text with something in it.
-pub(crate) fn some_text(u: &mut Unstructured<'_>) -> Result<String> {
+pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
     let text = String::arbitrary(u)?;
     Ok(if text.is_empty() {
         "-".to_owned()

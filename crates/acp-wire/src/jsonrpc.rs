@@ -10,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::surrogate::reading;
+use crate::surrogate::read_lossy;
 
 /// The id of a request, chosen by who sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -261,7 +261,7 @@ impl<'de> Deserialize<'de> for Error {
     /// Never fails on an object: an answer that is an error must not be lost for its form.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Fields {
+        struct ErrorFields {
             #[serde(default, deserialize_with = "crate::lenient::option")]
             code: Option<i64>,
             #[serde(default, deserialize_with = "crate::lenient::option")]
@@ -269,11 +269,11 @@ impl<'de> Deserialize<'de> for Error {
             #[serde(default, deserialize_with = "crate::lenient::option")]
             data: Option<serde_json::Value>,
         }
-        let Fields {
+        let ErrorFields {
             code,
             message,
             data,
-        } = crate::object_only::deserialize::<D, Fields>(d)?;
+        } = crate::object_only::deserialize::<D, ErrorFields>(d)?;
         Ok(Self {
             code: code
                 .and_then(|code| i32::try_from(code).ok())
@@ -331,7 +331,7 @@ pub enum ParseError {
 impl ParseError {
     /// The answer that JSON-RPC asks for: an id and an error.
     #[must_use]
-    pub fn answer(self) -> (RequestId, Error) {
+    pub fn to_response(self) -> (RequestId, Error) {
         match self {
             Self::NotJson(e) => (
                 RequestId::Null,
@@ -350,15 +350,15 @@ impl ParseError {
 
 /// The members of a message, each as it came.
 #[derive(Default)]
-struct Members<'a> {
+struct MessageMembers<'a> {
     id: Option<Id>,
-    method: Option<Method<'a>>,
+    method: Option<MethodMember<'a>>,
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }
 
-enum Method<'a> {
+enum MethodMember<'a> {
     Name(Cow<'a, str>),
     NotAString,
 }
@@ -397,16 +397,16 @@ impl<'de> Deserialize<'de> for Member {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for MessageMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct MembersVisitor;
         impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
+            type Value = MessageMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Members::default();
+                let mut members = MessageMembers::default();
                 while let Some(member) = map.next_key::<Member>()? {
                     match member {
                         Member::Id => {
@@ -434,13 +434,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-fn method_name(raw: &RawValue) -> Method<'_> {
+fn method_name(raw: &RawValue) -> MethodMember<'_> {
     let text = raw.get();
     match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
-        Some(name) if !name.contains('\\') => Method::Name(Cow::Borrowed(name)),
-        Some(_) => serde_json::from_str::<String>(text)
-            .map_or(Method::NotAString, |name| Method::Name(Cow::Owned(name))),
-        None => Method::NotAString,
+        Some(name) if !name.contains('\\') => MethodMember::Name(Cow::Borrowed(name)),
+        Some(_) => serde_json::from_str::<String>(text).map_or(MethodMember::NotAString, |name| {
+            MethodMember::Name(Cow::Owned(name))
+        }),
+        None => MethodMember::NotAString,
     }
 }
 
@@ -453,7 +454,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     let text =
         std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
     let invalid = |id, reason| ParseError::NotAMessage { id, reason };
-    let members: Members<'_> = match serde_json::from_str(text) {
+    let members: MessageMembers<'_> = match serde_json::from_str(text) {
         Ok(members) => members,
         // JSON of another shape: an array, a scalar, or an object with a strange member.
         Err(e) if e.is_data() => {
@@ -480,16 +481,16 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
         None => None,
     };
     match (members.method, id) {
-        (Some(Method::NotAString), id) => Err(invalid(
+        (Some(MethodMember::NotAString), id) => Err(invalid(
             id.unwrap_or(RequestId::Null),
             "the method is not a string",
         )),
-        (Some(Method::Name(method)), Some(id)) => Ok(Incoming::Request {
+        (Some(MethodMember::Name(method)), Some(id)) => Ok(Incoming::Request {
             id,
             method,
             params: members.params,
         }),
-        (Some(Method::Name(method)), None) => Ok(Incoming::Notification {
+        (Some(MethodMember::Name(method)), None) => Ok(Incoming::Notification {
             method,
             params: members.params,
         }),
@@ -499,7 +500,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
             let error = members.error.filter(|raw| raw.get() != "null");
             match (members.result, error) {
                 (_, Some(raw)) => {
-                    let error = reading(raw.get(), |text| serde_json::from_str(text))
+                    let error = read_lossy(raw.get(), |text| serde_json::from_str(text))
                         .unwrap_or_else(|_| Error::internal(raw.get().to_owned()));
                     Ok(Incoming::Response {
                         id,
@@ -527,17 +528,17 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
 pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(line).ok()?;
     let tokens = ["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"method\"", ":"];
-    let rest = behind(rest, &tokens)?;
+    let rest = strip_tokens(rest, &tokens)?;
     let (method, mut rest) = rest.strip_prefix('"')?.split_once('"')?;
     if method.contains('\\') {
         return None;
     }
-    rest = behind(rest.trim_ascii_start(), &[",", "\"params\"", ":"])?;
+    rest = strip_tokens(rest.trim_ascii_start(), &[",", "\"params\"", ":"])?;
     Some((method, rest.strip_suffix('}')?))
 }
 
 /// What is behind these tokens and the blanks behind each.
-fn behind<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
+fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
     let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
     tokens.iter().try_fold(text, strip)
 }
@@ -546,20 +547,20 @@ fn behind<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
 /// Gives the answer's id and where the text begins, behind its quote. `None` for everything else, and if
 /// `beginning` is not long enough to tell.
 #[must_use]
-pub fn text_answer(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
+pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
     // What is cut off at its end may be a character.
     let whole = beginning.utf8_chunks().next()?.valid();
-    let rest = behind(
+    let rest = strip_tokens(
         whole,
         &["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"id\"", ":"],
     )?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let (id, rest) = rest.split_at(digits);
-    let rest = behind(
+    let rest = strip_tokens(
         rest.trim_ascii_start(),
         &[",", "\"result\"", ":", "{", "\""],
     )?;
-    let rest = behind(rest.strip_prefix(member)?, &["\"", ":"])?;
+    let rest = strip_tokens(rest.strip_prefix(member)?, &["\"", ":"])?;
     let text = rest.strip_prefix('"')?;
     Some((id.parse().ok()?, whole.len() - text.len()))
 }
@@ -574,7 +575,7 @@ pub fn write_request<P: Serialize + ?Sized>(
     method: &str,
     params: &P,
 ) -> Result<(), serde_json::Error> {
-    write(out, |w| {
+    write_message(out, |w| {
         w.extend_from_slice(b",\"id\":");
         serde_json::to_writer(&mut *w, id)?;
         w.extend_from_slice(b",\"method\":");
@@ -593,7 +594,7 @@ pub fn write_notification<P: Serialize + ?Sized>(
     method: &str,
     params: &P,
 ) -> Result<(), serde_json::Error> {
-    write(out, |w| {
+    write_message(out, |w| {
         w.extend_from_slice(b",\"method\":");
         serde_json::to_writer(&mut *w, method)?;
         w.extend_from_slice(b",\"params\":");
@@ -610,7 +611,7 @@ pub fn write_result<R: Serialize + ?Sized>(
     id: &RequestId,
     result: &R,
 ) -> Result<(), serde_json::Error> {
-    write(out, |w| {
+    write_message(out, |w| {
         w.extend_from_slice(b",\"id\":");
         serde_json::to_writer(&mut *w, id)?;
         w.extend_from_slice(b",\"result\":");
@@ -627,7 +628,7 @@ pub fn write_error(
     id: &RequestId,
     error: &Error,
 ) -> Result<(), serde_json::Error> {
-    write(out, |w| {
+    write_message(out, |w| {
         w.extend_from_slice(b",\"id\":");
         serde_json::to_writer(&mut *w, id)?;
         w.extend_from_slice(b",\"error\":");
@@ -635,7 +636,7 @@ pub fn write_error(
     })
 }
 
-fn write(
+fn write_message(
     out: &mut Vec<u8>,
     members: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
 ) -> Result<(), serde_json::Error> {

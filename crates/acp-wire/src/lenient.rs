@@ -16,7 +16,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::surrogate::reading;
+use crate::surrogate::read_lossy;
 
 /// A type that can be read leniently: `None` for `null` and for what cannot be read as the type.
 pub(crate) trait Lenient: Sized {
@@ -142,13 +142,13 @@ pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
     let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
-    Ok(reading(raw.get(), |text| serde_json::from_str(text)).ok())
+    Ok(read_lossy(raw.get(), |text| serde_json::from_str(text)).ok())
 }
 
 /// Reads a value from text of its own, so that what is wrong with it ends there.
 pub(crate) fn from_text<T: Lenient>(text: &str) -> Option<T> {
     let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
-    reading(text, read).ok().flatten()
+    read_lossy(text, read).ok().flatten()
 }
 
 /// A scalar as it came; `Other` is `null`, a list or an object, which is passed over.
@@ -358,7 +358,7 @@ mod tests {
 
     record! {
         /// One field of every kind.
-        pub struct Kinds {
+        pub struct FieldKinds {
             /// .
             required required: String,
             /// .
@@ -387,7 +387,7 @@ mod tests {
     }
 
     /// A record of which one field is what is given.
-    fn with(field: &str, value: &Value) -> Kinds {
+    fn with(field: &str, value: &Value) -> FieldKinds {
         serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
     }
 
@@ -400,19 +400,19 @@ mod tests {
 
     #[test]
     fn what_is_absent_is_the_default_and_only_some_of_it_is_written() {
-        let nothing: Kinds = serde_json::from_str(r#"{"required":"r"}"#).unwrap();
-        assert_eq!(nothing, Kinds::new("r", 0_u32, []));
+        let nothing: FieldKinds = serde_json::from_str(r#"{"required":"r"}"#).unwrap();
+        assert_eq!(nothing, FieldKinds::new("r", 0_u32, []));
         assert_eq!(
             serde_json::to_value(&nothing).unwrap(),
             json!({"required": "r", "tolerant": 0, "defaulted": false, "writtenList": [], "requiredList": []})
         );
-        assert!(serde_json::from_str::<Kinds>("{}").is_err());
-        assert!(serde_json::from_str::<Kinds>(r#"{"required":null}"#).is_err());
+        assert!(serde_json::from_str::<FieldKinds>("{}").is_err());
+        assert!(serde_json::from_str::<FieldKinds>(r#"{"required":null}"#).is_err());
     }
 
     #[test]
     fn what_is_null_or_malformed_is_the_default_too() {
-        let nothing = Kinds::new("r", 0_u32, []);
+        let nothing = FieldKinds::new("r", 0_u32, []);
         let fields = [
             "tolerant",
             "optional",
@@ -446,7 +446,7 @@ mod tests {
         );
         assert_eq!(
             with("clearable", &json!("x")),
-            Kinds::new("r", 0_u32, []).clearable("x")
+            FieldKinds::new("r", 0_u32, []).clearable("x")
         );
         let cleared = with("clearableList", &json!(null));
         assert_eq!(cleared.clearable_list, Some(None));
@@ -536,8 +536,8 @@ mod tests {
         // `read` checks the end; this checks what comes next in the same object.
         for wrong in ["{\"a\":[1,{}]}", "[[],[{}]]", "\"\\\"\"", "true", "-0.5"] {
             let json = format!(r#"{{"list":{wrong},"tolerant":{wrong},"required":"r","any":5}}"#);
-            let read: Kinds = serde_json::from_str(&json).unwrap();
-            assert_eq!(read, Kinds::new("r", 0_u32, []).any(5), "{wrong}");
+            let read: FieldKinds = serde_json::from_str(&json).unwrap();
+            assert_eq!(read, FieldKinds::new("r", 0_u32, []).any(5), "{wrong}");
         }
     }
 }

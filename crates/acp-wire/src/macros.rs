@@ -258,10 +258,10 @@ macro_rules! record {
             #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
             #[serde(remote = "Record", rename_all = "camelCase")]
             #[allow(dead_code, unreachable_pub)]
-            struct Fields { $($f)* }
+            struct RecordFields { $($f)* }
             impl<'de> serde::Deserialize<'de> for $n {
                 fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                    Fields::deserialize(crate::object_only::ObjectOnly(d))
+                    RecordFields::deserialize(crate::object_only::ObjectOnly(d))
                 }
             }
         };
@@ -405,33 +405,33 @@ macro_rules! tagged {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
                 #[derive(Clone, Copy)]
                 #[allow(clippy::upper_case_acronyms)]
-                enum Known { $($var),+ }
-                impl crate::tagged::Tags for Known {
+                enum KnownTag { $($var),+ }
+                impl crate::tagged::Tags for KnownTag {
                     const FIELD: &'static str = $tag;
                     fn of(tag: &str) -> Option<Self> {
                         match tag { $( $lit $(| $alias)* => Some(Self::$var), )+ _ => None }
                     }
                 }
-                struct Visitor;
-                impl<'de> serde::de::Visitor<'de> for Visitor {
+                struct TaggedVisitor;
+                impl<'de> serde::de::Visitor<'de> for TaggedVisitor {
                     type Value = $name;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("an object with \"", $tag, "\""))
                     }
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
-                        use crate::tagged::{Opened, open};
+                        use crate::tagged::{TaggedObject, open};
                         #[allow(unused_imports)]
                         use serde::de::Error as _;
-                        match open::<Known, A>(map)? {
-                            Opened::Tagged(known, rest) => match known {
-                                $( Known::$var => Ok($name::$var(rest.read()?)), )+
+                        match open::<KnownTag, A>(map)? {
+                            TaggedObject::Tagged(known, rest) => match known {
+                                $( KnownTag::$var => Ok($name::$var(rest.read()?)), )+
                             },
-                            Opened::Unknown(_tag, object) => {
+                            TaggedObject::Unknown(_tag, object) => {
                                 $( if let Some(found) = $fallback(&_tag, &object) { return Ok(found); } )?
                                 Ok($name::Unknown(object))
                             }
                             #[allow(unreachable_code)]
-                            Opened::Untagged(_object) => {
+                            TaggedObject::Untagged(_object) => {
                                 $( return _object.read::<$uty>().map($name::$uvar).map_err(A::Error::custom); )?
                                 $( return _object.read().map($name::$dvar).map_err(A::Error::custom); )?
                                 Err(A::Error::missing_field($tag))
@@ -439,7 +439,7 @@ macro_rules! tagged {
                         }
                     }
                 }
-                d.deserialize_map(Visitor)
+                d.deserialize_map(TaggedVisitor)
             }
         }
         impl crate::lenient::Lenient for $name {

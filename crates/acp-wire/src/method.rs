@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::surrogate::reading;
+use crate::surrogate::read_lossy;
 
 /// Who sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -145,7 +145,7 @@ impl Method {
 /// What handles messages of a type, and gives an `O` for each: [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle)
 /// and its like hand a message to the implementation for its type. A message that nothing handles is an error of the
 /// compiler's.
-pub trait Handle<M, O> {
+pub trait MessageHandler<M, O> {
     /// Handles the message.
     fn handle(self, message: M) -> O;
 }
@@ -193,7 +193,7 @@ pub fn read_params<T: DeserializeOwned>(
         None | Some("null") => "{}",
         Some(text) => text,
     };
-    reading(text, |text| serde_json::from_str(text)).map_err(|source| ReadError::Invalid {
+    read_lossy(text, |text| serde_json::from_str(text)).map_err(|source| ReadError::Invalid {
         method: method.to_owned(),
         source,
     })
@@ -301,12 +301,12 @@ macro_rules! method_table {
             /// Hands the message to what handles its type.
             pub fn handle<H, O>(self, handler: H) -> O
             where
-                $( H: crate::Handle<$params, O>, )+
-                H: crate::Handle<crate::v1::Extension, O>,
+                $( H: crate::MessageHandler<$params, O>, )+
+                H: crate::MessageHandler<crate::v1::Extension, O>,
             {
                 match self {
-                    $( Self::$var(message) => crate::Handle::<$params, O>::handle(handler, message), )+
-                    Self::Extension(message) => crate::Handle::<crate::v1::Extension, O>::handle(handler, message),
+                    $( Self::$var(message) => crate::MessageHandler::<$params, O>::handle(handler, message), )+
+                    Self::Extension(message) => crate::MessageHandler::<crate::v1::Extension, O>::handle(handler, message),
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::lenient::{Lenient, from_text};
-use crate::surrogate::reading;
+use crate::surrogate::read_lossy;
 
 /// A JSON object whose values are kept as text, in the order they came: what is unknown is written
 /// back as it was read, numbers of any size included.
@@ -139,12 +139,12 @@ impl RawObject {
         // Unknown and out-of-order objects are rare; reading them from their text keeps one set of
         // rules for them and for the fast way.
         let text = serde_json::to_string(self)?;
-        reading(&text, |text| serde_json::from_str(text))
+        read_lossy(&text, |text| serde_json::from_str(text))
     }
 }
 
 fn from_raw<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error> {
-    reading(raw.get(), |text| serde_json::from_str(text))
+    read_lossy(raw.get(), |text| serde_json::from_str(text))
 }
 
 impl PartialEq for RawObject {
@@ -170,8 +170,8 @@ impl Serialize for RawObject {
 
 impl<'de> Deserialize<'de> for RawObject {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor;
-        impl<'de> Visitor<'de> for ObjectVisitor {
+        struct RawObjectVisitor;
+        impl<'de> Visitor<'de> for RawObjectVisitor {
             type Value = RawObject;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
@@ -184,7 +184,7 @@ impl<'de> Deserialize<'de> for RawObject {
                 Ok(object)
             }
         }
-        d.deserialize_map(ObjectVisitor)
+        d.deserialize_map(RawObjectVisitor)
     }
 }
 

@@ -8,8 +8,8 @@
 use crate::text::code_unit;
 
 /// Reads `text`; if that fails for halves of characters, reads it without them.
-pub(crate) fn reading<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
-    read(text).or_else(|error| match mended(text) {
+pub(crate) fn read_lossy<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
+    read(text).or_else(|error| match replace_lone_surrogates(text) {
         Some(mended) => read(&mended),
         None => Err(error),
     })
@@ -18,14 +18,17 @@ pub(crate) fn reading<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> 
 /// The JSON text with `\ufffd` for each escape of a lone surrogate; `None` if there is none.
 ///
 /// A place in the one is the same place in the other, so what is said of an error stays true.
-fn mended(text: &str) -> Option<String> {
+fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut mended: Option<Vec<u8>> = None;
     let bytes = text.as_bytes();
     let mut at = 0;
     // Backslashes are in strings only, and each begins an escape.
     while let Some(found) = memchr::memchr(b'\\', bytes.get(at..)?) {
         at += found;
-        at += match (escaped(bytes, at), escaped(bytes, at + 6)) {
+        at += match (
+            escaped_code_unit(bytes, at),
+            escaped_code_unit(bytes, at + 6),
+        ) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
                 mended
@@ -42,7 +45,7 @@ fn mended(text: &str) -> Option<String> {
 }
 
 /// What the escape at a place stands for, if it is one of the form `\uXXXX`.
-fn escaped(bytes: &[u8], at: usize) -> Option<u16> {
+fn escaped_code_unit(bytes: &[u8], at: usize) -> Option<u16> {
     code_unit(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
 }
 
@@ -66,7 +69,11 @@ mod tests {
             (r#""\\\ud83d\"\ude00""#, r#""\\\ufffd\"\ufffd""#),
             (r#"{"é\ud800":["\udfff",1]}"#, r#"{"é\ufffd":["\ufffd",1]}"#),
         ] {
-            assert_eq!(mended(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(
+                replace_lone_surrogates(text).as_deref(),
+                Some(expected),
+                "{text}"
+            );
             serde_json::from_str::<serde_json::Value>(expected).unwrap();
         }
     }
@@ -85,7 +92,7 @@ mod tests {
             r#""\u"#,
             r"\",
         ] {
-            assert_eq!(mended(text), None, "{text}");
+            assert_eq!(replace_lone_surrogates(text), None, "{text}");
         }
     }
 
@@ -103,7 +110,7 @@ mod tests {
             (r#"["\ud83d"]"#, None, 2),
         ] {
             tries.set(0);
-            assert_eq!(reading(text, read).ok().as_deref(), expected, "{text}");
+            assert_eq!(read_lossy(text, read).ok().as_deref(), expected, "{text}");
             assert_eq!(tries.get(), tried, "{text}");
         }
     }

@@ -18,9 +18,9 @@ pub(crate) trait Tags: Copy {
 }
 
 /// An object whose tag has been read.
-pub(crate) enum Opened<K, A> {
+pub(crate) enum TaggedObject<K, A> {
     /// A known tag, and the fields that are left to read.
-    Tagged(K, Rest<A>),
+    Tagged(K, UntaggedFields<A>),
     /// An unknown tag, and the whole object with it.
     Unknown(String, RawObject),
     /// No tag at all, and the whole object.
@@ -28,23 +28,25 @@ pub(crate) enum Opened<K, A> {
 }
 
 /// The fields beside the tag.
-pub(crate) enum Rest<A> {
+pub(crate) enum UntaggedFields<A> {
     /// The tag came first: the rest has not been touched.
     Streamed(A),
     /// Fields came before the tag, so all of them were kept.
-    Kept(RawObject),
+    Buffered(RawObject),
 }
 
-impl<'de, A: MapAccess<'de>> Rest<A> {
+impl<'de, A: MapAccess<'de>> UntaggedFields<A> {
     pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, A::Error> {
         match self {
             Self::Streamed(map) => T::deserialize(MapAccessDeserializer::new(map)),
-            Self::Kept(object) => object.read().map_err(A::Error::custom),
+            Self::Buffered(object) => object.read().map_err(A::Error::custom),
         }
     }
 }
 
-pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(mut map: A) -> Result<Opened<K, A>, A::Error> {
+pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(
+    mut map: A,
+) -> Result<TaggedObject<K, A>, A::Error> {
     let mut object = RawObject::default();
     while let Some(key) = map.next_key::<CowStr<'de>>()? {
         if key.as_str() != K::FIELD {
@@ -55,13 +57,16 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(mut map: A) -> Result<Opened
             // Writers are known to write `null` for absent.
             None => {}
             Some(Ok(known)) if object.is_empty() => {
-                return Ok(Opened::Tagged(known, Rest::Streamed(map)));
+                return Ok(TaggedObject::Tagged(known, UntaggedFields::Streamed(map)));
             }
             Some(Ok(known)) => {
                 while let Some(key) = map.next_key::<String>()? {
                     object.push(key, map.next_value::<Box<RawValue>>()?);
                 }
-                return Ok(Opened::Tagged(known, Rest::Kept(object)));
+                return Ok(TaggedObject::Tagged(
+                    known,
+                    UntaggedFields::Buffered(object),
+                ));
             }
             Some(Err(tag)) => {
                 object.push(
@@ -71,11 +76,11 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(mut map: A) -> Result<Opened
                 while let Some(key) = map.next_key::<String>()? {
                     object.push(key, map.next_value::<Box<RawValue>>()?);
                 }
-                return Ok(Opened::Unknown(tag, object));
+                return Ok(TaggedObject::Unknown(tag, object));
             }
         }
     }
-    Ok(Opened::Untagged(object))
+    Ok(TaggedObject::Untagged(object))
 }
 
 /// Reads the tag without allocating when it is known; `None` for `null`.
@@ -132,32 +137,34 @@ mod tests {
 
     /// What [`open`] made of an object.
     #[derive(Debug, PartialEq)]
-    enum Seen {
+    enum OpenedColour {
         Streamed(Colour, Fields),
         Kept(Colour, Fields),
         Unknown(String, String),
         Untagged(String),
     }
 
-    impl<'de> Deserialize<'de> for Seen {
+    impl<'de> Deserialize<'de> for OpenedColour {
         fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             struct SeenVisitor;
             impl<'de> Visitor<'de> for SeenVisitor {
-                type Value = Seen;
+                type Value = OpenedColour;
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str("an object")
                 }
-                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seen, A::Error> {
+                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenedColour, A::Error> {
                     let text = |object| serde_json::to_string(&object).unwrap();
                     Ok(match open::<Colour, A>(map)? {
-                        Opened::Tagged(colour, rest @ Rest::Streamed(_)) => {
-                            Seen::Streamed(colour, rest.read()?)
+                        TaggedObject::Tagged(colour, rest @ UntaggedFields::Streamed(_)) => {
+                            OpenedColour::Streamed(colour, rest.read()?)
                         }
-                        Opened::Tagged(colour, rest @ Rest::Kept(_)) => {
-                            Seen::Kept(colour, rest.read()?)
+                        TaggedObject::Tagged(colour, rest @ UntaggedFields::Buffered(_)) => {
+                            OpenedColour::Kept(colour, rest.read()?)
                         }
-                        Opened::Unknown(tag, object) => Seen::Unknown(tag, text(object)),
-                        Opened::Untagged(object) => Seen::Untagged(text(object)),
+                        TaggedObject::Unknown(tag, object) => {
+                            OpenedColour::Unknown(tag, text(object))
+                        }
+                        TaggedObject::Untagged(object) => OpenedColour::Untagged(text(object)),
                     })
                 }
             }
@@ -165,7 +172,7 @@ mod tests {
         }
     }
 
-    fn see(json: &str) -> Result<Seen, serde_json::Error> {
+    fn see(json: &str) -> Result<OpenedColour, serde_json::Error> {
         serde_json::from_str(json)
     }
 
@@ -178,22 +185,25 @@ mod tests {
         let seen = see(r#"{"colour":"red","a":1,"b":2}"#).unwrap();
         assert_eq!(
             seen,
-            Seen::Streamed(Colour::Red, fields([("a", 1), ("b", 2)]))
+            OpenedColour::Streamed(Colour::Red, fields([("a", 1), ("b", 2)]))
         );
         let seen = see(r#"{ "col\u006fur" : "r\u0065d" }"#).unwrap();
-        assert_eq!(seen, Seen::Streamed(Colour::Red, fields([])));
+        assert_eq!(seen, OpenedColour::Streamed(Colour::Red, fields([])));
         assert_eq!(
             see(r#"{"colour":"rouge"}"#).unwrap(),
-            Seen::Streamed(Colour::Red, fields([]))
+            OpenedColour::Streamed(Colour::Red, fields([]))
         );
     }
 
     #[test]
     fn a_tag_that_does_not_come_first_keeps_the_fields_on_both_sides() {
         let seen = see(r#"{"a":1,"colour":"blue","b":2}"#).unwrap();
-        assert_eq!(seen, Seen::Kept(Colour::Blue, fields([("a", 1), ("b", 2)])));
+        assert_eq!(
+            seen,
+            OpenedColour::Kept(Colour::Blue, fields([("a", 1), ("b", 2)]))
+        );
         let seen = see(r#"{"a":1,"colour":"blue"}"#).unwrap();
-        assert_eq!(seen, Seen::Kept(Colour::Blue, fields([("a", 1)])));
+        assert_eq!(seen, OpenedColour::Kept(Colour::Blue, fields([("a", 1)])));
     }
 
     #[test]
@@ -205,7 +215,7 @@ mod tests {
         ] {
             assert_eq!(
                 see(json).unwrap(),
-                Seen::Unknown("mauve".to_owned(), json.to_owned())
+                OpenedColour::Unknown("mauve".to_owned(), json.to_owned())
             );
         }
     }
@@ -213,10 +223,10 @@ mod tests {
     #[test]
     fn no_tag_keeps_everything() {
         for json in ["{}", r#"{"b":1,"a":2}"#] {
-            assert_eq!(see(json).unwrap(), Seen::Untagged(json.to_owned()));
+            assert_eq!(see(json).unwrap(), OpenedColour::Untagged(json.to_owned()));
         }
         let seen = see(r#"{"b":1,"colour":null,"a":2}"#).unwrap();
-        assert_eq!(seen, Seen::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
+        assert_eq!(seen, OpenedColour::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
     }
 
     #[test]
@@ -248,7 +258,7 @@ mod tests {
     // The macro on top of it.
     tagged! {
         /// With a variant that has no tag, an alias and a fallback.
-        pub enum Paint by "colour" {
+        pub enum ColourUnion by "colour" {
             /// One.
             Red(crate::v1::TextContent) = "red" | "rouge",
             ;
@@ -258,8 +268,8 @@ mod tests {
         fallback = crimson;
     }
 
-    fn crimson(tag: &str, object: &RawObject) -> Option<Paint> {
-        (tag == "crimson").then(|| object.read().ok().map(Paint::Red))?
+    fn crimson(tag: &str, object: &RawObject) -> Option<ColourUnion> {
+        (tag == "crimson").then(|| object.read().ok().map(ColourUnion::Red))?
     }
 
     #[test]
@@ -269,31 +279,34 @@ mod tests {
                 format!(r#"{{"colour":"{tag}","text":"t"}}"#),
                 format!(r#"{{"text":"t","colour":"{tag}"}}"#),
             ] {
-                let paint: Paint = serde_json::from_str(&json).unwrap();
-                assert_eq!(paint, Paint::Red(crate::v1::TextContent::new("t")));
+                let paint: ColourUnion = serde_json::from_str(&json).unwrap();
+                assert_eq!(paint, ColourUnion::Red(crate::v1::TextContent::new("t")));
                 assert_eq!(
                     serde_json::to_string(&paint).unwrap(),
                     r#"{"colour":"red","text":"t"}"#
                 );
             }
         }
-        assert_eq!(Paint::TAGS, ["red"]);
+        assert_eq!(ColourUnion::TAGS, ["red"]);
     }
 
     #[test]
     fn the_macro_offers_an_unknown_tag_to_the_fallback_only() {
         // The fallback takes the tag, but cannot read the object.
         let json = r#"{"colour":"crimson","name":"n","value":"v"}"#;
-        let paint: Paint = serde_json::from_str(json).unwrap();
-        assert!(matches!(paint, Paint::Unknown(_)), "{paint:?}");
+        let paint: ColourUnion = serde_json::from_str(json).unwrap();
+        assert!(matches!(paint, ColourUnion::Unknown(_)), "{paint:?}");
         assert_eq!(serde_json::to_string(&paint).unwrap(), json);
 
-        let paint: Paint = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
-        assert_eq!(paint, Paint::Plain(crate::v1::HttpHeader::new("n", "v")));
+        let paint: ColourUnion = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
+        assert_eq!(
+            paint,
+            ColourUnion::Plain(crate::v1::HttpHeader::new("n", "v"))
+        );
         assert_eq!(
             serde_json::to_string(&paint).unwrap(),
             r#"{"name":"n","value":"v"}"#
         );
-        assert!(serde_json::from_str::<Paint>(r#"{"name":"n"}"#).is_err());
+        assert!(serde_json::from_str::<ColourUnion>(r#"{"name":"n"}"#).is_err());
     }
 }

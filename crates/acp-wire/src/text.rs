@@ -5,13 +5,13 @@
 
 /// How far a piece of a string has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub enum StringProgress {
     /// All but so few bytes that one cannot tell yet what they are: a character or an escape that is cut off.
-    On,
+    Incomplete,
     /// Up to the quote that ends the string.
-    End,
+    Complete,
     /// Up to something that no string of JSON has.
-    Wrong,
+    Invalid,
 }
 
 /// The longest escape: two halves of a character, `\ud83d\ude00`.
@@ -19,43 +19,51 @@ const LONGEST_ESCAPE: usize = 12;
 
 /// Appends to `text` what stands in this piece of a JSON string, with its escapes resolved; half a character
 /// reads as U+FFFD. Tells how many bytes of the piece that was, and why no more.
-pub fn unescape(piece: &[u8], text: &mut String) -> (usize, Read) {
+pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     let (valid, mut end) = match std::str::from_utf8(piece) {
-        Ok(valid) => (valid, Read::On),
+        Ok(valid) => (valid, StringProgress::Incomplete),
         Err(error) => {
             let valid = piece.get(..error.valid_up_to()).unwrap_or_default();
             // Not cut off, but no character: wrong, unless the string has ended before it.
-            let end = error.error_len().map_or(Read::On, |_| Read::Wrong);
+            let end = error
+                .error_len()
+                .map_or(StringProgress::Incomplete, |_| StringProgress::Invalid);
             (std::str::from_utf8(valid).unwrap_or_default(), end)
         }
     };
     let mut rest = valid;
     loop {
-        let (plain, from) = rest.split_at(plain(rest.as_bytes()));
+        let (plain, from) = rest.split_at(plain_len(rest.as_bytes()));
         text.push_str(plain);
         rest = from;
         if from.is_empty() {
             break;
         }
         if from.starts_with('"') {
-            end = Read::End;
+            end = StringProgress::Complete;
             break;
         }
-        if let Some((character, behind)) = escape(from) {
+        if let Some((character, behind)) = read_escape(from) {
             text.push(character);
             rest = behind;
             continue;
         }
         // Half an escape may be followed by the other half; a control character is none of JSON's.
-        let cut = from.starts_with('\\') && from.len() < LONGEST_ESCAPE && end == Read::On;
-        end = if cut { Read::On } else { Read::Wrong };
+        let cut = from.starts_with('\\')
+            && from.len() < LONGEST_ESCAPE
+            && end == StringProgress::Incomplete;
+        end = if cut {
+            StringProgress::Incomplete
+        } else {
+            StringProgress::Invalid
+        };
         break;
     }
     (valid.len() - rest.len(), end)
 }
 
 /// How many bytes there are ahead of the first one that does not stand for itself in a JSON string.
-fn plain(bytes: &[u8]) -> usize {
+fn plain_len(bytes: &[u8]) -> usize {
     const WORD: usize = size_of::<u64>();
     const ONES: u64 = 0x0101_0101_0101_0101;
     // The highest bit of each byte that is below `n`. Of those above the first such byte it may be set, too.
@@ -76,7 +84,7 @@ fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The character that an escape stands for, and what is behind it. `None` if it is none, or may not be whole.
-fn escape(from: &str) -> Option<(char, &str)> {
+fn read_escape(from: &str) -> Option<(char, &str)> {
     let mut chars = from.strip_prefix('\\')?.chars();
     let character = match chars.next()? {
         same @ ('"' | '\\' | '/') => same,
@@ -85,14 +93,14 @@ fn escape(from: &str) -> Option<(char, &str)> {
         'r' => '\r',
         'b' => '\u{8}',
         'f' => '\u{c}',
-        'u' => return unicode_escape(chars.as_str()),
+        'u' => return read_unicode_escape(chars.as_str()),
         _ => return None,
     };
     Some((character, chars.as_str()))
 }
 
-fn unicode_escape(digits: &str) -> Option<(char, &str)> {
-    let (first, behind) = unit(digits)?;
+fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
+    let (first, behind) = read_code_unit(digits)?;
     if !matches!(first, 0xd800..=0xdbff) {
         // The second half alone is half a character, too.
         let character = char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -100,7 +108,7 @@ fn unicode_escape(digits: &str) -> Option<(char, &str)> {
     }
     let half = Some((char::REPLACEMENT_CHARACTER, behind));
     match behind.as_bytes() {
-        [b'\\', b'u', _, _, _, _, ..] => match unit(behind.get(2..)?) {
+        [b'\\', b'u', _, _, _, _, ..] => match read_code_unit(behind.get(2..)?) {
             Some((second @ 0xdc00..=0xdfff, behind)) => {
                 let character = char::decode_utf16([first, second]).next()?.ok()?;
                 Some((character, behind))
@@ -118,7 +126,7 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
     loop {
-        let (plain, from) = rest.split_at(plain(rest));
+        let (plain, from) = rest.split_at(plain_len(rest));
         out.extend_from_slice(plain);
         let Some((byte, behind)) = from.split_first() else {
             return;
@@ -143,7 +151,7 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Four hexadecimal digits, and what is behind them.
-fn unit(text: &str) -> Option<(u16, &str)> {
+fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     Some((code_unit(digits.as_bytes())?, rest))
 }
@@ -167,7 +175,7 @@ mod tests {
     fn unescaped(inner: &str) -> Option<String> {
         let mut text = String::new();
         let (used, end) = unescape(format!("{inner}\"").as_bytes(), &mut text);
-        (end == Read::End && used == inner.len()).then_some(text)
+        (end == StringProgress::Complete && used == inner.len()).then_some(text)
     }
 
     #[test]
@@ -190,18 +198,18 @@ mod tests {
     }
 
     /// What is read when it arrives in pieces; what is left of one is there again with the next.
-    fn in_pieces(bytes: &[u8], size: usize) -> (String, Read) {
+    fn in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
         let (mut text, mut waiting) = (String::new(), Vec::new());
         for piece in bytes.chunks(size) {
             waiting.extend_from_slice(piece);
             let (used, end) = unescape(&waiting, &mut text);
             waiting.drain(..used);
-            assert!(waiting.len() < LONGEST_ESCAPE || end != Read::On);
-            if end != Read::On {
+            assert!(waiting.len() < LONGEST_ESCAPE || end != StringProgress::Incomplete);
+            if end != StringProgress::Incomplete {
                 return (text, end);
             }
         }
-        (text, Read::On)
+        (text, StringProgress::Incomplete)
     }
 
     #[test]
@@ -213,11 +221,18 @@ mod tests {
             b"\\u12g4 and more text\"",
         ] {
             for size in 1..bytes.len() {
-                assert_eq!(in_pieces(bytes, size).1, Read::Wrong, "{bytes:?} by {size}");
+                assert_eq!(
+                    in_pieces(bytes, size).1,
+                    StringProgress::Invalid,
+                    "{bytes:?} by {size}"
+                );
             }
         }
         // What is behind the end is not looked at.
-        assert_eq!(in_pieces(b"a\"\xff", 9), ("a".to_owned(), Read::End));
+        assert_eq!(
+            in_pieces(b"a\"\xff", 9),
+            ("a".to_owned(), StringProgress::Complete)
+        );
     }
 
     proptest! {
@@ -234,7 +249,7 @@ mod tests {
             }
             let whole = unescaped(std::str::from_utf8(&inner).unwrap()).unwrap();
             inner.extend_from_slice(b"\"}}");
-            prop_assert_eq!(in_pieces(&inner, size), (whole, Read::End));
+            prop_assert_eq!(in_pieces(&inner, size), (whole, StringProgress::Complete));
         }
 
         #[test]

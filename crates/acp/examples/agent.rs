@@ -4,7 +4,7 @@
 //! cargo run -p acp-sdk --example client -- "Hello" cargo run -q -p acp-sdk --example agent
 //! ```
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::StopReason;
 
 struct Parrot;
@@ -12,8 +12,8 @@ struct Parrot;
 impl Agent for Parrot {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {

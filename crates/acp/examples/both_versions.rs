@@ -7,18 +7,18 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Update, UpdateContext, connect_with};
 use acp::v1::{ProtocolVersion, StopReason, ToolCall};
 use acp::{Options, transport};
 
-struct Worker;
+struct BothVersionsAgent;
 
-impl Agent for Worker {
+impl Agent for BothVersionsAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -31,9 +31,9 @@ impl Agent for Worker {
 
 /// Prints the words of the wire. A client that only shows what a person sees renders the thread, and has
 /// no need of them.
-struct Printer(ProtocolVersion);
+struct WirePrinter(ProtocolVersion);
 
-impl Client for Printer {
+impl Client for WirePrinter {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
@@ -53,9 +53,9 @@ async fn main() -> acp::Result<()> {
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
         let version = agents.latest().min(clients.latest());
         let (ours, theirs) = transport::memory();
-        let (_, driver) = acp::agent::start(theirs, Worker, agents.clone());
+        let (_, driver) = acp::agent::start(theirs, BothVersionsAgent, agents.clone());
         tokio::spawn(driver);
-        let (handshake, driver) = connect_with(ours, Printer(version), clients.clone());
+        let (handshake, driver) = connect_with(ours, WirePrinter(version), clients.clone());
         tokio::spawn(driver);
         let agent = handshake.await?;
         println!(

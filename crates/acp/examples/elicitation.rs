@@ -7,7 +7,7 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation, connect};
 use acp::transport;
 use acp::v1::{
@@ -17,13 +17,13 @@ use acp::v1::{
     StopReason, StringPropertySchema,
 };
 
-struct Curious;
+struct ElicitingAgent;
 
-impl Agent for Curious {
+impl Agent for ElicitingAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -52,9 +52,9 @@ impl Agent for Curious {
 }
 
 /// The person at the client, who is always called Ada.
-struct Person;
+struct ScriptedPerson;
 
-impl Elicitation<()> for Person {
+impl Elicitation<()> for ScriptedPerson {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
@@ -77,11 +77,11 @@ impl Elicitation<()> for Person {
     }
 }
 
-struct Editor {
-    person: Person,
+struct ElicitationClient {
+    person: ScriptedPerson,
 }
 
-impl Client for Editor {
+impl Client for ElicitationClient {
     type State = ();
 
     fn elicitation(&self) -> Option<&impl Elicitation<()>> {
@@ -96,9 +96,14 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, Curious, acp::Options::new());
+    let (_, driver) = acp::agent::start(theirs, ElicitingAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, Editor { person: Person });
+    let (handshake, driver) = connect(
+        ours,
+        ElicitationClient {
+            person: ScriptedPerson,
+        },
+    );
     tokio::spawn(driver);
     let agent = handshake.await?;
     agent.new_session("/").await?.prompt("Hello.").await?;

@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{
-    Agent, ExtensionNotification, ExtensionRequest, Prompt, Session, SessionOpened, SessionSetup,
+    Agent, ExtensionNotification, ExtensionRequest, OpenedSession, Prompt, Session, SessionSetup,
     Turn,
 };
 use acp::client::{Client, connect};
@@ -20,22 +20,22 @@ use serde_json::value::RawValue;
 
 /// What a client asks the agent.
 #[derive(Serialize, Deserialize)]
-struct Sum {
+struct SumRequest {
     numbers: Vec<i64>,
 }
 
-impl Request for Sum {
+impl Request for SumRequest {
     const METHOD: &'static str = "_example.com/sum";
     type Response = i64;
 }
 
 /// What a client tells the agent.
 #[derive(Debug, Serialize, Deserialize)]
-struct Hint {
+struct HintNotification {
     text: String,
 }
 
-impl Notification for Hint {
+impl Notification for HintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
@@ -54,13 +54,13 @@ struct Selection {
 }
 
 /// An agent that adds, and takes hints.
-struct Adder;
+struct ExtensionAgent;
 
-impl Agent for Adder {
+impl Agent for ExtensionAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -74,15 +74,15 @@ impl Agent for Adder {
         _: &Connection,
         request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        let add = async |sum: Sum| Ok(sum.numbers.into_iter().fold(0, i64::saturating_add));
+        let add = async |sum: SumRequest| Ok(sum.numbers.into_iter().fold(0, i64::saturating_add));
         match request.method() {
-            Sum::METHOD => request.answer(add).await,
+            SumRequest::METHOD => request.answer(add).await,
             _ => Err(request.not_found()),
         }
     }
 
     async fn extension_notification(&self, _: &Connection, notification: ExtensionNotification) {
-        match notification.read::<Hint>() {
+        match notification.read::<HintNotification>() {
             Ok(Some(hint)) => println!("the agent is told: {}", hint.text),
             Ok(None) => println!("the agent does not know {}", notification.method()),
             Err(error) => println!("{error}"),
@@ -91,9 +91,9 @@ impl Agent for Adder {
 }
 
 /// A client that knows what is selected.
-struct Editor;
+struct ExtensionClient;
 
-impl Client for Editor {
+impl Client for ExtensionClient {
     type State = ();
 
     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
@@ -112,16 +112,19 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, Adder, acp::Options::new());
+    let (_, driver) = acp::agent::start(theirs, ExtensionAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, Editor);
+    let (handshake, driver) = connect(ours, ExtensionClient);
     tokio::spawn(driver);
     let agent = handshake.await?;
     let conn = agent.connection();
     let text = "be quick".to_owned();
-    conn.notify(&Hint { text }).await?;
+    conn.notify(&HintNotification { text }).await?;
     let numbers = vec![1, 2, 3];
-    println!("the sum is {}", conn.request(&Sum { numbers }).await?);
+    println!(
+        "the sum is {}",
+        conn.request(&SumRequest { numbers }).await?
+    );
     // Without types of one's own.
     let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(

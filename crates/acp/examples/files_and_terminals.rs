@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, TerminalCommand, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, TerminalCommand, Turn};
 use acp::client::{Client, ReadTextFile, Terminals, Update, UpdateContext, connect};
 use acp::jsonrpc::Error;
 use acp::{Result, transport, v1};
@@ -23,13 +23,13 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::sync::watch;
 
-struct Worker;
+struct FilesAndTerminalsAgent;
 
-impl Agent for Worker {
+impl Agent for FilesAndTerminalsAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<v1::StopReason> {
@@ -59,32 +59,36 @@ const KEPT: u64 = 64 * 1024;
 
 /// Files and terminals of this process.
 #[derive(Default)]
-struct Lender {
-    commands: Mutex<HashMap<v1::TerminalId, Running>>,
+struct LocalHost {
+    commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,
     next: AtomicU64,
 }
 
 /// A command: how it has ended, once it has, and the task that waits for it.
-struct Running {
-    done: watch::Receiver<Option<Done>>,
+struct RunningCommand {
+    done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 #[derive(Clone)]
-struct Done {
+struct CommandOutcome {
     printed: String,
     exit_code: Option<u32>,
 }
 
-impl Lender {
-    fn command<T>(&self, id: &v1::TerminalId, look: impl FnOnce(&Running) -> T) -> Result<T> {
+impl LocalHost {
+    fn command<T>(
+        &self,
+        id: &v1::TerminalId,
+        look: impl FnOnce(&RunningCommand) -> T,
+    ) -> Result<T> {
         let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
         let found = commands.get(id).map(look);
         found.ok_or_else(|| Error::resource_not_found(format!("terminal {id}")).into())
     }
 }
 
-impl ReadTextFile<()> for Lender {
+impl ReadTextFile<()> for LocalHost {
     async fn read(
         &self,
         (): &(),
@@ -100,7 +104,7 @@ impl ReadTextFile<()> for Lender {
     }
 }
 
-impl Terminals<()> for Lender {
+impl Terminals<()> for LocalHost {
     async fn create(
         &self,
         (): &(),
@@ -123,14 +127,14 @@ impl Terminals<()> for Lender {
             }
             let status = child.wait().await.ok();
             let code = status.and_then(|status| status.code());
-            sender.send_replace(Some(Done {
+            sender.send_replace(Some(CommandOutcome {
                 printed: String::from_utf8_lossy(&printed).into_owned(),
                 exit_code: code.and_then(|code| code.try_into().ok()),
             }));
         });
         let id = v1::TerminalId::from(format!("term_{}", self.next.fetch_add(1, Relaxed)));
         let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
-        commands.insert(id.clone(), Running { done, task });
+        commands.insert(id.clone(), RunningCommand { done, task });
         Ok(v1::CreateTerminalResponse::new(id))
     }
 
@@ -176,11 +180,11 @@ impl Terminals<()> for Lender {
 }
 
 #[derive(Default)]
-struct Editor {
-    lender: Lender,
+struct FilesAndTerminalsClient {
+    lender: LocalHost,
 }
 
-impl Client for Editor {
+impl Client for FilesAndTerminalsClient {
     type State = ();
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
@@ -201,9 +205,9 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, Worker, acp::Options::new());
+    let (_, driver) = acp::agent::start(theirs, FilesAndTerminalsAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, Editor::default());
+    let (handshake, driver) = connect(ours, FilesAndTerminalsClient::default());
     tokio::spawn(driver);
     let agent = handshake.await?;
     let session = agent.new_session(env!("CARGO_MANIFEST_DIR")).await?;

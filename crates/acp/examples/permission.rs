@@ -8,20 +8,20 @@
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{
-    Agent, NewToolCall, Permission, Prompt, Session, SessionOpened, SessionSetup, Turn,
+    Agent, NewToolCall, OpenedSession, PermissionAnswer, Prompt, Session, SessionSetup, Turn,
 };
 use acp::client::{Client, PermissionRequest, connect};
 use acp::thread::ItemKind;
 use acp::transport;
 use acp::v1::{RequestPermissionOutcome, StopReason, ToolKind};
 
-struct Careful;
+struct PermissionAgent;
 
-impl Agent for Careful {
+impl Agent for PermissionAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -32,18 +32,18 @@ impl Agent for Careful {
             let call = turn.tool_call(NewToolCall::new(what).kind(kind)).await?;
             match turn.ask(&call).await? {
                 // Here it would be done.
-                Permission::Allowed => call.complete().await?,
-                Permission::Rejected => call.fail("not allowed").await?,
-                Permission::Cancelled => return Ok(StopReason::Cancelled),
+                PermissionAnswer::Allowed => call.complete().await?,
+                PermissionAnswer::Rejected => call.fail("not allowed").await?,
+                PermissionAnswer::Cancelled => return Ok(StopReason::Cancelled),
             }
         }
         Ok(StopReason::EndTurn)
     }
 }
 
-struct Reader;
+struct PermissionClient;
 
-impl Client for Reader {
+impl Client for PermissionClient {
     type State = ();
 
     async fn request_permission(
@@ -63,9 +63,9 @@ impl Client for Reader {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
-    let (_, driver) = acp::agent::start(theirs, Careful, acp::Options::new());
+    let (_, driver) = acp::agent::start(theirs, PermissionAgent, acp::Options::new());
     tokio::spawn(driver);
-    let (handshake, driver) = connect(ours, Reader);
+    let (handshake, driver) = connect(ours, PermissionClient);
     tokio::spawn(driver);
     let session = handshake.await?.new_session("/").await?;
     let stopped = session.prompt("Tidy up.").await?;

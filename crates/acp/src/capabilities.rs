@@ -21,14 +21,14 @@ pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
         if let Some(capability) = method.capability
             && is_offered(method.name)
         {
-            add(&mut all, capability);
+            insert_capability(&mut all, capability);
         }
     }
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
 /// Adds a capability, and those that it is part of.
-fn add(capabilities: &mut Map<String, Value>, capability: Capability) {
+fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
     while let Some(name) = names.next() {
@@ -44,7 +44,7 @@ fn add(capabilities: &mut Map<String, Value>, capability: Capability) {
 
 /// The prompt capability that some of this content needs and the agent has not, by its name in version 1:
 /// Prompt turn, "User Message".
-pub(crate) fn missing_for_prompt(
+pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
 ) -> Option<&'static str> {
@@ -58,7 +58,7 @@ pub(crate) fn missing_for_prompt(
 
 /// The MCP capability that a server needs and the agent has not: Session setup, "MCP Servers". `stdio` is
 /// taken for granted in version 1.
-pub(crate) fn missing_for_server(
+pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
     stdio: bool,
     server: &McpServer,
@@ -72,13 +72,13 @@ pub(crate) fn missing_for_server(
 }
 
 /// Who speaks, where its author does not say and version 2 must know.
-pub(crate) fn this_library() -> Implementation {
+pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }
 
 /// The error for what the agent did not say it can do.
-pub(crate) fn not_offered_by_agent(what: impl Into<String>) -> Error {
-    Error::NotOffered {
+pub(crate) fn agent_capability_error(what: impl Into<String>) -> Error {
+    Error::Unsupported {
         peer: "agent",
         what: what.into(),
     }

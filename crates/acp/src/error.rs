@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// The peer did not say that it can do this, so it was not asked to: Initialization, "Capabilities".
     #[error("the {peer} does not offer {what}")]
-    NotOffered {
+    Unsupported {
         /// `agent` or `client`.
         peer: &'static str,
         /// The capability, as the specification names it.
@@ -64,7 +64,7 @@ pub enum Error {
     Cancelled,
     /// The agent's [`Recorder`](crate::agent::Recorder) could not keep it, so it was not sent.
     #[error("it could not be recorded, so it was not sent: {reason}")]
-    Unrecorded {
+    RecordFailed {
         /// Why.
         reason: String,
     },
@@ -79,7 +79,7 @@ pub enum Error {
 
 impl Error {
     /// The answer to `method` cannot be read.
-    pub(crate) fn unreadable(method: &str, error: &acp_wire::ReadError) -> Self {
+    pub(crate) fn unreadable_response(method: &str, error: &acp_wire::ReadError) -> Self {
         Self::Unreadable {
             method: method.to_owned(),
             reason: error.to_string(),

@@ -15,14 +15,14 @@ pub const TAIL: usize = frame::TAIL;
 /// What a message takes once it has been read, in bytes, as it is estimated.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
-    memory::memory(message)
+    memory::memory_of(message)
 }
 
 /// What the two ends of a message tell of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
     /// It answers this request.
-    Answer(RequestId),
+    Response(RequestId),
     /// It is a request with this id.
     Request(RequestId),
     /// It is no message at all.
@@ -33,9 +33,9 @@ pub enum Outline {
 #[must_use]
 pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     match outline::outline(head, tail) {
-        outline::Outline::Answer(id) => Outline::Answer(id),
-        outline::Outline::Request(id) => Outline::Request(id),
-        outline::Outline::Noise => Outline::Noise,
+        outline::MessageOutline::Response(id) => Outline::Response(id),
+        outline::MessageOutline::Request(id) => Outline::Request(id),
+        outline::MessageOutline::Noise => Outline::Noise,
     }
 }
 
@@ -47,7 +47,7 @@ pub enum Frame<'a> {
     /// An answer whose text was taken out, which nobody here asks for.
     LargeText,
     /// A line over the limit.
-    TooLong {
+    Oversized {
         /// Its first bytes.
         head: &'a [u8],
         /// Its last bytes.
@@ -62,7 +62,9 @@ impl<'a> From<frame::Frame<'a>> for Frame<'a> {
         match frame {
             frame::Frame::Line(line) => Self::Line(line),
             frame::Frame::LargeText(_) => Self::LargeText,
-            frame::Frame::TooLong { head, tail, length } => Self::TooLong { head, tail, length },
+            frame::Frame::Oversized { head, tail, length } => {
+                Self::Oversized { head, tail, length }
+            }
         }
     }
 }
@@ -80,7 +82,7 @@ impl Framer {
 
     /// These bytes have arrived.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.0.room().extend_from_slice(bytes);
+        self.0.spare_capacity().extend_from_slice(bytes);
     }
 
     /// The next whole line.
@@ -91,7 +93,7 @@ impl Framer {
     /// How many bytes wait to be handed out.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.0.waiting()
+        self.0.buffered_len()
     }
 
     /// What is left when the input ends.

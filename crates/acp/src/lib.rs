@@ -59,9 +59,9 @@ mod dialect;
 mod error;
 mod extension;
 pub mod guide;
+mod lru_map;
 mod options;
 mod pending_request;
-mod recent;
 mod session_setup;
 #[cfg(any(feature = "testing", doc))]
 pub mod testing;

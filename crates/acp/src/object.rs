@@ -9,13 +9,13 @@ macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {{
         #[allow(unused_mut)]
         let mut object = acp_wire::RawObject::default();
-        $( object.push($key.to_owned(), $crate::object::raw(&$value)); )*
+        $( object.push($key.to_owned(), $crate::object::to_raw_value(&$value)); )*
         object
     }};
 }
 
 /// A value as text. What is written here can always be written.
-pub(crate) fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use acp_wire::v1::ProtocolVersion;
 
-use crate::connection::{Limits, Spawn};
+use crate::connection::{Limits, SpawnFn};
 
 /// How a connection is made, on either side. [`Limits`] alone will do where only they matter.
 #[derive(Clone)]
@@ -15,12 +15,12 @@ pub struct Options {
     /// How much is kept.
     pub limits: Limits,
     latest: ProtocolVersion,
-    pub(crate) on_noise: Option<OnNoise>,
-    pub(crate) spawn: Option<Spawn>,
+    pub(crate) on_noise: Option<NoiseHandler>,
+    pub(crate) spawn_fn: Option<SpawnFn>,
 }
 
 /// Who is shown what is no message.
-pub(crate) type OnNoise = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type NoiseHandler = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,7 +43,7 @@ impl From<Limits> for Options {
             limits,
             latest: ProtocolVersion::V1,
             on_noise: None,
-            spawn: None,
+            spawn_fn: None,
         }
     }
 }
@@ -97,7 +97,7 @@ impl Options {
         mut self,
         spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static,
     ) -> Self {
-        self.spawn = Some(Arc::new(spawn));
+        self.spawn_fn = Some(Arc::new(spawn));
         self
     }
 

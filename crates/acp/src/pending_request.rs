@@ -27,12 +27,12 @@ impl<S> PendingRequest<S> {
 }
 
 /// Stands for what a side does not offer. There is no value of it.
-pub(crate) enum NotOffered {}
+pub(crate) enum UnsupportedMethod {}
 
 /// What a side offers for this method.
 ///
 /// # Errors
 /// Nothing: there is no such method then.
-pub(crate) fn offered<T>(offer: Option<T>, method: &str) -> Result<T> {
+pub(crate) fn require_offer<T>(offer: Option<T>, method: &str) -> Result<T> {
     offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
 }

@@ -74,7 +74,7 @@ impl SessionSetup {
 
 impl SessionSetup {
     /// That its paths are absolute, as Session setup demands; the text names one that is not.
-    pub(crate) fn check_paths(&self) -> Result<(), String> {
+    pub(crate) fn check_paths_absolute(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
             .clone()
@@ -95,7 +95,7 @@ impl SessionSetup {
 /// Why a system prompt cannot be applied.
 pub(crate) enum SystemPromptError {
     /// The agent does not offer this, by its name in version 1.
-    NotOffered(&'static str),
+    Unsupported(&'static str),
     /// It is wrong by itself.
     Invalid(String),
 }
@@ -111,7 +111,7 @@ impl SessionSetup {
         };
         let Some(offered) = offered else {
             let name = "sessionCapabilities.systemPrompt";
-            return Err(SystemPromptError::NotOffered(name));
+            return Err(SystemPromptError::Unsupported(name));
         };
         let overriding = offered
             .mode
@@ -122,7 +122,7 @@ impl SessionSetup {
             SystemPromptMode::Override if overriding.is_some() => {}
             SystemPromptMode::Override => {
                 let name = "sessionCapabilities.systemPrompt.mode.override";
-                return Err(SystemPromptError::NotOffered(name));
+                return Err(SystemPromptError::Unsupported(name));
             }
             other => {
                 let text = format!("unknown mode {:?} of the system prompt", other.as_str());

@@ -19,7 +19,7 @@ use serde_json::Value;
 /// The words are mostly those of version 2, which has more of them. Where version 1 says something else, there is
 /// a place for that: messages without an id, tool calls that begin, the texts of a diff, modes.
 ///
-/// An update is made from the message of either version ([`From`]), and given as one by
+/// An update is made from the message of either version ([`SideArg`]), and given as one by
 /// [`into_v1`](Self::into_v1) and [`into_v2`](Self::into_v2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -41,7 +41,7 @@ pub enum Update {
     /// What the agent does. Version 2.
     StateUpdate(StateUpdate),
     /// A tool call, new or changed.
-    ToolCallUpdate(Box<ToolCallUpdate>),
+    ToolCallUpdate(Box<ToolCallPatch>),
     /// A piece of what a tool call has produced. Version 2.
     ToolCallContentChunk(ToolCallContentChunk),
     /// A terminal of the agent's own. Version 2.
@@ -137,12 +137,12 @@ impl MessageChunk {
 /// A tool call, new or changed. Of its fields `None` leaves what is known as it is, and `Some(None)` clears it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct ToolCallUpdate {
+pub struct ToolCallPatch {
     /// The call's id.
     pub tool_call_id: ToolCallId,
     /// Whether this announces the call, as `tool_call` of version 1 does: what is not said is at its default then,
     /// and the id of a call that has ended is that of another one from here on.
-    pub begins: bool,
+    pub is_new: bool,
     /// The tool's name for programs.
     pub name: Option<Option<String>>,
     /// What it does, for people.
@@ -152,7 +152,7 @@ pub struct ToolCallUpdate {
     /// How far it is.
     pub status: Option<Option<ToolCallStatus>>,
     /// What it has produced, all of it.
-    pub content: Option<Option<Vec<ToolCallContent>>>,
+    pub content: Option<Option<Vec<ToolCallOutput>>>,
     /// The files it works on.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
     /// What the tool was given; `null` clears it.
@@ -165,7 +165,7 @@ pub struct ToolCallUpdate {
     pub meta: Option<Option<Meta>>,
 }
 
-impl ToolCallUpdate {
+impl ToolCallPatch {
     /// An update that says nothing yet.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         v2::ToolCallUpdate::new(id).into()
@@ -195,7 +195,7 @@ impl ToolCallUpdate {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
-pub enum ToolCallContent {
+pub enum ToolCallOutput {
     /// A content block.
     Content(v1::Content),
     /// The texts of a file before and after: version 1.

@@ -12,7 +12,7 @@ impl Utf8Pieces {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);
-        self.partial = all.split_off(all.len() - incomplete(&all));
+        self.partial = all.split_off(all.len() - incomplete_len(&all));
         String::from_utf8_lossy(&all).into_owned()
     }
 
@@ -25,7 +25,7 @@ impl Utf8Pieces {
 }
 
 /// How many bytes at the end are the beginning of a character.
-fn incomplete(bytes: &[u8]) -> usize {
+fn incomplete_len(bytes: &[u8]) -> usize {
     for (n, byte) in bytes.iter().rev().take(3).enumerate() {
         let length = match byte {
             0xC2..=0xDF => 2,

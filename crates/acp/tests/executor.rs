@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use acp::agent::{Agent, NewToolCall, Prompt, Turn};
-use acp::client::{Client, PermissionRequest, ReadTextFile, Session, WriteTextFile};
+use acp::client::{Client, ClientSession, PermissionRequest, ReadTextFile, WriteTextFile};
 use acp::thread::{ItemKind, ToolCallStatus};
 use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, StopReason, ToolKind,
@@ -24,7 +24,7 @@ fn sockets() -> (Transport, Transport) {
 
 fn transport(socket: UnixStream) -> Transport {
     let (reader, writer) = smol::io::split(smol::Async::new(socket).unwrap());
-    Transport::of_futures(reader, writer)
+    Transport::from_futures(reader, writer)
 }
 
 fn assert_no_tokio() {
@@ -33,17 +33,17 @@ fn assert_no_tokio() {
 }
 
 /// Reads a file, asks whether it may write it in capitals, and does.
-struct Shouter;
+struct ShoutingAgent;
 
-impl Agent for Shouter {
+impl Agent for ShoutingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -61,9 +61,9 @@ impl Agent for Shouter {
 }
 
 #[derive(Clone, Default)]
-struct Editor(Arc<Mutex<String>>);
+struct ExecutorClient(Arc<Mutex<String>>);
 
-impl Client for Editor {
+impl Client for ExecutorClient {
     type State = ();
 
     async fn request_permission(
@@ -88,20 +88,20 @@ impl Client for Editor {
     }
 }
 
-impl ReadTextFile<()> for Editor {
+impl ReadTextFile<()> for ExecutorClient {
     async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(self.0.lock().unwrap().clone()))
     }
 }
 
-impl WriteTextFile<()> for Editor {
+impl WriteTextFile<()> for ExecutorClient {
     async fn write(&self, (): &(), request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         *self.0.lock().unwrap() = request.content;
         Ok(WriteTextFileResponse::new())
     }
 }
 
-fn assert_it_was_shouted(session: &Session, editor: &Editor) {
+fn assert_it_was_shouted(session: &ClientSession, editor: &ExecutorClient) {
     assert_eq!(*editor.0.lock().unwrap(), "ROSES ARE RED");
     let calls = session.thread().read(|thread| {
         let items = thread.items().iter();
@@ -117,10 +117,10 @@ fn assert_it_was_shouted(session: &Session, editor: &Editor) {
 
 #[test]
 fn a_turn_runs_on_another_executor() {
-    let editor = Editor(Arc::new(Mutex::new("roses are red".to_owned())));
+    let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     smol::block_on(async {
         let (ours, theirs) = sockets();
-        let (_, serving) = acp::agent::start(theirs, Shouter, Options::new());
+        let (_, serving) = acp::agent::start(theirs, ShoutingAgent, Options::new());
         let serving = smol::spawn(serving);
         let (handshake, driver) = acp::client::connect(ours, editor.clone());
         let driver = smol::spawn(driver);
@@ -139,10 +139,11 @@ fn a_turn_runs_on_another_executor() {
 
 #[test]
 fn nothing_needs_to_be_spawned() {
-    let editor = Editor(Arc::new(Mutex::new("roses are red".to_owned())));
+    let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     let (ours, theirs) = sockets();
     // Without any executor: each side has a thread.
-    let agent = std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, Shouter)));
+    let agent =
+        std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, ShoutingAgent)));
     let (handshake, driver) = acp::client::connect(ours, editor.clone());
     let stop_reason = smol::block_on(driver.run(async {
         let session = handshake.await?.new_session("/").await?;
@@ -155,17 +156,17 @@ fn nothing_needs_to_be_spawned() {
 }
 
 /// Says more than a peer that does not read takes.
-struct Talker;
+struct FloodingAgent;
 
-impl Agent for Talker {
+impl Agent for FloodingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -188,7 +189,7 @@ fn a_peer_that_does_not_read_is_waited_for_two_seconds_without_tokio_s_clock() {
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(theirs.try_clone().unwrap()));
     smol::block_on(async {
         let options = Options::new().limits(Limits::default());
-        let (conn, driver) = acp::agent::start(transport(ours), Talker, options);
+        let (conn, driver) = acp::agent::start(transport(ours), FloodingAgent, options);
         let driver = smol::spawn(driver);
         let opened = smol::unblock(move || lines.nth(1).unwrap().unwrap()).await;
         let opened: serde_json::Value = serde_json::from_str(&opened).unwrap();

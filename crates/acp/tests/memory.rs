@@ -17,7 +17,7 @@ use acp::{Agent, Client, Limits, Result};
 use peak_alloc::PeakAlloc;
 use serde_json::json;
 
-use common::{Nobody, PIPE, Peer, limits, prompt, settle};
+use common::{NoopClient, PIPE, TestPeer, limits, prompt, settle};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -26,9 +26,9 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 const BESIDE: usize = 1024 * 1024;
 
 /// What is there now, from which is counted.
-struct Before(usize);
+struct MemoryBaseline(usize);
 
-impl Before {
+impl MemoryBaseline {
     fn now() -> Self {
         ALLOCATED.reset_peak_usage();
         Self(ALLOCATED.current_usage())
@@ -159,8 +159,8 @@ async fn each_message_takes_what_it_may() {
                 let line = format!(
                     r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
                 );
-                let (session, mut peer) = Peer::with_session(Nobody).await;
-                let before = Before::now();
+                let (session, mut peer) = TestPeer::with_session(NoopClient).await;
+                let before = MemoryBaseline::now();
                 peer.line(&line).await;
                 settle().await;
                 let shape = line.get(..160).unwrap_or(&line);
@@ -176,10 +176,10 @@ async fn each_message_takes_what_it_may() {
 }
 
 /// An update, as a function of its number.
-type Numbered = fn(usize) -> serde_json::Value;
+type NumberedUpdate = fn(usize) -> serde_json::Value;
 
 /// Updates that make a thread grow, each in a way of its own.
-fn growing() -> Vec<(&'static str, Numbered)> {
+fn growing() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (
             "one message",
@@ -234,16 +234,16 @@ fn growing() -> Vec<(&'static str, Numbered)> {
 
 async fn a_thread_keeps_what_it_may() {
     for (name, update) in growing() {
-        let before = Before::now();
-        let (session, mut peer) = Peer::with_session_and(Nobody, small(), json!({})).await;
+        let before = MemoryBaseline::now();
+        let (session, mut peer) = TestPeer::with_session_and(NoopClient, small(), json!({})).await;
         for n in 0..4_000 {
             let params = json!({"sessionId": "s", "update": update(n)});
-            peer.tell("session/update", params).await;
+            peer.notify("session/update", params).await;
         }
         settle().await;
-        before.peak_within(name, small().most_of_client(1));
+        before.peak_within(name, small().max_client_memory(1));
         before.kept_within(name, small().thread * 5 / 2);
-        let dropped = session.thread().read(acp::Thread::dropped);
+        let dropped = session.thread().read(acp::Thread::truncation);
         // The output of one terminal has a bound of its own.
         assert!(!dropped.is_empty() || name == "a terminal", "{name}");
         drop((session, peer));
@@ -252,8 +252,8 @@ async fn a_thread_keeps_what_it_may() {
 }
 
 async fn sessions_of_nobody_take_what_one_session_may() {
-    let before = Before::now();
-    let (session, mut peer) = Peer::with_session_and(Nobody, small(), json!({})).await;
+    let before = MemoryBaseline::now();
+    let (session, mut peer) = TestPeer::with_session_and(NoopClient, small(), json!({})).await;
     for n in 0..5_000 {
         peer.says(&format!("nobody's {}", n % 200), &"x".repeat(1000))
             .await;
@@ -262,21 +262,21 @@ async fn sessions_of_nobody_take_what_one_session_may() {
     peer.alive().await;
     before.kept_within("sessions of nobody", 2 * small().thread * 5 / 2);
     // Those that were not taken are counted.
-    assert!(session.agent().connection().noise().unread > 2_000);
+    assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
 
 /// Works on each prompt until the end.
-struct Worker;
+struct EndlessAgent;
 
-impl Agent for Worker {
+impl Agent for EndlessAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -287,8 +287,9 @@ impl Agent for Worker {
 
 async fn requests_take_what_they_may() {
     for (name, value) in dense(20_000) {
-        let before = Before::now();
-        let (_conn, mut peer, session) = Peer::in_session_with(Worker, small(), PIPE).await;
+        let before = MemoryBaseline::now();
+        let (_conn, mut peer, session) =
+            TestPeer::in_session_with(EndlessAgent, small(), PIPE).await;
         let mut refused = 0;
         for id in 0..400 {
             let mut message = prompt(id, &session, "wait");
@@ -297,7 +298,7 @@ async fn requests_take_what_they_may() {
             peer.line(&line).await;
             settle().await;
         }
-        peer.tell("session/cancel", json!({"sessionId": session}))
+        peer.notify("session/cancel", json!({"sessionId": session}))
             .await;
         for _ in 0..400 {
             let answer = peer.next().await;
@@ -311,14 +312,14 @@ async fn requests_take_what_they_may() {
         }
         assert!(refused > 0, "{name}");
         peer.alive().await;
-        before.peak_within(&format!("prompts of {name}"), small().most_of_agent(1));
+        before.peak_within(&format!("prompts of {name}"), small().max_agent_memory(1));
     }
 }
 
 /// Lets each permission request wait.
-struct Undecided;
+struct HangingClient;
 
-impl Client for Undecided {
+impl Client for HangingClient {
     type State = ();
 
     async fn request_permission(
@@ -331,8 +332,8 @@ impl Client for Undecided {
 }
 
 async fn permission_requests_take_what_they_may() {
-    let before = Before::now();
-    let (session, mut peer) = Peer::with_session_and(Undecided, small(), json!({})).await;
+    let before = MemoryBaseline::now();
+    let (session, mut peer) = TestPeer::with_session_and(HangingClient, small(), json!({})).await;
     // Each is given the call as it is, with all that it has.
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "rawOutput": "x".repeat(300_000)});
     peer.update("s", call).await;
@@ -341,7 +342,7 @@ async fn permission_requests_take_what_they_may() {
         peer.ask(id, "session/request_permission", params).await;
     }
     settle().await;
-    before.peak_within("permission requests", small().most_of_client(1));
+    before.peak_within("permission requests", small().max_client_memory(1));
     let refused = peer.next().await;
     assert!(refused["id"].as_u64() < Some(20), "{refused}");
     let text = refused["error"]["message"].as_str().unwrap();
@@ -350,17 +351,17 @@ async fn permission_requests_take_what_they_may() {
 }
 
 /// Starts terminals, and leaves them.
-struct Leaving(Arc<tokio::sync::Semaphore>);
+struct TerminalLeakAgent(Arc<tokio::sync::Semaphore>);
 
-impl Agent for Leaving {
+impl Agent for TerminalLeakAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -378,10 +379,11 @@ impl Agent for Leaving {
 
 async fn answers_that_never_come_take_nothing_in_the_end() {
     let left = Arc::new(tokio::sync::Semaphore::new(0));
-    let (conn, mut peer) = Peer::of_agent_with(Leaving(Arc::clone(&left)), small(), PIPE);
+    let (conn, mut peer) =
+        TestPeer::of_agent_with(TerminalLeakAgent(Arc::clone(&left)), small(), PIPE);
     peer.initialize(json!({"terminal": true})).await;
     let session = peer.new_session().await;
-    let before = Before::now();
+    let before = MemoryBaseline::now();
     peer.prompt("p", &session, "go").await;
     for _ in 0..10_000 {
         let (id, _) = peer.request("terminal/create").await;

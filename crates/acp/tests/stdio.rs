@@ -65,17 +65,17 @@ mod unix {
         std::io::stdin().read_line(&mut read).unwrap()
     }
 
-    struct Stray;
+    struct StrayPrintAgent;
 
-    impl Agent for Stray {
+    impl Agent for StrayPrintAgent {
         type State = ();
 
         async fn new_session(
             &self,
             _: &acp::agent::Session,
             _: acp::agent::SessionSetup,
-        ) -> acp::Result<acp::agent::SessionOpened> {
-            Ok(acp::agent::SessionOpened::new())
+        ) -> acp::Result<acp::agent::OpenedSession> {
+            Ok(acp::agent::OpenedSession::new())
         }
 
         async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -89,13 +89,13 @@ mod unix {
     pub(crate) async fn agent() {
         let transport = acp::transport::stdio().unwrap();
         assert_eq!(stray("at the start"), 0);
-        acp::agent::serve(transport, Stray).await.unwrap();
+        acp::agent::serve(transport, StrayPrintAgent).await.unwrap();
         stray("at the end");
     }
 
-    struct Nobody;
+    struct StdioClient;
 
-    impl Client for Nobody {
+    impl Client for StdioClient {
         type State = ();
     }
 
@@ -131,7 +131,14 @@ mod unix {
             );
         });
         let noise = agent.connection().noise();
-        assert_eq!((noise.lines, noise.unasked, noise.unread), (0, 0, 0));
+        assert_eq!(
+            (
+                noise.lines,
+                noise.unmatched_responses,
+                noise.unread_notifications
+            ),
+            (0, 0, 0)
+        );
         drop((session, agent));
         ended(child).await;
     }
@@ -161,7 +168,7 @@ mod unix {
         let mut child = start(Stdio::piped(), Stdio::piped());
         let agent = acp::testing::start_client(
             Transport::child(&mut child).unwrap(),
-            Nobody,
+            StdioClient,
             acp::Options::new(),
         )
         .await
@@ -183,9 +190,13 @@ mod unix {
         let ((writer, stdin), (reader, stdout)) = (socket(), socket());
         let child = start(stdin, stdout);
         talk(
-            acp::testing::start_client(Transport::new(reader, writer), Nobody, acp::Options::new())
-                .await
-                .unwrap(),
+            acp::testing::start_client(
+                Transport::new(reader, writer),
+                StdioClient,
+                acp::Options::new(),
+            )
+            .await
+            .unwrap(),
             child,
         )
         .await;
@@ -200,9 +211,13 @@ mod unix {
         );
         let (reader, writer) = UnixStream::from_std(ours).unwrap().into_split();
         talk(
-            acp::testing::start_client(Transport::new(reader, writer), Nobody, acp::Options::new())
-                .await
-                .unwrap(),
+            acp::testing::start_client(
+                Transport::new(reader, writer),
+                StdioClient,
+                acp::Options::new(),
+            )
+            .await
+            .unwrap(),
             child,
         )
         .await;

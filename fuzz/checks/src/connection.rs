@@ -387,9 +387,9 @@ fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
         Frame::LargeText => return None,
-        Frame::TooLong { head, tail, .. } => {
+        Frame::Oversized { head, tail, .. } => {
             return match outline(head, tail) {
-                Outline::Answer(_) => None,
+                Outline::Response(_) => None,
                 Outline::Request(id) => Some(id),
                 Outline::Noise => (!client).then_some(RequestId::Null),
             };
@@ -400,7 +400,7 @@ fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
         Ok(Incoming::Notification { .. } | Incoming::Response { .. }) => None,
         // What an agent prints beside its messages.
         Err(ParseError::NotJson(_)) if client && line.first() != Some(&b'{') => None,
-        Err(error) => Some(error.answer().0),
+        Err(error) => Some(error.to_response().0),
     }
 }
 

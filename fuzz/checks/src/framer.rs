@@ -90,7 +90,7 @@ fn naive(input: &[u8], max: usize) -> Vec<String> {
 pub(crate) fn frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<Item = Frame<'a>> {
     lines.iter().filter_map(move |line| {
         if line.len() > max {
-            return Some(Frame::TooLong {
+            return Some(Frame::Oversized {
                 head: line.get(..HEAD).unwrap_or(line),
                 tail: line.get(line.len().saturating_sub(TAIL)..).unwrap_or(line),
                 length: line.len(),
@@ -105,7 +105,7 @@ fn text(frame: &Frame<'_>) -> String {
     match frame {
         Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
         Frame::LargeText => "a text that nobody asked for".to_owned(),
-        Frame::TooLong { head, tail, length } => {
+        Frame::Oversized { head, tail, length } => {
             // Whose it is can be anything, but must be told.
             let whose = outline(head, tail);
             let [head, tail] = [head, tail].map(|end| String::from_utf8_lossy(end));

@@ -147,7 +147,7 @@ fn envelope(line: &[u8]) {
             result: Err(error),
         }) => refused(&id, &error),
         Err(error) => {
-            let (id, error) = error.answer();
+            let (id, error) = error.to_response();
             refused(&id, &error);
         }
     }

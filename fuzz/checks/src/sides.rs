@@ -6,7 +6,7 @@ use std::time::Duration;
 use acp::agent::{
     ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
     CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
-    ListSessions, LoadSession, Prompt, Providers, ResumeSession, Session, SessionOpened,
+    ListSessions, LoadSession, OpenedSession, Prompt, Providers, ResumeSession, Session,
     SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
 };
 use acp::client::{
@@ -102,12 +102,12 @@ impl Agent for Everything {
         format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed) + 1).into()
     }
 
-    async fn new_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.pause().await;
         if session.cwd().contains("no") {
             return Err(Error::invalid_params("not there"));
         }
-        Ok(SessionOpened::new().config_options(options("a")))
+        Ok(OpenedSession::new().config_options(options("a")))
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
@@ -250,28 +250,28 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
 }
 
 impl LoadSession for Everything {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         session.user_message("hi").await?;
         self.pause().await;
         session.message("hello").await?;
         if session.id().as_str().contains("no") {
             return Err(Error::invalid_params("not there"));
         }
-        Ok(SessionOpened::new().config_options(options("b")))
+        Ok(OpenedSession::new().config_options(options("b")))
     }
 }
 
 impl ResumeSession for Everything {
-    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.pause().await;
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
 impl ForkSession for Everything {
-    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.pause().await;
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 

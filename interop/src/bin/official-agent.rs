@@ -45,12 +45,12 @@ use agent_client_protocol::{
     on_receive_request,
 };
 use clap::Parser;
-use interop::{Ask, Asked, Told};
+use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
 use serde_json::json;
 use tokio::sync::watch;
 
 #[derive(Parser)]
-struct Args {
+struct OfficialAgentArgs {
     /// Opens sessions only after `authenticate`.
     #[arg(long)]
     auth: bool,
@@ -59,27 +59,27 @@ struct Args {
     store: Option<PathBuf>,
 }
 
-struct Session {
+struct OfficialSession {
     cwd: PathBuf,
     model: String,
     history: Vec<SessionUpdate>,
     cancel: watch::Sender<bool>,
 }
 
-struct State {
-    args: Args,
+struct OfficialAgentState {
+    args: OfficialAgentArgs,
     authenticated: AtomicBool,
-    opened: AtomicUsize,
-    sessions: Mutex<HashMap<SessionId, Session>>,
+    opened_count: AtomicUsize,
+    sessions: Mutex<HashMap<SessionId, OfficialSession>>,
 }
 
-impl State {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+impl OfficialAgentState {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, OfficialSession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open(&self, id: SessionId, cwd: PathBuf, history: Vec<SessionUpdate>) {
-        let session = Session {
+        let session = OfficialSession {
             cwd,
             model: "small".to_owned(),
             history,
@@ -89,7 +89,7 @@ impl State {
     }
 
     /// The sessions that were stored, by id.
-    fn stored(&self) -> Result<HashMap<SessionId, Vec<SessionUpdate>>> {
+    fn read_stored(&self) -> Result<HashMap<SessionId, Vec<SessionUpdate>>> {
         let Some(file) = &self.args.store else {
             return Ok(HashMap::new());
         };
@@ -104,7 +104,7 @@ impl State {
         let Some(file) = &self.args.store else {
             return Ok(());
         };
-        let mut stored = self.stored()?;
+        let mut stored = self.read_stored()?;
         if let Some(session) = self.sessions().get(id) {
             stored.insert(id.clone(), session.history.clone());
         }
@@ -115,10 +115,10 @@ impl State {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let state = Arc::new(State {
-        args: Args::parse(),
+    let state = Arc::new(OfficialAgentState {
+        args: OfficialAgentArgs::parse(),
         authenticated: AtomicBool::new(false),
-        opened: AtomicUsize::new(0),
+        opened_count: AtomicUsize::new(0),
         sessions: Mutex::default(),
     });
     let [new, load, option, prompt, cancel, authenticate] = [(); 6].map(|()| Arc::clone(&state));
@@ -157,13 +157,13 @@ async fn main() -> Result<()> {
                 if new.args.auth && !new.authenticated.load(Ordering::Acquire) {
                     return responder.respond_with_error(Error::auth_required());
                 }
-                let number = new.opened.fetch_add(1, Ordering::Relaxed);
+                let number = new.opened_count.fetch_add(1, Ordering::Relaxed);
                 let id = SessionId::new(format!("official-{}-{number}", std::process::id()));
                 new.open(id.clone(), request.cwd, Vec::new());
                 responder.respond(
                     NewSessionResponse::new(id)
                         .modes(modes())
-                        .config_options(vec![model("small")]),
+                        .config_options(vec![model_option("small")]),
                 )
             },
             on_receive_request!(),
@@ -172,7 +172,7 @@ async fn main() -> Result<()> {
             async move |request: LoadSessionRequest,
                         responder,
                         connection: ConnectionTo<Client>| {
-                let Some(history) = load.stored()?.remove(&request.session_id) else {
+                let Some(history) = load.read_stored()?.remove(&request.session_id) else {
                     let id = request.session_id;
                     let error = agent_client_protocol::v1::schema::Error::session_not_found(id);
                     return responder.respond_with_error(error.into());
@@ -186,7 +186,7 @@ async fn main() -> Result<()> {
                 responder.respond(
                     LoadSessionResponse::new()
                         .modes(modes())
-                        .config_options(vec![model("small")]),
+                        .config_options(vec![model_option("small")]),
                 )
             },
             on_receive_request!(),
@@ -215,7 +215,7 @@ async fn main() -> Result<()> {
                 let Some(value) = value.filter(|_| &*request.config_id.0 == "model") else {
                     return responder.respond_with_error(Error::invalid_params());
                 };
-                let options = vec![model(&value)];
+                let options = vec![model_option(&value)];
                 if let Some(session) = option.sessions().get_mut(&request.session_id) {
                     session.model = value;
                 }
@@ -237,12 +237,12 @@ async fn main() -> Result<()> {
                     let error = agent_client_protocol::v1::schema::Error::session_not_found(id);
                     return responder.respond_with_error(error.into());
                 };
-                let turn = Turn {
+                let turn = OfficialTurn {
                     state: Arc::clone(&prompt),
                     connection: connection.clone(),
                     id: request.session_id,
                     cwd,
-                    cancelled,
+                    cancel_receiver: cancelled,
                 };
                 // Handlers run where messages are read: a turn that asks the client must not be one.
                 connection.spawn(async move {
@@ -254,17 +254,17 @@ async fn main() -> Result<()> {
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: Ask, responder, _| {
-                responder.respond(Asked {
+            async move |request: QuestionRequest, responder, _| {
+                responder.respond(QuestionResponse {
                     answer: format!("the official agent heard {}", request.question),
                 })
             },
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |told: Told, connection: ConnectionTo<Client>| {
+            async move |told: QuestionNotification, connection: ConnectionTo<Client>| {
                 // Told back, so that whoever told can see that it arrived.
-                connection.send_notification(Told {
+                connection.send_notification(QuestionNotification {
                     what: format!("the official agent was told {}", told.what),
                 })
             },
@@ -293,7 +293,7 @@ fn modes() -> SessionModeState {
     )
 }
 
-fn model(current: &str) -> SessionConfigOption {
+fn model_option(current: &str) -> SessionConfigOption {
     let models = ["small", "large"]
         .map(|id| SessionConfigSelectOption::new(id, id))
         .to_vec();
@@ -301,18 +301,18 @@ fn model(current: &str) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Model)
 }
 
-struct Turn {
-    state: Arc<State>,
+struct OfficialTurn {
+    state: Arc<OfficialAgentState>,
     connection: ConnectionTo<Client>,
     id: SessionId,
     cwd: PathBuf,
-    cancelled: watch::Receiver<bool>,
+    cancel_receiver: watch::Receiver<bool>,
 }
 
-impl Turn {
+impl OfficialTurn {
     async fn run(&self, prompt: &[ContentBlock]) -> Result<StopReason> {
         for block in prompt {
-            self.remember(SessionUpdate::UserMessageChunk(ContentChunk::new(
+            self.add_to_history(SessionUpdate::UserMessageChunk(ContentChunk::new(
                 block.clone(),
             )));
         }
@@ -326,40 +326,40 @@ impl Turn {
         match text.split_whitespace().next().unwrap_or_default() {
             "work" => self.work().await,
             "wait" => {
-                self.say("waiting")?;
-                self.cancelled().await;
+                self.send_text("waiting")?;
+                self.wait_cancelled().await;
                 Ok(StopReason::Cancelled)
             }
             "wait-permission" => self.wait_permission().await,
             "wait-command" => self.wait_command().await,
             "ask-extension" => {
-                self.connection.send_notification(Told {
+                self.connection.send_notification(QuestionNotification {
                     what: "a turn runs".to_owned(),
                 })?;
                 let asked = self
-                    .ask(Ask {
+                    .send_request(QuestionRequest {
                         question: "how are you".to_owned(),
                     })
                     .await?;
-                self.say(asked.answer)?;
+                self.send_text(asked.answer)?;
                 Ok(StopReason::EndTurn)
             }
             "ask-unknown" => {
                 let request =
                     UntypedMessage::new("terminal/explode", json!({"sessionId": self.id}))?;
-                self.say_error(self.ask(request).await)
+                self.send_error(self.send_request(request).await)
             }
             "ask-missing-file" => {
                 let path = self.cwd.join("missing.txt");
                 let answer = self
-                    .ask(ReadTextFileRequest::new(self.id.clone(), path))
+                    .send_request(ReadTextFileRequest::new(self.id.clone(), path))
                     .await;
-                self.say_error(answer)
+                self.send_error(answer)
             }
             "content" => {
                 for block in prompt {
                     let json = serde_json::to_value(block).map_err(Error::into_internal_error)?;
-                    self.say(format!("{} ", json["type"].as_str().unwrap_or("?")))?;
+                    self.send_text(format!("{} ", json["type"].as_str().unwrap_or("?")))?;
                 }
                 Ok(StopReason::EndTurn)
             }
@@ -369,7 +369,7 @@ impl Turn {
                 Err(Error::new(-32050, "the model is on holiday").data(json!({"until": "Monday"})))
             }
             _ => {
-                self.say(text)?;
+                self.send_text(text)?;
                 Ok(StopReason::EndTurn)
             }
         }
@@ -378,16 +378,18 @@ impl Turn {
     /// One of everything.
     async fn work(&self) -> Result<StopReason> {
         let file = self.cwd.join("note.txt");
-        self.update(SessionUpdate::AgentThoughtChunk(chunk("First I look.")))?;
+        self.send_update(SessionUpdate::AgentThoughtChunk(text_chunk(
+            "First I look.",
+        )))?;
         for word in ["Reading ", "the ", "note."] {
-            self.say(word)?;
+            self.send_text(word)?;
         }
-        self.plan([
+        self.send_plan([
             PlanEntryStatus::InProgress,
             PlanEntryStatus::Pending,
             PlanEntryStatus::Pending,
         ])?;
-        self.update(SessionUpdate::AvailableCommandsUpdate(
+        self.send_update(SessionUpdate::AvailableCommandsUpdate(
             AvailableCommandsUpdate::new(vec![AvailableCommand::new(
                 "work",
                 "Do one of everything",
@@ -395,52 +397,52 @@ impl Turn {
         ))?;
 
         let location = vec![ToolCallLocation::new(&file).line(1)];
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("read", "Read note.txt")
                 .kind(ToolKind::Read)
                 .status(ToolCallStatus::InProgress)
                 .locations(location.clone()),
         ))?;
         let old = self
-            .ask(ReadTextFileRequest::new(self.id.clone(), &file))
+            .send_request(ReadTextFileRequest::new(self.id.clone(), &file))
             .await?
             .content;
         let second = ReadTextFileRequest::new(self.id.clone(), &file)
             .line(2)
             .limit(1);
-        let second = self.ask(second).await?.content;
-        self.change(
+        let second = self.send_request(second).await?.content;
+        self.update_tool_call(
             "read",
             ToolCallUpdateFields::new()
                 .status(ToolCallStatus::Completed)
-                .content(vec![text(old.clone())])
+                .content(vec![text_content(old.clone())])
                 .raw_output(json!({"second": second})),
         )?;
 
         let new = old.to_uppercase();
         let diff = ToolCallContent::Diff(Diff::new(&file, new.clone()).old_text(old));
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("edit", "Shout")
                 .kind(ToolKind::Edit)
                 .locations(location),
         ))?;
-        if !self.allowed("edit", vec![diff.clone()]).await? {
-            self.change(
+        if !self.is_allowed("edit", vec![diff.clone()]).await? {
+            self.update_tool_call(
                 "edit",
                 ToolCallUpdateFields::new().status(ToolCallStatus::Failed),
             )?;
-            self.say(" I was not allowed to.")?;
+            self.send_text(" I was not allowed to.")?;
             return Ok(StopReason::EndTurn);
         }
-        self.change(
+        self.update_tool_call(
             "edit",
             ToolCallUpdateFields::new().status(ToolCallStatus::InProgress),
         )?;
-        self.ask(WriteTextFileRequest::new(self.id.clone(), &file, new))
+        self.send_request(WriteTextFileRequest::new(self.id.clone(), &file, new))
             .await?;
         let done = ToolCallUpdateFields::new().status(ToolCallStatus::Completed);
-        self.change("edit", done.content(vec![diff]))?;
-        self.plan([
+        self.update_tool_call("edit", done.content(vec![diff]))?;
+        self.send_plan([
             PlanEntryStatus::Completed,
             PlanEntryStatus::InProgress,
             PlanEntryStatus::Pending,
@@ -448,46 +450,46 @@ impl Turn {
 
         self.run_command().await?;
         self.kill_command().await?;
-        self.plan([
+        self.send_plan([
             PlanEntryStatus::Completed,
             PlanEntryStatus::Completed,
             PlanEntryStatus::Completed,
         ])?;
 
         let usage = UsageUpdate::new(1200, 200_000).cost(Cost::new(0.25, "EUR"));
-        self.update(SessionUpdate::UsageUpdate(usage))?;
-        self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
+        self.send_update(SessionUpdate::UsageUpdate(usage))?;
+        self.send_update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
             "code",
         )))?;
-        self.update(SessionUpdate::SessionInfoUpdate(
+        self.send_update(SessionUpdate::SessionInfoUpdate(
             SessionInfoUpdate::new().title("A loud note"),
         ))?;
-        self.say(" Done.")?;
+        self.send_text(" Done.")?;
         Ok(StopReason::EndTurn)
     }
 
     /// A command that ends by itself, not well.
     async fn run_command(&self) -> Result<()> {
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("run", "Count").kind(ToolKind::Execute),
         ))?;
         let script = "cat note.txt; echo $GREETING >&2; exit 3";
         let terminal = self.create_terminal("run", script).await?;
         let exit = self
-            .ask(WaitForTerminalExitRequest::new(
+            .send_request(WaitForTerminalExitRequest::new(
                 self.id.clone(),
                 terminal.clone(),
             ))
             .await?;
         let output = self
-            .ask(TerminalOutputRequest::new(
+            .send_request(TerminalOutputRequest::new(
                 self.id.clone(),
                 terminal.clone(),
             ))
             .await?;
-        self.ask(ReleaseTerminalRequest::new(self.id.clone(), terminal))
+        self.send_request(ReleaseTerminalRequest::new(self.id.clone(), terminal))
             .await?;
-        self.change(
+        self.update_tool_call(
             "run",
             ToolCallUpdateFields::new()
                 .status(ToolCallStatus::Completed)
@@ -502,33 +504,33 @@ impl Turn {
 
     /// A command that does not.
     async fn kill_command(&self) -> Result<()> {
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("kill", "Wait").kind(ToolKind::Execute),
         ))?;
         let terminal = self.create_terminal("kill", "exec sleep 600").await?;
         let running = self
-            .ask(TerminalOutputRequest::new(
+            .send_request(TerminalOutputRequest::new(
                 self.id.clone(),
                 terminal.clone(),
             ))
             .await?;
-        self.ask(KillTerminalRequest::new(self.id.clone(), terminal.clone()))
+        self.send_request(KillTerminalRequest::new(self.id.clone(), terminal.clone()))
             .await?;
         let exit = self
-            .ask(WaitForTerminalExitRequest::new(
+            .send_request(WaitForTerminalExitRequest::new(
                 self.id.clone(),
                 terminal.clone(),
             ))
             .await?;
-        self.ask(ReleaseTerminalRequest::new(
+        self.send_request(ReleaseTerminalRequest::new(
             self.id.clone(),
             terminal.clone(),
         ))
         .await?;
         let gone = self
-            .ask(TerminalOutputRequest::new(self.id.clone(), terminal))
+            .send_request(TerminalOutputRequest::new(self.id.clone(), terminal))
             .await;
-        self.change(
+        self.update_tool_call(
             "kill",
             ToolCallUpdateFields::new()
                 .status(ToolCallStatus::Failed)
@@ -548,29 +550,29 @@ impl Turn {
             )])
             .cwd(self.cwd.clone())
             .output_byte_limit(64 * 1024);
-        let terminal = self.ask(request).await?.terminal_id;
+        let terminal = self.send_request(request).await?.terminal_id;
         let shown = ToolCallContent::Terminal(Terminal::new(terminal.clone()));
         let started = ToolCallUpdateFields::new()
             .status(ToolCallStatus::InProgress)
             .content(vec![shown]);
-        self.change(call, started)?;
+        self.update_tool_call(call, started)?;
         Ok(terminal)
     }
 
     /// Waits for an answer that a client must give when it cancels: `cancelled`.
     async fn wait_permission(&self) -> Result<StopReason> {
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("ask", "Ask").kind(ToolKind::Edit),
         ))?;
         let outcome = self.request_permission("ask", Vec::new()).await?;
         let cancelled = matches!(outcome, RequestPermissionOutcome::Cancelled);
-        self.say(if cancelled {
+        self.send_text(if cancelled {
             "the question was withdrawn"
         } else {
             "there was an answer"
         })?;
         if cancelled {
-            self.cancelled().await;
+            self.wait_cancelled().await;
         }
         Ok(if cancelled {
             StopReason::Cancelled
@@ -580,13 +582,13 @@ impl Turn {
     }
 
     async fn wait_command(&self) -> Result<StopReason> {
-        self.update(SessionUpdate::ToolCall(
+        self.send_update(SessionUpdate::ToolCall(
             ToolCall::new("run", "Wait").kind(ToolKind::Execute),
         ))?;
         let terminal = self
             .create_terminal("run", "echo $$ > pid; echo started; exec sleep 600")
             .await?;
-        let exit = self.ask(WaitForTerminalExitRequest::new(
+        let exit = self.send_request(WaitForTerminalExitRequest::new(
             self.id.clone(),
             terminal.clone(),
         ));
@@ -595,37 +597,37 @@ impl Turn {
                 exit?;
                 Ok(StopReason::EndTurn)
             }
-            () = self.cancelled() => {
-                self.ask(ReleaseTerminalRequest::new(self.id.clone(), terminal)).await?;
-                self.say("the command was ended")?;
+            () = self.wait_cancelled() => {
+                self.send_request(ReleaseTerminalRequest::new(self.id.clone(), terminal)).await?;
+                self.send_text("the command was ended")?;
                 Ok(StopReason::Cancelled)
             }
         }
     }
 
-    async fn cancelled(&self) {
+    async fn wait_cancelled(&self) {
         // The sender is kept with the session, which stays.
         let _ = self
-            .cancelled
+            .cancel_receiver
             .clone()
             .wait_for(|cancelled| *cancelled)
             .await;
     }
 
-    async fn ask<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
+    async fn send_request<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
     where
         R::Response: Send,
     {
         self.connection.send_request(request).block_task().await
     }
 
-    fn say_error<T>(&self, answer: Result<T>) -> Result<StopReason> {
+    fn send_error<T>(&self, answer: Result<T>) -> Result<StopReason> {
         let code = answer.err().map_or(0, |error| i32::from(error.code));
-        self.say(format!("error {code}"))?;
+        self.send_text(format!("error {code}"))?;
         Ok(StopReason::EndTurn)
     }
 
-    async fn allowed(&self, call: &'static str, content: Vec<ToolCallContent>) -> Result<bool> {
+    async fn is_allowed(&self, call: &'static str, content: Vec<ToolCallContent>) -> Result<bool> {
         let outcome = self.request_permission(call, content).await?;
         Ok(
             matches!(outcome, RequestPermissionOutcome::Selected(chosen) if &*chosen.option_id.0 == "yes"),
@@ -643,45 +645,45 @@ impl Turn {
         ];
         let call = ToolCallUpdate::new(call, ToolCallUpdateFields::new().content(content));
         let request = RequestPermissionRequest::new(self.id.clone(), call, options);
-        Ok(self.ask(request).await?.outcome)
+        Ok(self.send_request(request).await?.outcome)
     }
 
-    fn plan(&self, statuses: [PlanEntryStatus; 3]) -> Result<()> {
+    fn send_plan(&self, statuses: [PlanEntryStatus; 3]) -> Result<()> {
         let steps = ["Look", "Shout", "Count"];
         let entries = steps.into_iter().zip(statuses);
         let entries =
             entries.map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status));
-        self.update(SessionUpdate::Plan(Plan::new(entries.collect())))
+        self.send_update(SessionUpdate::Plan(Plan::new(entries.collect())))
     }
 
-    fn change(&self, call: &'static str, fields: ToolCallUpdateFields) -> Result<()> {
-        self.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
+    fn update_tool_call(&self, call: &'static str, fields: ToolCallUpdateFields) -> Result<()> {
+        self.send_update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(
             call, fields,
         )))
     }
 
-    fn say(&self, text: impl Into<String>) -> Result<()> {
-        self.update(SessionUpdate::AgentMessageChunk(chunk(text)))
+    fn send_text(&self, text: impl Into<String>) -> Result<()> {
+        self.send_update(SessionUpdate::AgentMessageChunk(text_chunk(text)))
     }
 
-    fn update(&self, update: SessionUpdate) -> Result<()> {
-        self.remember(update.clone());
+    fn send_update(&self, update: SessionUpdate) -> Result<()> {
+        self.add_to_history(update.clone());
         self.connection
             .send_notification(SessionNotification::new(self.id.clone(), update))
     }
 
     /// Keeps what a person would see again when the session is loaded.
-    fn remember(&self, update: SessionUpdate) {
+    fn add_to_history(&self, update: SessionUpdate) {
         if let Some(session) = self.state.sessions().get_mut(&self.id) {
             session.history.push(update);
         }
     }
 }
 
-fn chunk(text: impl Into<String>) -> ContentChunk {
+fn text_chunk(text: impl Into<String>) -> ContentChunk {
     ContentChunk::new(ContentBlock::from(text.into()))
 }
 
-fn text(text: String) -> ToolCallContent {
+fn text_content(text: String) -> ToolCallContent {
     ToolCallContent::Content(Content::new(ContentBlock::from(text)))
 }

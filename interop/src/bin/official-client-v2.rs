@@ -27,13 +27,13 @@ use agent_client_protocol::{
     on_receive_notification, on_receive_request,
 };
 use clap::{Parser, ValueEnum};
-use interop::{Ask, Asked, Told};
+use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 #[derive(Parser)]
-struct Args {
+struct OfficialClientV2Args {
     /// What to say.
     prompt: String,
     /// The agent.
@@ -47,7 +47,7 @@ struct Args {
     reject: bool,
     /// Cancels the turn when this happens.
     #[arg(long, value_enum)]
-    cancel_at: Option<CancelAt>,
+    cancel_at: Option<CancelPointV2>,
     /// Resumes this session instead of opening a new one.
     #[arg(long)]
     resume: Option<String>,
@@ -90,7 +90,7 @@ struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CancelAt {
+enum CancelPointV2 {
     /// The agent says something.
     Message,
     /// The agent asks for permission.
@@ -100,18 +100,18 @@ enum CancelAt {
 }
 
 /// What the handlers share.
-struct State {
+struct OfficialClientV2State {
     reject: bool,
-    cancel_at: Option<CancelAt>,
+    cancel_at: Option<CancelPointV2>,
     /// How often the agent has been idle, and why it was last.
     idle: watch::Sender<(usize, IdleStateUpdate)>,
 }
 
-impl State {
+impl OfficialClientV2State {
     /// Cancels the turn, if this is what was waited for.
-    fn happens(
+    fn cancel_if_at(
         &self,
-        what: CancelAt,
+        what: CancelPointV2,
         session: &SessionId,
         agent: &ConnectionTo<Agent>,
     ) -> Result<()> {
@@ -121,7 +121,7 @@ impl State {
         Ok(())
     }
 
-    fn updated(
+    fn handle_update(
         &self,
         notification: UpdateSessionNotification,
         agent: &ConnectionTo<Agent>,
@@ -129,9 +129,11 @@ impl State {
         let session = &notification.session_id;
         match notification.update {
             SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentMessage(_) => {
-                self.happens(CancelAt::Message, session, agent)
+                self.cancel_if_at(CancelPointV2::Message, session, agent)
             }
-            SessionUpdate::TerminalOutputChunk(_) => self.happens(CancelAt::Output, session, agent),
+            SessionUpdate::TerminalOutputChunk(_) => {
+                self.cancel_if_at(CancelPointV2::Output, session, agent)
+            }
             SessionUpdate::StateUpdate(StateUpdate::Idle(idle)) => {
                 self.idle.send_modify(|(count, last)| {
                     *count += 1;
@@ -143,9 +145,9 @@ impl State {
         }
     }
 
-    fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+    fn choose_outcome(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         // A client that cancels a turn answers its open questions like this.
-        if self.cancel_at == Some(CancelAt::Permission) {
+        if self.cancel_at == Some(CancelPointV2::Permission) {
             return CancelledPermissionOutcome::new().into();
         }
         let wanted = match self.reject {
@@ -187,12 +189,12 @@ fn fill_in(mode: ElicitationMode) -> ElicitationAction {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let args = Args::parse();
+    let args = OfficialClientV2Args::parse();
     let Some((program, arguments)) = args.agent.split_first() else {
         return Err(Error::invalid_params().data("no agent command"));
     };
     let agent = AcpAgent::new(AcpAgentConfig::new(program).args(arguments));
-    let state = Arc::new(State {
+    let state = Arc::new(OfficialClientV2State {
         reject: args.reject,
         cancel_at: args.cancel_at,
         idle: watch::Sender::new((0, IdleStateUpdate::new())),
@@ -204,7 +206,7 @@ async fn main() -> Result<()> {
         .on_receive_notification(
             async move |notification: UpdateSessionNotification, agent: ConnectionTo<Agent>| {
                 print("update", &notification.update)?;
-                updated.updated(notification, &agent)
+                updated.handle_update(notification, &agent)
             },
             on_receive_notification!(),
         )
@@ -213,8 +215,10 @@ async fn main() -> Result<()> {
                         responder: Responder<RequestPermissionResponse>,
                         agent: ConnectionTo<Agent>| {
                 print("permission", &request)?;
-                asked.happens(CancelAt::Permission, &request.session_id, &agent)?;
-                responder.respond(RequestPermissionResponse::new(asked.answer(&request)))
+                asked.cancel_if_at(CancelPointV2::Permission, &request.session_id, &agent)?;
+                responder.respond(RequestPermissionResponse::new(
+                    asked.choose_outcome(&request),
+                ))
             },
             on_receive_request!(),
         )
@@ -234,19 +238,21 @@ async fn main() -> Result<()> {
             on_receive_notification!(),
         )
         .on_receive_request(
-            async move |request: Ask, responder: Responder<Asked>, _: ConnectionTo<Agent>| {
+            async move |request: QuestionRequest,
+                        responder: Responder<QuestionResponse>,
+                        _: ConnectionTo<Agent>| {
                 print("asked", &request)?;
                 let answer = format!("the official client heard {}", request.question);
-                responder.respond(Asked { answer })
+                responder.respond(QuestionResponse { answer })
             },
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |told: Told, _: ConnectionTo<Agent>| print("told", &told),
+            async move |told: QuestionNotification, _: ConnectionTo<Agent>| print("told", &told),
             on_receive_notification!(),
         )
         .connect_with(agent, async move |agent| {
-            let driver = Driver { args, agent, state };
+            let driver = OfficialClientV2Driver { args, agent, state };
             if let Err(error) = driver.drive().await {
                 let (code, message) = (i32::from(error.code), error.message);
                 print(
@@ -259,15 +265,15 @@ async fn main() -> Result<()> {
         .await
 }
 
-struct Driver {
-    args: Args,
+struct OfficialClientV2Driver {
+    args: OfficialClientV2Args,
     agent: ConnectionTo<Agent>,
-    state: Arc<State>,
+    state: Arc<OfficialClientV2State>,
 }
 
-impl Driver {
+impl OfficialClientV2Driver {
     /// Makes a request, and tells of the answer.
-    async fn ask<R: JsonRpcRequest>(&self, what: &str, request: R) -> Result<R::Response>
+    async fn send_request<R: JsonRpcRequest>(&self, what: &str, request: R) -> Result<R::Response>
     where
         R::Response: Send + Serialize,
     {
@@ -285,19 +291,19 @@ impl Driver {
         let this = Implementation::new("official-client-v2", "1.0");
         let initialize = InitializeRequest::new(ProtocolVersion::V2, this)
             .capabilities(ClientCapabilities::new().elicitation(elicitation));
-        let initialized = self.ask("initialized", initialize).await?;
+        let initialized = self.send_request("initialized", initialize).await?;
         if initialized.capabilities.session.is_none() {
             return Err(Error::invalid_params().data("the agent offers no sessions"));
         }
         if let Some(method) = &args.authenticate {
             let request = LoginAuthRequest::new(method.clone());
-            self.ask("authenticated", request).await?;
+            self.send_request("authenticated", request).await?;
         }
-        self.extensions().await?;
+        self.send_extensions().await?;
         if args.list {
             let mut request = ListSessionsRequest::new();
             loop {
-                let page = self.ask("listed", request).await?;
+                let page = self.send_request("listed", request).await?;
                 let Some(cursor) = page.next_cursor else {
                     break;
                 };
@@ -306,7 +312,8 @@ impl Driver {
         }
         let session = self.open().await?;
         if args.logout {
-            self.ask("logged_out", LogoutAuthRequest::new()).await?;
+            self.send_request("logged_out", LogoutAuthRequest::new())
+                .await?;
         }
         if let Some((option, value)) = args.option.as_ref().and_then(|o| o.split_once('=')) {
             let value = match value.parse() {
@@ -317,43 +324,45 @@ impl Driver {
             };
             let request =
                 SetSessionConfigOptionRequest::new(session.clone(), option.to_owned(), value);
-            self.ask("option", request).await?;
+            self.send_request("option", request).await?;
         }
-        self.prompt(&session).await?;
+        self.run_turn(&session).await?;
         if args.close {
             for _ in 0..2 {
                 let request = CloseSessionRequest::new(session.clone());
-                self.ask("closed", request).await?;
+                self.send_request("closed", request).await?;
             }
         }
         if args.delete {
-            self.ask("deleted", DeleteSessionRequest::new(session))
+            self.send_request("deleted", DeleteSessionRequest::new(session))
                 .await?;
         }
         Ok(())
     }
 
-    async fn extensions(&self) -> Result<()> {
+    async fn send_extensions(&self) -> Result<()> {
         for method in &self.args.call {
             let request = UntypedMessage::new(method, json!({}))?;
-            self.attempt(self.agent.send_request(request).block_task().await)?;
+            self.print_outcome(self.agent.send_request(request).block_task().await)?;
         }
         if self.args.withdraw {
             let request = UntypedMessage::new("_interop/wait", json!({}))?;
             let asked = self.agent.send_request(request);
             asked.cancel()?;
-            self.attempt(asked.block_task().await)?;
+            self.print_outcome(asked.block_task().await)?;
         }
         if self.args.extension {
             let what = "hello".to_owned();
-            self.agent.send_notification(Told { what })?;
+            self.agent
+                .send_notification(QuestionNotification { what })?;
             let question = "who are you".to_owned();
-            self.ask("answer", Ask { question }).await?;
+            self.send_request("answer", QuestionRequest { question })
+                .await?;
         }
         Ok(())
     }
 
-    fn attempt(&self, answer: Result<Value>) -> Result<()> {
+    fn print_outcome(&self, answer: Result<Value>) -> Result<()> {
         match answer {
             Ok(answer) => print("answer", &answer),
             Err(error) => print("refused", &json!({"code": i32::from(error.code)})),
@@ -363,7 +372,9 @@ impl Driver {
     async fn open(&self) -> Result<SessionId> {
         let cwd = std::path::absolute(&self.args.cwd).map_err(Error::into_internal_error)?;
         let Some(id) = &self.args.resume else {
-            let opened = self.ask("opened", NewSessionRequest::new(cwd)).await?;
+            let opened = self
+                .send_request("opened", NewSessionRequest::new(cwd))
+                .await?;
             return Ok(opened.session_id);
         };
         let id = SessionId::new(id.as_str());
@@ -371,12 +382,12 @@ impl Driver {
         if self.args.replay {
             request = request.replay_from(ReplayFrom::Start(ReplayFromStart::new()));
         }
-        self.ask("resumed", request).await?;
+        self.send_request("resumed", request).await?;
         Ok(id)
     }
 
     /// From the prompt to the state `idle`.
-    async fn prompt(&self, session: &SessionId) -> Result<()> {
+    async fn run_turn(&self, session: &SessionId) -> Result<()> {
         let mut idle = self.state.idle.subscribe();
         let before = idle.borrow().0;
         let prompt = |text: &str| PromptRequest::new(session.clone(), vec![text.into()]);

@@ -29,14 +29,14 @@ use agent_client_protocol::{
     on_receive_notification, on_receive_request,
 };
 use clap::{Parser, ValueEnum};
-use interop::{Ask, Asked, Told};
+use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::{Notify, watch};
 
 #[derive(Parser)]
-struct Args {
+struct OfficialClientArgs {
     /// What to say.
     prompt: String,
     /// The agent.
@@ -50,7 +50,7 @@ struct Args {
     reject: bool,
     /// Cancels the turn when this happens.
     #[arg(long, value_enum)]
-    cancel_at: Option<CancelAt>,
+    cancel_at: Option<CancelPoint>,
     /// Loads this session instead of opening a new one.
     #[arg(long)]
     load: Option<String>,
@@ -69,7 +69,7 @@ struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CancelAt {
+enum CancelPoint {
     /// The agent says something.
     Message,
     /// The agent asks for permission.
@@ -79,31 +79,31 @@ enum CancelAt {
 }
 
 /// What the handlers share.
-struct State {
+struct OfficialClientState {
     reject: bool,
-    cancel_at: Option<CancelAt>,
-    terminals: Mutex<HashMap<TerminalId, Arc<Terminal>>>,
-    created: AtomicUsize,
+    cancel_at: Option<CancelPoint>,
+    terminals: Mutex<HashMap<TerminalId, Arc<OfficialTerminal>>>,
+    created_count: AtomicUsize,
 }
 
-impl State {
-    fn terminals(&self) -> MutexGuard<'_, HashMap<TerminalId, Arc<Terminal>>> {
+impl OfficialClientState {
+    fn terminals(&self) -> MutexGuard<'_, HashMap<TerminalId, Arc<OfficialTerminal>>> {
         self.terminals
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn terminal(&self, id: &TerminalId) -> Result<Arc<Terminal>> {
+    fn terminal(&self, id: &TerminalId) -> Result<Arc<OfficialTerminal>> {
         self.terminals()
             .get(id)
             .cloned()
-            .ok_or_else(|| not_found(&id.0))
+            .ok_or_else(|| not_found_error(&id.0))
     }
 
     /// Cancels the turn, if this is what was waited for.
-    fn happens(
+    fn cancel_if_at(
         &self,
-        what: CancelAt,
+        what: CancelPoint,
         session: &SessionId,
         connection: &ConnectionTo<Agent>,
     ) -> Result<()> {
@@ -116,16 +116,16 @@ impl State {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let args = Args::parse();
+    let args = OfficialClientArgs::parse();
     let Some((program, arguments)) = args.agent.split_first() else {
         return Err(Error::invalid_params().data("no agent command"));
     };
     let agent = AcpAgent::new(AcpAgentConfig::new(program).args(arguments));
-    let state = Arc::new(State {
+    let state = Arc::new(OfficialClientState {
         reject: args.reject,
         cancel_at: args.cancel_at,
         terminals: Mutex::default(),
-        created: AtomicUsize::new(0),
+        created_count: AtomicUsize::new(0),
     });
     let [create, output, wait, kill, release, updated, asked] =
         [(); 7].map(|()| Arc::clone(&state));
@@ -137,7 +137,7 @@ async fn main() -> Result<()> {
                 print("update", &notification.update)?;
                 match notification.update {
                     SessionUpdate::AgentMessageChunk(_) => {
-                        updated.happens(CancelAt::Message, &notification.session_id, &connection)
+                        updated.cancel_if_at(CancelPoint::Message, &notification.session_id, &connection)
                     }
                     _ => Ok(()),
                 }
@@ -147,15 +147,15 @@ async fn main() -> Result<()> {
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, connection: ConnectionTo<Agent>| {
                 print("permission", &request)?;
-                asked.happens(CancelAt::Permission, &request.session_id, &connection)?;
-                responder.respond(RequestPermissionResponse::new(asked.answer(&request)))
+                asked.cancel_if_at(CancelPoint::Permission, &request.session_id, &connection)?;
+                responder.respond(RequestPermissionResponse::new(asked.choose_outcome(&request)))
             },
             on_receive_request!(),
         )
         .on_receive_request(
             async move |request: ReadTextFileRequest, responder, _| {
                 print("read", &request)?;
-                responder.respond_with_result(read(&request))
+                responder.respond_with_result(read_file(&request))
             },
             on_receive_request!(),
         )
@@ -171,7 +171,7 @@ async fn main() -> Result<()> {
         .on_receive_request(
             async move |request: CreateTerminalRequest, responder, connection: ConnectionTo<Agent>| {
                 print("create", &request)?;
-                responder.respond_with_result(create.create(&request, &connection))
+                responder.respond_with_result(create.create_terminal(&request, &connection))
             },
             on_receive_request!(),
         )
@@ -207,7 +207,7 @@ async fn main() -> Result<()> {
             async move |request: ReleaseTerminalRequest, responder, connection: ConnectionTo<Agent>| {
                 print("release", &request)?;
                 let Some(terminal) = release.terminals().remove(&request.terminal_id) else {
-                    return responder.respond_with_error(not_found(&request.terminal_id.0));
+                    return responder.respond_with_error(not_found_error(&request.terminal_id.0));
                 };
                 terminal.kill.notify_one();
                 connection.spawn(async move {
@@ -218,14 +218,14 @@ async fn main() -> Result<()> {
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: Ask, responder, _| {
+            async move |request: QuestionRequest, responder, _| {
                 print("asked", &request)?;
-                responder.respond(Asked { answer: format!("the official client heard {}", request.question) })
+                responder.respond(QuestionResponse { answer: format!("the official client heard {}", request.question) })
             },
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |told: Told, _| print("told", &told),
+            async move |told: QuestionNotification, _| print("told", &told),
             on_receive_notification!(),
         )
         .connect_with(agent, async move |connection| {
@@ -238,7 +238,7 @@ async fn main() -> Result<()> {
 }
 
 /// From the first message to the stop reason.
-async fn drive(args: &Args, connection: &ConnectionTo<Agent>) -> Result<()> {
+async fn drive(args: &OfficialClientArgs, connection: &ConnectionTo<Agent>) -> Result<()> {
     let files = FileSystemCapabilities::new()
         .read_text_file(true)
         .write_text_file(true);
@@ -267,10 +267,10 @@ async fn drive(args: &Args, connection: &ConnectionTo<Agent>) -> Result<()> {
         }
     }
     if args.extension {
-        connection.send_notification(Told {
+        connection.send_notification(QuestionNotification {
             what: "hello".to_owned(),
         })?;
-        let ask = Ask {
+        let ask = QuestionRequest {
             question: "who are you".to_owned(),
         };
         print("answer", &connection.send_request(ask).block_task().await?)?;
@@ -317,13 +317,13 @@ fn print(what: &str, message: &impl serde::Serialize) -> Result<()> {
     writeln!(std::io::stdout().lock(), "{line}").map_err(Error::into_internal_error)
 }
 
-fn not_found(what: &str) -> Error {
+fn not_found_error(what: &str) -> Error {
     agent_client_protocol::v1::schema::Error::resource_not_found(Some(what.to_owned())).into()
 }
 
-fn read(request: &ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+fn read_file(request: &ReadTextFileRequest) -> Result<ReadTextFileResponse> {
     let content = std::fs::read_to_string(&request.path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => not_found(&request.path.to_string_lossy()),
+        std::io::ErrorKind::NotFound => not_found_error(&request.path.to_string_lossy()),
         _ => Error::into_internal_error(e),
     })?;
     let first = request
@@ -338,10 +338,10 @@ fn read(request: &ReadTextFileRequest) -> Result<ReadTextFileResponse> {
     Ok(ReadTextFileResponse::new(lines))
 }
 
-impl State {
-    fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+impl OfficialClientState {
+    fn choose_outcome(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         // A client that cancels a turn answers its open questions like this.
-        if self.cancel_at == Some(CancelAt::Permission) {
+        if self.cancel_at == Some(CancelPoint::Permission) {
             return RequestPermissionOutcome::Cancelled;
         }
         let wanted = match self.reject {
@@ -355,7 +355,7 @@ impl State {
         })
     }
 
-    fn create(
+    fn create_terminal(
         self: &Arc<Self>,
         request: &CreateTerminalRequest,
         connection: &ConnectionTo<Agent>,
@@ -375,8 +375,8 @@ impl State {
             .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(Error::into_internal_error)?;
-        let terminal = Arc::new(Terminal::default());
-        let number = self.created.fetch_add(1, Ordering::Relaxed);
+        let terminal = Arc::new(OfficialTerminal::default());
+        let number = self.created_count.fetch_add(1, Ordering::Relaxed);
         let id = TerminalId::new(format!("terminal-{number}"));
         self.terminals().insert(id.clone(), Arc::clone(&terminal));
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -386,11 +386,11 @@ impl State {
             connection.clone(),
         );
         connection.spawn(async move {
-            let printed = || state.happens(CancelAt::Output, &session, &cancelling);
+            let printed = || state.cancel_if_at(CancelPoint::Output, &session, &cancelling);
             let reading = async {
                 tokio::join!(
-                    terminal.keep(stdout, &printed),
-                    terminal.keep(stderr, &printed)
+                    terminal.read_output(stdout, &printed),
+                    terminal.read_output(stderr, &printed)
                 )
             };
             let ending = async {
@@ -411,14 +411,14 @@ impl State {
 }
 
 #[derive(Default)]
-struct Terminal {
+struct OfficialTerminal {
     output: Mutex<Vec<u8>>,
     exit: watch::Sender<Option<TerminalExitStatus>>,
     kill: Notify,
 }
 
-impl Terminal {
-    async fn keep(
+impl OfficialTerminal {
+    async fn read_output(
         &self,
         pipe: Option<impl AsyncRead + Unpin>,
         printed: &impl Fn() -> Result<()>,

@@ -1,8 +1,8 @@
 //! `acp bridge` between peers of the official SDKs that speak different versions: their own examples where
 //! they do enough, programs on their SDKs where they do not.
 
-use crate::common::typescript::TypeScript;
-use crate::common::{Project, acp};
+use crate::common::typescript::TypeScriptPrograms;
+use crate::common::{InteropProject, acp};
 
 const OFFICIAL_AGENT: &str = env!("CARGO_BIN_EXE_official-agent");
 const OFFICIAL_AGENT_V2: &str = env!("CARGO_BIN_EXE_official-agent-v2");
@@ -19,7 +19,7 @@ fn bridge(to: &str, agent: &[&str]) -> String {
 
 /// The example agent of version 1 that does something: tool calls, and a permission.
 fn example_agent() -> Option<String> {
-    let programs = TypeScript::installed()?;
+    let programs = TypeScriptPrograms::installed()?;
     Some(programs.program("node_modules/sdk-with-examples/dist/examples/agent.js"))
 }
 
@@ -27,7 +27,7 @@ fn example_agent() -> Option<String> {
 #[tokio::test]
 async fn the_example_agent_of_version_1_and_the_example_client_of_version_2_complete_a_turn() {
     let Some(agent) = example_agent() else { return };
-    let project = Project::new();
+    let project = InteropProject::new();
     let bridge = bridge("2", &["node", &agent]);
     let ended = project
         .run(EXAMPLE_CLIENT_V2, ["--command", &bridge, "Hello"])
@@ -49,7 +49,7 @@ async fn the_example_agent_of_version_1_and_the_example_client_of_version_2_comp
 #[tokio::test]
 async fn a_client_of_version_2_that_says_yes_sees_the_whole_turn_of_the_example_agent() {
     let Some(agent) = example_agent() else { return };
-    let project = Project::new();
+    let project = InteropProject::new();
     let args = ["--", acp(), "bridge", "--to", "2", "--", "node", &agent];
     let ended = project
         .run(OFFICIAL_CLIENT_V2, ["Hello"].iter().chain(&args))
@@ -65,7 +65,7 @@ async fn a_client_of_version_2_that_says_yes_sees_the_whole_turn_of_the_example_
 /// The example client of version 1 says yes to whatever it is asked.
 #[tokio::test]
 async fn the_example_client_of_version_1_completes_a_turn_with_an_agent_of_version_2() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let agent = bridge("1", &[OFFICIAL_AGENT_V2]);
     let ended = project
         .run(EXAMPLE_CLIENT, ["--command", &agent, "work"])
@@ -79,7 +79,7 @@ async fn the_example_client_of_version_1_completes_a_turn_with_an_agent_of_versi
 
 #[tokio::test]
 async fn the_example_client_of_version_1_hears_the_example_agent_of_version_2() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let agent = bridge("1", &[EXAMPLE_AGENT_V2]);
     let ended = project
         .run(EXAMPLE_CLIENT, ["--command", &agent, "hello"])
@@ -93,7 +93,7 @@ async fn the_example_client_of_version_1_hears_the_example_agent_of_version_2() 
 /// There and back: as without any bridge.
 #[tokio::test]
 async fn an_agent_of_version_1_behind_two_bridges_is_one_of_version_1() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let there = [
         "bridge",
         "--to",

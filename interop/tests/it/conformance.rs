@@ -9,8 +9,8 @@
 mod peer;
 
 use crate::common::example;
-use crate::common::typescript::TypeScript;
-use peer::Peer;
+use crate::common::typescript::TypeScriptPrograms;
+use peer::ConformancePeer;
 
 const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";
 
@@ -25,7 +25,7 @@ const TASKS: [&str; 4] = ["--prompt-for", "answer=hello", "--prompt-for", "long=
 
 #[tokio::test]
 async fn the_rust_example_agent() {
-    Peer::agent(
+    ConformancePeer::agent(
         "rust-example-agent",
         [env!("CARGO_BIN_EXE_official-simple-agent")],
     )
@@ -36,7 +36,7 @@ async fn the_rust_example_agent() {
 #[tokio::test]
 async fn the_rust_example_agent_of_version_2() {
     let agent = env!("CARGO_BIN_EXE_official-simple-agent-v2");
-    let peer = Peer::agent("rust-example-agent-v2", [agent]).version_2();
+    let peer = ConformancePeer::agent("rust-example-agent-v2", [agent]).version_2();
     peer.checked().await;
     peer.linted("hello", &[]).await;
 }
@@ -44,7 +44,7 @@ async fn the_rust_example_agent_of_version_2() {
 #[tokio::test]
 async fn an_agent_on_the_rust_sdk() {
     let agent = env!("CARGO_BIN_EXE_official-agent");
-    let peer = Peer::agent("rust-agent", [agent, "--store", "store.json"]).told(&TASKS);
+    let peer = ConformancePeer::agent("rust-agent", [agent, "--store", "store.json"]).told(&TASKS);
     peer.checked().await;
     // It tries on purpose whether a released terminal is gone.
     peer.linted("work", &["terminal-after-release"]).await;
@@ -53,7 +53,7 @@ async fn an_agent_on_the_rust_sdk() {
 #[tokio::test]
 async fn an_agent_on_the_rust_sdk_of_version_2() {
     let agent = env!("CARGO_BIN_EXE_official-agent-v2");
-    let peer = Peer::agent("rust-agent-v2", [agent, "--store", "store.json"]);
+    let peer = ConformancePeer::agent("rust-agent-v2", [agent, "--store", "store.json"]);
     let peer = peer.version_2().told(&TASKS);
     peer.checked().await;
     peer.linted("work", &[]).await;
@@ -61,23 +61,23 @@ async fn an_agent_on_the_rust_sdk_of_version_2() {
 
 #[tokio::test]
 async fn an_example_agent_on_the_typescript_sdk() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let agent = programs.program(&format!("{EXAMPLES}/agent.js"));
     // Its turns take seconds, in which it does nothing.
-    let peer = Peer::agent("typescript-example-agent", ["node", &agent]).at_once(24);
+    let peer = ConformancePeer::agent("typescript-example-agent", ["node", &agent]).at_once(24);
     peer.checked().await;
     peer.linted("hello", &[]).await;
 }
 
 #[tokio::test]
 async fn an_agent_on_the_typescript_sdk() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let agent = programs.program("official-agent.mjs");
-    let peer = Peer::agent(
+    let peer = ConformancePeer::agent(
         "typescript-agent",
         ["node", &agent, "--store", "store.json"],
     );
@@ -88,12 +88,12 @@ async fn an_agent_on_the_typescript_sdk() {
 
 #[tokio::test]
 async fn an_agent_on_the_typescript_sdk_of_version_2() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let agent = programs.program("official-agent-v2.mjs");
     let command = ["node", &agent, "--store", "store.json"];
-    let peer = Peer::agent("typescript-agent-v2", command);
+    let peer = ConformancePeer::agent("typescript-agent-v2", command);
     let peer = peer.version_2().told(&TASKS);
     peer.checked().await;
     peer.linted("work", &[]).await;
@@ -101,7 +101,7 @@ async fn an_agent_on_the_typescript_sdk_of_version_2() {
 
 #[tokio::test]
 async fn our_example_agent() {
-    let peer = Peer::agent("our-example-agent", [example("agent")]);
+    let peer = ConformancePeer::agent("our-example-agent", [example("agent")]);
     peer.checked().await;
     peer.linted("hello", &[]).await;
 }
@@ -110,7 +110,7 @@ async fn our_example_agent() {
 #[tokio::test]
 async fn our_agent_of_version_2() {
     let agent = env!("CARGO_BIN_EXE_our-agent");
-    let peer = Peer::agent("our-agent-v2", [agent, "--protocol", "2"]);
+    let peer = ConformancePeer::agent("our-agent-v2", [agent, "--protocol", "2"]);
     let peer = peer.version_2().told(&TASKS).told(&["--protocol", "2"]);
     peer.checked().await;
     peer.linted("work", &[]).await;
@@ -119,7 +119,7 @@ async fn our_agent_of_version_2() {
 #[tokio::test]
 async fn the_rust_example_client() {
     let client = env!("CARGO_BIN_EXE_official-yolo");
-    let peer = Peer::client(
+    let peer = ConformancePeer::client(
         "rust-example-client",
         [client, "--command", "{agent-line}", "hello"],
     );
@@ -131,7 +131,7 @@ async fn the_rust_example_client() {
 async fn the_rust_example_client_of_version_2() {
     let client = env!("CARGO_BIN_EXE_official-one-shot-v2");
     let command = [client, "--command", "{agent-line}", "hello"];
-    let peer = Peer::client("rust-example-client-v2", command).version_2();
+    let peer = ConformancePeer::client("rust-example-client-v2", command).version_2();
     peer.checked().await;
     peer.linted_with_our_agent(&[]).await;
 }
@@ -139,7 +139,7 @@ async fn the_rust_example_client_of_version_2() {
 #[tokio::test]
 async fn a_client_on_the_rust_sdk() {
     let client = env!("CARGO_BIN_EXE_official-client");
-    let peer = Peer::client("rust-client", [client, "hello", "--", "{agent}"]);
+    let peer = ConformancePeer::client("rust-client", [client, "hello", "--", "{agent}"]);
     peer.checked().await;
     peer.linted_with_our_agent(&[]).await;
 }
@@ -147,30 +147,31 @@ async fn a_client_on_the_rust_sdk() {
 #[tokio::test]
 async fn a_client_on_the_rust_sdk_of_version_2() {
     let client = env!("CARGO_BIN_EXE_official-client-v2");
-    let peer = Peer::client("rust-client-v2", [client, "hello", "--", "{agent}"]).version_2();
+    let peer =
+        ConformancePeer::client("rust-client-v2", [client, "hello", "--", "{agent}"]).version_2();
     peer.checked().await;
     peer.linted_with_our_agent(&[]).await;
 }
 
 #[tokio::test]
 async fn the_typescript_example_client() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let client = programs.program(&format!("{EXAMPLES}/client.js"));
     let command = ["sh", "-c", EXAMPLE_CLIENT, &client, "{agent-line}"];
-    let peer = Peer::client("typescript-example-client", command);
+    let peer = ConformancePeer::client("typescript-example-client", command);
     peer.checked().await;
     peer.linted_with_our_agent(&[]).await;
 }
 
 #[tokio::test]
 async fn a_client_on_the_typescript_sdk() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let client = programs.program("official-client.mjs");
-    let peer = Peer::client(
+    let peer = ConformancePeer::client(
         "typescript-client",
         ["node", &client, "hello", "--", "{agent}"],
     );
@@ -180,19 +181,19 @@ async fn a_client_on_the_typescript_sdk() {
 
 #[tokio::test]
 async fn a_client_on_the_typescript_sdk_of_version_2() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let client = programs.program("official-client-v2.mjs");
     let command = ["node", &client, "hello", "--", "{agent}"];
-    let peer = Peer::client("typescript-client-v2", command).version_2();
+    let peer = ConformancePeer::client("typescript-client-v2", command).version_2();
     peer.checked().await;
     peer.linted_with_our_agent(&[]).await;
 }
 
 #[tokio::test]
 async fn our_example_client() {
-    let peer = Peer::client(
+    let peer = ConformancePeer::client(
         "our-example-client",
         [&example("client"), "hello", "{agent}"],
     );

@@ -7,11 +7,11 @@
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use crate::common::typescript::TypeScript;
-use crate::common::{Person, Project, acp, soon, until};
+use crate::common::typescript::TypeScriptPrograms;
+use crate::common::{InteropClient, InteropProject, acp, soon, until};
 use acp::agent::SessionSetup;
-use acp::client::Session;
-use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::client::ClientSession;
+use acp::thread::{ItemKind, ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{McpServer, McpServerHttp, McpServerSse, McpServerStdio, StopReason};
 use acp_host::Policy;
 use serde_json::{Value, json};
@@ -21,12 +21,12 @@ use tokio::process::{Child, Command};
 const PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
 
 /// The server on HTTP. It ends with this.
-struct Listening {
+struct EverythingServer {
     _process: Child,
     address: String,
 }
 
-impl Listening {
+impl EverythingServer {
     /// Starts it, and waits until it says that it listens.
     async fn start(program: &str, transport: &str) -> Self {
         // Free a moment ago. The server takes no port of the system's choice.
@@ -67,7 +67,7 @@ fn call(tool: &str, arguments: Value) -> Value {
 
 /// Has `acp agent` call the server's tools, and looks at what came of it.
 async fn works(server: McpServer) {
-    let project = Project::new();
+    let project = InteropProject::new();
     let script = json!({"turns": [
         [
             call("echo", json!({"message": "hello"})),
@@ -85,7 +85,7 @@ async fn works(server: McpServer) {
         [call("get-roots-list", json!({})), {"say": "done"}]
     ]});
     project.write("script.json", &script.to_string());
-    let person = Person::new(&project, Policy::All);
+    let person = InteropClient::new(&project, Policy::All);
     let script = project.file("script.json");
     let agent = [
         acp(),
@@ -159,7 +159,7 @@ async fn works(server: McpServer) {
 
 /// The tool calls of the server's tools. Where the server takes long to start, the agent shows a call more:
 /// that it waits.
-fn calls(session: &Session) -> Vec<ThreadToolCall> {
+fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {
             ItemKind::ToolCall(call) if call.title != "Wait for the MCP server `everything`" => {
@@ -173,7 +173,7 @@ fn calls(session: &Session) -> Vec<ThreadToolCall> {
 
 fn shown(call: &ThreadToolCall) -> String {
     let parts = call.content.iter().filter_map(|content| match content {
-        ToolCallContent::Content(content) => serde_json::to_string(content).ok(),
+        ThreadToolCallContent::Content(content) => serde_json::to_string(content).ok(),
         _ => None,
     });
     parts.collect()
@@ -181,7 +181,7 @@ fn shown(call: &ThreadToolCall) -> String {
 
 #[tokio::test]
 async fn its_tools_are_called_over_stdio() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
     let args = vec![programs.program(PROGRAM), "stdio".to_owned()];
@@ -196,10 +196,10 @@ async fn its_tools_are_called_over_stdio() {
 
 #[tokio::test]
 async fn its_tools_are_called_over_streamable_http() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
-    let listening = Listening::start(&programs.program(PROGRAM), "streamableHttp").await;
+    let listening = EverythingServer::start(&programs.program(PROGRAM), "streamableHttp").await;
     let url = format!("{}/mcp", listening.address);
     works(McpServer::Http(McpServerHttp::new(
         "everything",
@@ -211,10 +211,10 @@ async fn its_tools_are_called_over_streamable_http() {
 
 #[tokio::test]
 async fn its_tools_are_called_over_server_sent_events() {
-    let Some(programs) = TypeScript::installed() else {
+    let Some(programs) = TypeScriptPrograms::installed() else {
         return;
     };
-    let listening = Listening::start(&programs.program(PROGRAM), "sse").await;
+    let listening = EverythingServer::start(&programs.program(PROGRAM), "sse").await;
     let url = format!("{}/sse", listening.address);
     works(McpServer::Sse(McpServerSse::new("everything", url, vec![]))).await;
 }

@@ -4,10 +4,10 @@
 //! `acp` is our command. Two more are the official SDK's own examples.
 
 use crate::common::{
-    Person, Project, WORK, acp, cancel_when, code, current, in_order, item, last,
+    InteropClient, InteropProject, WORK, acp, cancel_when, code, current, in_order, item, last,
     outline_of_update, prompt, soon, until, updates_of_work,
 };
-use acp::thread::{PLAN, PlanEntryStatus, ToolCallContent, ToolCallStatus};
+use acp::thread::{PLAN, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionConfigOptionCategory, StopReason};
 use acp::{Error, Thread, jsonrpc};
 use acp_host::Policy;
@@ -22,7 +22,7 @@ const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
 
 #[tokio::test]
 async fn the_official_client_serves_a_whole_turn_of_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project.official_client(&["work"], &[OUR_AGENT]).await;
     assert_eq!(told.outline(), WORK);
     assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
@@ -63,7 +63,7 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_can_say_no_to_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["--reject", "work"], &[OUR_AGENT])
         .await;
@@ -75,7 +75,7 @@ async fn the_official_client_can_say_no_to_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_cancels_our_agent_at_every_point() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["--cancel-at", "message", "wait"], &[OUR_AGENT])
         .await;
@@ -109,7 +109,7 @@ async fn the_official_client_cancels_our_agent_at_every_point() {
 
 #[tokio::test]
 async fn extensions_go_both_ways_with_the_official_client() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["--extension", "ask-extension"], &[OUR_AGENT])
         .await;
@@ -130,7 +130,7 @@ async fn extensions_go_both_ways_with_the_official_client() {
 
 #[tokio::test]
 async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let calls = [
         "--call",
         "session/explode",
@@ -174,7 +174,7 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
 
 #[tokio::test]
 async fn the_official_client_authenticates_with_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["hello"], &[OUR_AGENT, "--auth"])
         .await;
@@ -191,7 +191,7 @@ async fn the_official_client_authenticates_with_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_loads_a_session_of_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["--load", "old-1", "hello"], &[OUR_AGENT])
         .await;
@@ -217,7 +217,7 @@ async fn the_official_client_loads_a_session_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_sets_a_mode_of_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["--mode", "code", "hello"], &[OUR_AGENT])
         .await;
@@ -238,7 +238,7 @@ async fn the_official_client_sets_a_mode_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(&["/read note.txt"], &[acp(), "agent"])
         .await;
@@ -297,7 +297,7 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
 
 #[tokio::test]
 async fn the_official_client_runs_commands_for_the_bundled_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(
             &["/run echo made > made; echo out; exit 3"],
@@ -344,7 +344,7 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
 
 #[tokio::test]
 async fn the_official_client_cancels_the_bundled_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let told = project
         .official_client(
             &["--cancel-at", "permission", "/write new.txt x"],
@@ -369,7 +369,7 @@ async fn the_official_client_cancels_the_bundled_agent() {
 
 #[tokio::test]
 async fn the_official_sdk_s_example_client_completes_a_turn_with_the_bundled_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let agent = format!("'{}' agent", acp());
     let prompt = "/edit note.txt\ntwo\n===\n2";
     let ended = project
@@ -402,8 +402,8 @@ async fn the_official_sdk_s_example_client_completes_a_turn_with_the_bundled_age
 
 #[tokio::test]
 async fn our_client_serves_a_whole_turn_of_the_official_agent() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     assert_eq!(agent.info().unwrap().name, "official-agent");
     let session = agent.new_session(project.path()).await.unwrap();
@@ -444,7 +444,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         assert_eq!(read.raw_output, Some(json!({"second": "two\n"})));
         assert_eq!(read.locations[0].line, Some(1));
         let edit = thread.tool_call(&"edit".into()).unwrap();
-        let [ToolCallContent::Diff(diff)] = &edit.content[..] else {
+        let [ThreadToolCallContent::Diff(diff)] = &edit.content[..] else {
             panic!("{edit:?}")
         };
         let (path, texts) = diff.file_texts().unwrap();
@@ -455,13 +455,13 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
 
         let run = thread.tool_call(&"run".into()).unwrap();
-        let [ToolCallContent::Terminal(terminal)] = &run.content[..] else {
+        let [ThreadToolCallContent::Terminal(terminal)] = &run.content[..] else {
             panic!("{run:?}")
         };
         let terminal = thread.terminal(terminal).unwrap();
         assert_eq!(terminal.output(), "ONE\nTWO\nhello\n");
         assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
-        assert!(terminal.released);
+        assert!(terminal.is_released);
         let told =
             json!({"code": 3, "output": "ONE\nTWO\nhello\n", "truncated": false, "ended": true});
         assert_eq!(run.raw_output, Some(told));
@@ -487,8 +487,8 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_can_say_no_to_the_official_agent() {
-    let project = Project::new();
-    let mut person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let mut person = InteropClient::new(&project, Policy::All);
     person.says_no = true;
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
@@ -508,8 +508,8 @@ async fn our_client_can_say_no_to_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_cancels_the_official_agent_at_every_point() {
-    let project = Project::new();
-    let mut person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let mut person = InteropClient::new(&project, Policy::All);
     person.never_answers = true;
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
@@ -525,7 +525,8 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     );
     cancel_when(&session, "wait-command", |thread| {
         let call = thread.tool_call(&"run".into());
-        let Some(ToolCallContent::Terminal(shown)) = call.and_then(|call| call.content.first())
+        let Some(ThreadToolCallContent::Terminal(shown)) =
+            call.and_then(|call| call.content.first())
         else {
             return false;
         };
@@ -561,8 +562,8 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
 
 #[tokio::test]
 async fn sessions_of_the_official_agent_run_at_the_same_time() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let first = agent.new_session(project.path()).await.unwrap();
     let second = agent.new_session(project.path()).await.unwrap();
@@ -584,8 +585,8 @@ async fn sessions_of_the_official_agent_run_at_the_same_time() {
 
 #[tokio::test]
 async fn extensions_go_both_ways_with_the_official_agent() {
-    let project = Project::new();
-    let mut person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let mut person = InteropClient::new(&project, Policy::All);
     let mut told = person.hear();
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let connection = agent.connection();
@@ -624,8 +625,8 @@ async fn extensions_go_both_ways_with_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     for method in ["session/explode", "_nobody/knows"] {
         let error = agent
@@ -667,8 +668,8 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
 
 #[tokio::test]
 async fn the_official_agent_gets_the_content_it_takes() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
     let link =
@@ -679,15 +680,15 @@ async fn the_official_agent_gets_the_content_it_takes() {
     let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
-        matches!(error, Error::NotOffered { peer: "agent", .. }),
+        matches!(error, Error::Unsupported { peer: "agent", .. }),
         "{error}"
     );
 }
 
 #[tokio::test]
 async fn our_client_sets_modes_and_options_of_the_official_agent() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
     let shown = |category| session.thread().read(|thread| current(thread, category));
@@ -703,10 +704,10 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let store = project.file("store.json");
     let with_store = [OFFICIAL_AGENT, "--store", store.to_str().unwrap()];
-    let person = Person::new(&project, Policy::All);
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &with_store).await;
     let session = agent.new_session(project.path()).await.unwrap();
     prompt(&session, "work").await.unwrap();
@@ -717,7 +718,7 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
     assert_eq!(before.len(), 8);
     drop((session, agent));
 
-    let person = Person::new(&project, Policy::All);
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &with_store).await;
     let error = agent
         .load_session("nothing", project.path())
@@ -751,8 +752,8 @@ async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
 
 #[tokio::test]
 async fn our_client_authenticates_with_the_official_agent() {
-    let project = Project::new();
-    let person = Person::new(&project, Policy::All);
+    let project = InteropProject::new();
+    let person = InteropClient::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT, "--auth"]).await;
     assert_eq!(agent.auth_methods()[0].id_and_name().unwrap().1, "A key");
     let error = agent.new_session(project.path()).await.unwrap_err();
@@ -770,7 +771,7 @@ async fn our_client_authenticates_with_the_official_agent() {
 
 #[tokio::test]
 async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let ended = project
         .run(
             acp(),
@@ -800,7 +801,7 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
 
 #[tokio::test]
 async fn acp_run_prints_the_official_agent_s_messages() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let arguments = [
         "run",
         "--allow",
@@ -843,7 +844,7 @@ async fn acp_run_prints_the_official_agent_s_messages() {
 
 #[tokio::test]
 async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let run = async |arguments: &[&str], agent: &[&str]| {
         let arguments = ["run"].iter().chain(arguments).chain(&["--"]).chain(agent);
         project.run(acp(), arguments).await
@@ -883,7 +884,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
 
 #[tokio::test]
 async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let (last, code) = project
         .interrupted_run("wait-command", &[OFFICIAL_AGENT], "terminal/wait_for_exit")
         .await;

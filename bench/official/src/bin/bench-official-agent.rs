@@ -14,7 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, Error, Result, Stdio, on_receive_request};
 use bench_official::{EmptyRequest, EmptyResponse};
-use bench_work::{Task, Text};
+use bench_work::{BenchTask, BenchText};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -42,7 +42,7 @@ async fn main() -> Result<()> {
             async move |request: LoadSessionRequest,
                         responder,
                         connection: ConnectionTo<Client>| {
-                let turn = Turn {
+                let turn = OfficialBenchTurn {
                     connection,
                     session: request.session_id,
                 };
@@ -52,7 +52,7 @@ async fn main() -> Result<()> {
         )
         .on_receive_request(
             async move |request: PromptRequest, responder, connection: ConnectionTo<Client>| {
-                let turn = Turn {
+                let turn = OfficialBenchTurn {
                     connection: connection.clone(),
                     session: request.session_id,
                 };
@@ -74,12 +74,12 @@ async fn main() -> Result<()> {
         .await
 }
 
-struct Turn {
+struct OfficialBenchTurn {
     connection: ConnectionTo<Client>,
     session: SessionId,
 }
 
-impl Turn {
+impl OfficialBenchTurn {
     async fn run(&self, prompt: &[ContentBlock]) -> Result<()> {
         let text: String = prompt
             .iter()
@@ -88,21 +88,21 @@ impl Turn {
                 _ => None,
             })
             .collect();
-        match Task::of(&text) {
-            Some(Task::Stream { messages, bytes }) => self.stream(messages, bytes),
-            Some(Task::Ask(requests)) => self.ask(requests).await,
-            Some(Task::Read(path)) => self.read(&path).await,
-            Some(Task::Pace { .. }) | None => Err(Error::invalid_params()),
+        match BenchTask::of(&text) {
+            Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
+            Some(BenchTask::Ask(requests)) => self.request_permissions(requests).await,
+            Some(BenchTask::Read(path)) => self.read(&path).await,
+            Some(BenchTask::Pace { .. }) | None => Err(Error::invalid_params()),
         }
     }
 
     fn stream(&self, messages: u64, bytes: usize) -> Result<()> {
-        let mut text = Text::new(bytes);
+        let mut text = BenchText::new(bytes);
         // The SDK queues what is sent, and has nothing to wait for.
-        (0..messages).try_for_each(|number| self.say(text.of(number)))
+        (0..messages).try_for_each(|number| self.send_chunk(text.of(number)))
     }
 
-    async fn ask(&self, requests: u64) -> Result<()> {
+    async fn request_permissions(&self, requests: u64) -> Result<()> {
         let options = [
             PermissionOption::new("allow", "Allow", PermissionOptionKind::AllowOnce),
             PermissionOption::new("reject", "Reject", PermissionOptionKind::RejectOnce),
@@ -124,17 +124,17 @@ impl Turn {
     async fn read(&self, path: &str) -> Result<()> {
         let request = ReadTextFileRequest::new(self.session.clone(), PathBuf::from(path));
         let file = self.connection.send_request(request).block_task().await?;
-        self.say(file.content.len().to_string())
+        self.send_chunk(file.content.len().to_string())
     }
 
     fn replay(&self) -> Result<()> {
-        match Task::of_session(&self.session.0) {
-            Some(Task::Stream { messages, bytes }) => self.stream(messages, bytes),
+        match BenchTask::of_session(&self.session.0) {
+            Some(BenchTask::Stream { messages, bytes }) => self.stream(messages, bytes),
             _ => Err(Error::invalid_params()),
         }
     }
 
-    fn say(&self, text: impl Into<ContentBlock>) -> Result<()> {
+    fn send_chunk(&self, text: impl Into<ContentBlock>) -> Result<()> {
         let update = SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into()));
         self.connection
             .send_notification(SessionNotification::new(self.session.clone(), update))

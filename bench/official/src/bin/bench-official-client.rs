@@ -18,66 +18,66 @@ use agent_client_protocol::{
     Agent, Client, Error, Stdio, on_receive_notification, on_receive_request,
 };
 use bench_official::EmptyRequest;
-use bench_work::{Answer, Command, Progress, gaps};
+use bench_work::{ClientCommand, ClientReport, SessionProgress, gaps};
 use futures::future::join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 /// What went wrong, for a person.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type OfficialBenchError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the handlers note, and what they are to do.
 #[derive(Default)]
-struct Noted {
-    chunks: HashMap<SessionId, Progress>,
+struct OfficialBenchState {
+    progress: HashMap<SessionId, SessionProgress>,
     /// What is said where no chunks are counted.
-    said: String,
+    text: String,
     /// When the agent asked.
-    asked: Vec<Instant>,
+    permission_times: Vec<Instant>,
     /// How long the next chunk's handler waits.
-    sleep: Option<Duration>,
+    handler_delay: Option<Duration>,
 }
 
-impl Noted {
-    fn see(&mut self, notification: &SessionNotification) -> Option<Duration> {
+impl OfficialBenchState {
+    fn record(&mut self, notification: &SessionNotification) -> Option<Duration> {
         let SessionUpdate::AgentMessageChunk(chunk) = &notification.update else {
             return None;
         };
         let ContentBlock::Text(text) = &chunk.content else {
             return None;
         };
-        match self.chunks.get_mut(&notification.session_id) {
+        match self.progress.get_mut(&notification.session_id) {
             Some(chunks) => chunks.see(&text.text),
-            None => self.said.push_str(&text.text),
+            None => self.text.push_str(&text.text),
         }
-        self.sleep.take()
+        self.handler_delay.take()
     }
 }
 
 #[derive(Clone, Default)]
-struct Notes(Arc<Mutex<Noted>>);
+struct OfficialBenchNotes(Arc<Mutex<OfficialBenchState>>);
 
-impl Notes {
-    fn lock(&self) -> MutexGuard<'_, Noted> {
+impl OfficialBenchNotes {
+    fn lock(&self) -> MutexGuard<'_, OfficialBenchState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), OfficialBenchError> {
     let path = std::env::args_os()
         .nth(1)
         .ok_or("usage: bench-official-client SOCKET")?;
     let socket = UnixStream::connect(path).await?;
-    let notes = Notes::default();
+    let notes = OfficialBenchNotes::default();
     let [chunk, ask] = [notes.clone(), notes.clone()];
     Client
         .v1()
         .name("official-client")
         .on_receive_notification(
             async move |notification: SessionNotification, _| {
-                let sleep = chunk.lock().see(&notification);
+                let sleep = chunk.lock().record(&notification);
                 if let Some(time) = sleep {
                     // The work itself: a handler that takes long.
                     tokio::time::sleep(time).await;
@@ -88,7 +88,7 @@ async fn main() -> Result<(), Failure> {
         )
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _| {
-                ask.lock().asked.push(Instant::now());
+                ask.lock().permission_times.push(Instant::now());
                 responder.respond(RequestPermissionResponse::new(allow(&request)))
             },
             on_receive_request!(),
@@ -102,7 +102,7 @@ async fn main() -> Result<(), Failure> {
             on_receive_request!(),
         )
         .connect_with(Stdio::new(), async move |connection| {
-            let driver = Driver {
+            let driver = OfficialBenchDriver {
                 connection,
                 notes,
                 sessions: Vec::new(),
@@ -125,14 +125,14 @@ fn allow(request: &RequestPermissionRequest) -> RequestPermissionOutcome {
     })
 }
 
-struct Driver {
+struct OfficialBenchDriver {
     connection: ConnectionTo<Agent>,
-    notes: Notes,
+    notes: OfficialBenchNotes,
     sessions: Vec<SessionId>,
 }
 
-impl Driver {
-    async fn run(mut self, mut socket: UnixStream) -> Result<(), Failure> {
+impl OfficialBenchDriver {
+    async fn run(mut self, mut socket: UnixStream) -> Result<(), OfficialBenchError> {
         let files = FileSystemCapabilities::new().read_text_file(true);
         let initialize = InitializeRequest::new(ProtocolVersion::V1)
             .client_capabilities(ClientCapabilities::new().fs(files));
@@ -141,36 +141,39 @@ impl Driver {
             .block_task()
             .await?;
         let (commands, mut answers) = socket.split();
-        answers.write_all(&Answer::ready().line()).await?;
+        answers.write_all(&ClientReport::ready().line()).await?;
         let mut commands = BufReader::new(commands).lines();
         while let Some(line) = commands.next_line().await? {
-            let answer = self.obey(&line).await.unwrap_or_else(Answer::failed);
+            let answer = self
+                .run_command(&line)
+                .await
+                .unwrap_or_else(ClientReport::failed);
             answers.write_all(&answer.line()).await?;
         }
         Ok(())
     }
 
-    async fn obey(&mut self, line: &str) -> Result<Answer, Failure> {
-        *self.notes.lock() = Noted::default();
+    async fn run_command(&mut self, line: &str) -> Result<ClientReport, OfficialBenchError> {
+        *self.notes.lock() = OfficialBenchState::default();
         match serde_json::from_str(line)? {
-            Command::Open { sessions } => self.open(sessions).await,
-            Command::Stream {
+            ClientCommand::Open { sessions } => self.open(sessions).await,
+            ClientCommand::Stream {
                 messages,
                 bytes,
                 sleep_ms,
                 ..
             } => {
-                self.notes.lock().sleep = sleep_ms.map(Duration::from_millis);
+                self.notes.lock().handler_delay = sleep_ms.map(Duration::from_millis);
                 self.stream(messages, bytes).await
             }
-            Command::Empty { requests } => self.empty(requests).await,
-            Command::Ask { requests } => self.ask(requests).await,
-            Command::Read { path, bytes } => self.read(&path, bytes).await,
-            Command::Load { messages, bytes } => self.load(messages, bytes).await,
+            ClientCommand::Empty { requests } => self.send_empty(requests).await,
+            ClientCommand::Ask { requests } => self.run_permissions(requests).await,
+            ClientCommand::Read { path, bytes } => self.read(&path, bytes).await,
+            ClientCommand::Load { messages, bytes } => self.load(messages, bytes).await,
         }
     }
 
-    async fn open(&mut self, sessions: usize) -> Result<Answer, Failure> {
+    async fn open(&mut self, sessions: usize) -> Result<ClientReport, OfficialBenchError> {
         let start = Instant::now();
         let opening = stream::iter(0..sessions).map(async |_| {
             let request = NewSessionRequest::new("/");
@@ -178,20 +181,20 @@ impl Driver {
             Ok::<_, Error>(opened.session_id)
         });
         let opened = opening.buffer_unordered(64).try_collect().await?;
-        let answer = Answer::since(start);
+        let answer = ClientReport::since(start);
         self.sessions = opened;
         Ok(answer)
     }
 
     /// The first session; one is opened if there is none.
-    async fn session(&mut self) -> Result<SessionId, Failure> {
+    async fn first_session(&mut self) -> Result<SessionId, OfficialBenchError> {
         if self.sessions.is_empty() {
             self.open(1).await?;
         }
         Ok(self.sessions.first().ok_or("no session")?.clone())
     }
 
-    async fn prompt(&self, session: SessionId, text: &str) -> Result<(), Failure> {
+    async fn prompt(&self, session: SessionId, text: &str) -> Result<(), OfficialBenchError> {
         let request = PromptRequest::new(session, vec![text.into()]);
         let ended = self.connection.send_request(request).block_task().await?;
         match ended.stop_reason {
@@ -201,37 +204,41 @@ impl Driver {
     }
 
     /// Counts the chunks of a session from now on.
-    fn count(&self, session: &SessionId, messages: u64, bytes: usize) {
+    fn expect_chunks(&self, session: &SessionId, messages: u64, bytes: usize) {
         self.notes
             .lock()
-            .chunks
-            .insert(session.clone(), Progress::new(messages, bytes));
+            .progress
+            .insert(session.clone(), SessionProgress::new(messages, bytes));
     }
 
     /// All of the session's chunks must have been seen.
-    fn counted(&self, session: &SessionId) -> Result<(), Failure> {
-        let chunks = self.notes.lock().chunks.remove(session);
+    fn check_chunks(&self, session: &SessionId) -> Result<(), OfficialBenchError> {
+        let chunks = self.notes.lock().progress.remove(session);
         Ok(chunks.ok_or("no chunks were counted")?.finish()?)
     }
 
-    async fn stream(&mut self, messages: u64, bytes: usize) -> Result<Answer, Failure> {
-        self.session().await?;
+    async fn stream(
+        &mut self,
+        messages: u64,
+        bytes: usize,
+    ) -> Result<ClientReport, OfficialBenchError> {
+        self.first_session().await?;
         for session in &self.sessions {
-            self.count(session, messages, bytes);
+            self.expect_chunks(session, messages, bytes);
         }
         let prompt = format!("stream {messages} {bytes}");
         let start = Instant::now();
         let turns = self.sessions.iter().map(async |session| {
             self.prompt(session.clone(), &prompt).await?;
-            self.counted(session)
+            self.check_chunks(session)
         });
         let ended = join_all(turns).await;
-        let answer = Answer::since(start);
+        let answer = ClientReport::since(start);
         ended.into_iter().collect::<Result<(), _>>()?;
         Ok(answer)
     }
 
-    async fn empty(&self, requests: u64) -> Result<Answer, Failure> {
+    async fn send_empty(&self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
         let mut each = Vec::new();
         let start = Instant::now();
         let mut last = start;
@@ -244,41 +251,41 @@ impl Driver {
             each.push(now - last);
             last = now;
         }
-        Ok(Answer::since(start).each(each))
+        Ok(ClientReport::since(start).each(each))
     }
 
-    async fn ask(&mut self, requests: u64) -> Result<Answer, Failure> {
-        let session = self.session().await?;
+    async fn run_permissions(&mut self, requests: u64) -> Result<ClientReport, OfficialBenchError> {
+        let session = self.first_session().await?;
         let start = Instant::now();
         self.prompt(session, &format!("ask {requests}")).await?;
-        let answer = Answer::since(start);
-        let asked = std::mem::take(&mut self.notes.lock().asked);
+        let answer = ClientReport::since(start);
+        let asked = std::mem::take(&mut self.notes.lock().permission_times);
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times, not {requests}", asked.len()).into());
         }
         Ok(answer.each(gaps(&asked)))
     }
 
-    async fn read(&mut self, path: &str, bytes: u64) -> Result<Answer, Failure> {
-        let session = self.session().await?;
+    async fn read(&mut self, path: &str, bytes: u64) -> Result<ClientReport, OfficialBenchError> {
+        let session = self.first_session().await?;
         let start = Instant::now();
         self.prompt(session, &format!("read {path}")).await?;
-        let answer = Answer::since(start);
-        let said = std::mem::take(&mut self.notes.lock().said);
+        let answer = ClientReport::since(start);
+        let said = std::mem::take(&mut self.notes.lock().text);
         if said != bytes.to_string() {
             return Err(format!("the agent says {said:?}, not {bytes}").into());
         }
         Ok(answer)
     }
 
-    async fn load(&self, messages: u64, bytes: usize) -> Result<Answer, Failure> {
+    async fn load(&self, messages: u64, bytes: usize) -> Result<ClientReport, OfficialBenchError> {
         let session = SessionId::new(format!("replay-{messages}-{bytes}"));
-        self.count(&session, messages, bytes);
+        self.expect_chunks(&session, messages, bytes);
         let request = LoadSessionRequest::new(session.clone(), PathBuf::from("/"));
         let start = Instant::now();
         self.connection.send_request(request).block_task().await?;
-        let answer = Answer::since(start);
-        self.counted(&session)?;
+        let answer = ClientReport::since(start);
+        self.check_chunks(&session)?;
         Ok(answer)
     }
 }

@@ -4,7 +4,7 @@ use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::model::message::{Message, ToolResult};
+use crate::model::message::{ModelMessage, ToolResult};
 use crate::text::{head, tail};
 
 /// Results of tool calls that are longer than this are cut, in bytes, where room is needed; and so much of each
@@ -32,7 +32,7 @@ pub(crate) struct Compaction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     #[serde(default)]
-    pub(crate) keeps: Keeps,
+    pub(crate) keeps: KeptTail,
     /// Results of tool calls that were longer than the first of these numbers have as many bytes as the second,
     /// but for those of the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ pub(crate) struct Compaction {
 /// What stays behind a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Keeps {
+pub(crate) enum KeptTail {
     /// The last prompt, and all that has come after it.
     #[default]
     Turn,
@@ -52,7 +52,7 @@ pub(crate) enum Keeps {
 
 /// How much of a session a summary stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Summarised {
+pub(crate) struct SummarySpan {
     /// The prompts.
     pub(crate) prompts: usize,
     /// The model's answers to the prompt that follows it.
@@ -60,8 +60,8 @@ pub(crate) struct Summarised {
 }
 
 /// How much a message stands for, if it is a summary.
-pub(crate) fn summarised(message: &Message) -> Option<Summarised> {
-    let Message::User(content) = message else {
+pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
+    let ModelMessage::User(content) = message else {
         return None;
     };
     let ContentBlock::Text(text) = content.first()? else {
@@ -72,14 +72,14 @@ pub(crate) fn summarised(message: &Message) -> Option<Summarised> {
 }
 
 /// The length of a message, in bytes.
-pub(crate) fn size(message: &Message) -> u64 {
+pub(crate) fn size(message: &ModelMessage) -> u64 {
     let length = match message {
-        Message::User(content) => content.iter().map(block_size).sum(),
-        Message::Assistant { text, calls, .. } => {
+        ModelMessage::User(content) => content.iter().map(block_size).sum(),
+        ModelMessage::Assistant { text, calls, .. } => {
             let calls = calls.iter().map(|call| call.arguments.to_string().len());
             text.len() + calls.sum::<usize>()
         }
-        Message::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),
+        ModelMessage::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),
     };
     u64::try_from(length).unwrap_or(u64::MAX)
 }
@@ -92,25 +92,26 @@ fn block_size(block: &ContentBlock) -> usize {
 }
 
 /// The length of a conversation, in bytes.
-pub(crate) fn size_of(messages: &[Message]) -> u64 {
+pub(crate) fn size_of(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(size).sum()
 }
 
 /// Whether it is a round of the model's. One that was silent may be in the log, and is not in the conversation.
-fn is_round(message: &Message) -> bool {
-    matches!(message, Message::Assistant { .. }) && !message.is_silent()
+fn is_round(message: &ModelMessage) -> bool {
+    matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
 
 /// Where the last prompt is.
-pub(crate) fn last_prompt(messages: &[Message]) -> Option<usize> {
-    let is_prompt =
-        |message: &Message| matches!(message, Message::User(_)) && summarised(message).is_none();
+pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
+    let is_prompt = |message: &ModelMessage| {
+        matches!(message, ModelMessage::User(_)) && summary_span(message).is_none()
+    };
     messages.iter().rposition(is_prompt)
 }
 
 impl Compaction {
     /// Cuts long results, and nothing else.
-    pub(crate) fn of_results() -> Self {
+    pub(crate) fn with_cut_results() -> Self {
         Self {
             results: Some((LONG_RESULT, CUT_RESULT)),
             ..Self::default()
@@ -118,7 +119,7 @@ impl Compaction {
     }
 
     /// Puts a summary in the place of all but what is kept.
-    pub(crate) fn with_summary(summary: String, keeps: Keeps) -> Self {
+    pub(crate) fn with_summary(summary: String, keeps: KeptTail) -> Self {
         Self {
             summary: Some(summary),
             keeps,
@@ -127,27 +128,27 @@ impl Compaction {
     }
 
     /// Makes a conversation shorter. A call and its result stay together, or go together.
-    pub(crate) fn apply(&self, messages: &mut Vec<Message>) {
+    pub(crate) fn apply(&self, messages: &mut Vec<ModelMessage>) {
         if let Some((long, left)) = self.results {
-            cut_results(messages, long, left);
+            truncate_results(messages, long, left);
         }
         let Some(summary) = &self.summary else {
             return;
         };
         let at = last_prompt(messages).unwrap_or(messages.len());
         let mut kept = messages.split_off(at);
-        let mut stands_for = Summarised::default();
+        let mut stands_for = SummarySpan::default();
         for message in messages.iter() {
-            match (summarised(message), message) {
+            match (summary_span(message), message) {
                 (Some(earlier), _) => stands_for = earlier,
-                (None, Message::User(_)) => {
+                (None, ModelMessage::User(_)) => {
                     stands_for.prompts += 1;
                     stands_for.rounds = 0;
                 }
                 _ => {}
             }
         }
-        if self.keeps == Keeps::Prompt {
+        if self.keeps == KeptTail::Prompt {
             stands_for.rounds += kept.iter().filter(|message| is_round(message)).count();
             kept.truncate(1);
         }
@@ -155,8 +156,8 @@ impl Compaction {
         let mark = text.meta.get_or_insert_default();
         mark.insert(MARK.to_owned(), json!(stands_for));
         *messages = vec![
-            Message::User(vec![ContentBlock::Text(text)]),
-            Message::said(UNDERSTOOD),
+            ModelMessage::User(vec![ContentBlock::Text(text)]),
+            ModelMessage::said(UNDERSTOOD),
         ];
         messages.append(&mut kept);
     }
@@ -164,19 +165,19 @@ impl Compaction {
 
 /// Cuts the results that are longer than `long`, but for those of the last round, with which the model has not
 /// worked yet.
-fn cut_results(messages: &mut [Message], long: usize, left: usize) {
+fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
     let last_round = messages.iter().rposition(is_round);
     let before = last_round.and_then(|at| messages.get_mut(..at));
     for message in before.unwrap_or_default() {
-        if let Message::ToolResult(result) = message
+        if let ModelMessage::ToolResult(result) = message
             && (result.text.len() > long || !result.images.is_empty())
         {
-            cut(result, left);
+            truncate_result(result, left);
         }
     }
 }
 
-fn cut(result: &mut ToolResult, left: usize) {
+fn truncate_result(result: &mut ToolResult, left: usize) {
     result.text = shortened(&result.text, left);
     // The same once more, as data.
     result.data = serde_json::Value::Null;
@@ -198,16 +199,16 @@ mod tests {
     use super::*;
     use crate::model::message::{ToolRequest, ToolStatus};
 
-    fn user(text: &str) -> Message {
-        Message::User(vec![ContentBlock::text(text)])
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
-    fn calls(id: &str) -> Message {
-        Message::calling(vec![ToolRequest::new(id, "read", json!({}))])
+    fn calls(id: &str) -> ModelMessage {
+        ModelMessage::calling(vec![ToolRequest::new(id, "read", json!({}))])
     }
 
-    fn result(id: &str, text: &str) -> Message {
-        Message::ToolResult(ToolResult {
+    fn result(id: &str, text: &str) -> ModelMessage {
+        ModelMessage::ToolResult(ToolResult {
             id: id.to_owned(),
             status: ToolStatus::Done,
             text: text.to_owned(),
@@ -216,10 +217,10 @@ mod tests {
         })
     }
 
-    fn conversation() -> Vec<Message> {
+    fn conversation() -> Vec<ModelMessage> {
         vec![
             user("1"),
-            Message::said("one"),
+            ModelMessage::said("one"),
             user("2"),
             calls("a"),
             result("a", &"x".repeat(10_000)),
@@ -232,51 +233,51 @@ mod tests {
     fn a_summary_stands_for_what_was_before_the_prompt() {
         let mut messages = conversation();
         let whole = conversation();
-        Compaction::with_summary("short".to_owned(), Keeps::Turn).apply(&mut messages);
+        Compaction::with_summary("short".to_owned(), KeptTail::Turn).apply(&mut messages);
         assert_eq!(messages[2..], whole[2..]);
-        let stands_for = Summarised {
+        let stands_for = SummarySpan {
             prompts: 1,
             rounds: 0,
         };
-        assert_eq!(summarised(&messages[0]), Some(stands_for));
-        let Message::User(content) = &messages[0] else {
+        assert_eq!(summary_span(&messages[0]), Some(stands_for));
+        let ModelMessage::User(content) = &messages[0] else {
             panic!("{messages:?}");
         };
         assert!(content[0].as_text().unwrap().ends_with("short"));
 
         // Once more, and with what came after the prompt.
-        messages.push(Message::said("done"));
+        messages.push(ModelMessage::said("done"));
         messages.push(user("3"));
         messages.push(calls("c"));
         messages.push(result("c", ""));
-        Compaction::with_summary("shorter".to_owned(), Keeps::Prompt).apply(&mut messages);
+        Compaction::with_summary("shorter".to_owned(), KeptTail::Prompt).apply(&mut messages);
         assert_eq!(messages.len(), 3);
         assert_eq!(messages[2], user("3"));
-        let stands_for = Summarised {
+        let stands_for = SummarySpan {
             prompts: 2,
             rounds: 1,
         };
-        assert_eq!(summarised(&messages[0]), Some(stands_for));
+        assert_eq!(summary_span(&messages[0]), Some(stands_for));
     }
 
     #[test]
     fn long_results_are_cut_but_for_the_last() {
         let mut messages = conversation();
-        Compaction::of_results().apply(&mut messages);
+        Compaction::with_cut_results().apply(&mut messages);
         let lengths: Vec<u64> = messages.iter().map(size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
         // The log has silent rounds, too.
-        messages.push(Message::said(""));
+        messages.push(ModelMessage::said(""));
         let again = messages.clone();
-        Compaction::of_results().apply(&mut messages);
+        Compaction::with_cut_results().apply(&mut messages);
         assert_eq!(messages, again);
     }
 
     #[test]
     fn it_is_read_as_it_was_written() {
         for compaction in [
-            Compaction::of_results(),
-            Compaction::with_summary("s".to_owned(), Keeps::Prompt),
+            Compaction::with_cut_results(),
+            Compaction::with_summary("s".to_owned(), KeptTail::Prompt),
         ] {
             let json = serde_json::to_string(&compaction).unwrap();
             assert_eq!(
@@ -286,6 +287,9 @@ mod tests {
         }
         let json = r#"{"summary":"s","keeps":"turn","later":1}"#;
         let read: Compaction = serde_json::from_str(json).unwrap();
-        assert_eq!(read, Compaction::with_summary("s".to_owned(), Keeps::Turn));
+        assert_eq!(
+            read,
+            Compaction::with_summary("s".to_owned(), KeptTail::Turn)
+        );
     }
 }

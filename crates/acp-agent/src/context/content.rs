@@ -22,7 +22,7 @@ const MAX_ALL: usize = 256 * 1024;
 pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
     let mut room = MAX_ALL;
     let told = content.into_iter().map(|block| match block {
-        ContentBlock::ResourceLink(link) => ContentBlock::text(linked(&link, workspace)),
+        ContentBlock::ResourceLink(link) => ContentBlock::text(link_text(&link, workspace)),
         ContentBlock::Resource(embedded) => embed(*embedded, workspace, &mut room),
         other => other,
     });
@@ -30,7 +30,7 @@ pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Ve
 }
 
 /// Where a URI leads.
-enum Target {
+enum UriTarget {
     /// To a file that the tools can read, by a path as people read it.
     Within(String),
     /// To a file that they cannot.
@@ -39,28 +39,28 @@ enum Target {
     Other,
 }
 
-fn target(uri: &str, workspace: &Workspace) -> Target {
-    let Some((url, path)) = file(uri) else {
-        return Target::Other;
+fn parse_uri(uri: &str, workspace: &Workspace) -> UriTarget {
+    let Some((url, path)) = file_uri_path(uri) else {
+        return UriTarget::Other;
     };
     let within = workspace
         .turn
         .roots()
         .iter()
         .any(|root| path.starts_with(root));
-    let mut shown = workspace.shown(&path.to_string_lossy());
+    let mut shown = workspace.display_path(&path.to_string_lossy());
     // Editors name lines in it.
     if let Some(fragment) = url.fragment().filter(|fragment| !fragment.is_empty()) {
         shown.push_str(&format!(" ({fragment})"));
     }
     if within {
-        Target::Within(shown)
+        UriTarget::Within(shown)
     } else {
-        Target::Outside(shown)
+        UriTarget::Outside(shown)
     }
 }
 
-fn file(uri: &str) -> Option<(Url, std::path::PathBuf)> {
+fn file_uri_path(uri: &str) -> Option<(Url, std::path::PathBuf)> {
     if Path::new(uri).is_absolute() {
         let url = Url::from_file_path(uri).ok()?;
         return Some((url, uri.into()));
@@ -70,16 +70,16 @@ fn file(uri: &str) -> Option<(Url, std::path::PathBuf)> {
     Some((url, path))
 }
 
-fn linked(link: &ResourceLink, workspace: &Workspace) -> String {
-    let mut text = match target(&link.uri, workspace) {
-        Target::Within(path) => format!(
+fn link_text(link: &ResourceLink, workspace: &Workspace) -> String {
+    let mut text = match parse_uri(&link.uri, workspace) {
+        UriTarget::Within(path) => format!(
             "The person refers to the file `{path}`. Its content is not shown here: read it with a tool."
         ),
-        Target::Outside(path) => format!(
+        UriTarget::Outside(path) => format!(
             "The person refers to `{path}`, which is outside of the session's directories: the tools cannot \
              read it."
         ),
-        Target::Other => format!("The person refers to `{}` (<{}>).", link.name, link.uri),
+        UriTarget::Other => format!("The person refers to `{}` (<{}>).", link.name, link.uri),
     };
     for about in [&link.title, &link.description].into_iter().flatten() {
         text.push(' ');
@@ -91,32 +91,32 @@ fn linked(link: &ResourceLink, workspace: &Workspace) -> String {
 fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) -> ContentBlock {
     match embedded.resource {
         EmbeddedResourceResource::Text(text) => {
-            ContentBlock::text(attached(&text, workspace, room))
+            ContentBlock::text(attachment_text(&text, workspace, room))
         }
-        EmbeddedResourceResource::Blob(blob) => bytes(blob, workspace),
+        EmbeddedResourceResource::Blob(blob) => blob_content(blob, workspace),
         _ => ContentBlock::text("The person attached something of a kind that is not known here."),
     }
 }
 
 /// What an attached resource is called.
-fn name(uri: &str, workspace: &Workspace) -> String {
-    match target(uri, workspace) {
-        Target::Within(path) => format!("the file `{path}`"),
-        Target::Outside(path) => {
+fn display_name(uri: &str, workspace: &Workspace) -> String {
+    match parse_uri(uri, workspace) {
+        UriTarget::Within(path) => format!("the file `{path}`"),
+        UriTarget::Outside(path) => {
             format!("the file `{path}`, which is outside of the session's directories")
         }
-        Target::Other => format!("<{uri}>"),
+        UriTarget::Other => format!("<{uri}>"),
     }
 }
 
-fn attached(text: &TextResourceContents, workspace: &Workspace, room: &mut usize) -> String {
+fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mut usize) -> String {
     let kept = head(&text.text, MAX_ONE.min(*room));
     *room -= kept.len();
-    let name = name(&text.uri, workspace);
-    let more = match target(&text.uri, workspace) {
-        Target::Within(_) => "; if it matters, read it with a tool",
+    let name = display_name(&text.uri, workspace);
+    let more = match parse_uri(&text.uri, workspace) {
+        UriTarget::Within(_) => "; if it matters, read it with a tool",
         // No tool reaches it.
-        Target::Outside(_) | Target::Other => "",
+        UriTarget::Outside(_) | UriTarget::Other => "",
     };
     if kept.is_empty() && !text.text.is_empty() {
         return format!(
@@ -135,14 +135,14 @@ fn attached(text: &TextResourceContents, workspace: &Workspace, room: &mut usize
     told
 }
 
-fn bytes(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlock {
+fn blob_content(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlock {
     match blob.mime_type {
         Some(mime) if mime.starts_with("image/") => {
             ContentBlock::Image(ImageContent::new(blob.blob, mime).uri(blob.uri).into())
         }
         mime => ContentBlock::text(format!(
             "The person attached {}. It is no text{}, and cannot be shown here.",
-            name(&blob.uri, workspace),
+            display_name(&blob.uri, workspace),
             mime.map(|mime| format!(" but {mime}")).unwrap_or_default()
         )),
     }

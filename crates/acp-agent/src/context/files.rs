@@ -3,14 +3,14 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use acp_host::{Refusal, Roots};
+use acp_host::{PathError, Roots};
 
 /// The beginning of a text file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Beginning {
+pub(crate) struct FileHead {
     pub(crate) text: String,
     /// There is more of it in the file.
-    pub(crate) cut: bool,
+    pub(crate) is_truncated: bool,
 }
 
 /// Reads at most so many bytes of a file under these roots; `None` if there is none. May block.
@@ -18,7 +18,7 @@ pub(crate) struct Beginning {
 /// # Errors
 /// What is there is no regular file, leads out of the roots, cannot be read, or is no text. The error says it
 /// without the path.
-pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beginning>, String> {
+pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<FileHead>, String> {
     let file = match roots.open_file(path) {
         Ok(file) => file,
         Err(refusal) if is_missing(&refusal) => return Ok(None),
@@ -43,12 +43,15 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beg
         }
         Err(_) => return Err("it is no UTF-8 text".to_owned()),
     };
-    Ok(Some(Beginning { text, cut }))
+    Ok(Some(FileHead {
+        text,
+        is_truncated: cut,
+    }))
 }
 
 /// Whether that refusal says that nothing is there.
-pub(crate) fn is_missing(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+pub(crate) fn is_missing(refusal: &PathError) -> bool {
+    matches!(refusal, PathError::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }
 
 #[cfg(test)]
@@ -61,9 +64,9 @@ mod tests {
         let roots = Roots::open([dir.path().to_owned()]).unwrap();
         let path = dir.path().join("a");
         let beginning = |text: &str, cut| {
-            Ok(Some(Beginning {
+            Ok(Some(FileHead {
                 text: text.to_owned(),
-                cut,
+                is_truncated: cut,
             }))
         };
         assert_eq!(read(&roots, &path, 9), Ok(None));

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use acp_host::{Project, Roots};
 use jiff::Timestamp;
 
-use super::files::{self, Beginning};
+use super::files::{self, FileHead};
 use crate::mode::Mode;
-use crate::store::kept::ClientPrompt;
+use crate::store::stored_session::ClientPrompt;
 use crate::text::head;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// The file in which projects and users say what agents should know. <https://agents.md> has the convention.
 const FILE: &str = "AGENTS.md";
@@ -58,29 +58,31 @@ impl Instructions {
         user: Option<&Path>,
         project: bool,
         client: Option<&ClientPrompt>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ToolError> {
         let mut text = match client {
             Some(prompt) if prompt.replaces => format!("{}\n", prompt.text),
             _ => WHO.to_owned(),
         };
-        session(&mut text, workspace.turn.roots());
+        add_session_section(&mut text, workspace.turn.roots());
         let cwd = PathBuf::from(workspace.turn.cwd());
-        let (sees, user) = (workspace.own().is_ok(), user.map(Path::to_owned));
+        let (sees, user) = (workspace.access().is_ok(), user.map(Path::to_owned));
         // It may block, on a network's disk for as long as that likes.
         let read = tokio::task::spawn_blocking(move || {
-            let mut found: Vec<InstructionFile> =
-                user.and_then(|path| of_user(&path)).into_iter().collect();
+            let mut found: Vec<InstructionFile> = user
+                .and_then(|path| read_user_file(&path))
+                .into_iter()
+                .collect();
             if sees && project {
-                of_project(&cwd, &mut found);
+                find_project_files(&cwd, &mut found);
             }
             found
         });
         let read = workspace.unless_cancelled(read).await?;
         let mut found = read.unwrap_or_default();
         if !sees && project {
-            found.extend(through_the_client(workspace).await?);
+            found.extend(read_through_client(workspace).await?);
         }
-        quote(&mut text, &found);
+        append_files(&mut text, &found);
         if let Some(prompt) = client.filter(|prompt| !prompt.replaces) {
             text.push_str("\n# Instructions of the program that the person works with\n\n");
             text.push_str(&prompt.text);
@@ -112,11 +114,11 @@ impl Instructions {
 /// A file with instructions.
 struct InstructionFile {
     path: PathBuf,
-    of: &'static str,
-    text: Result<Beginning, String>,
+    origin: &'static str,
+    text: Result<FileHead, String>,
 }
 
-fn session(text: &mut String, roots: &[String]) {
+fn add_session_section(text: &mut String, roots: &[String]) {
     let mut lines = String::from("\n# The session\n\n");
     let (cwd, more) = match roots.split_first() {
         Some((cwd, more)) => (cwd.as_str(), more),
@@ -142,26 +144,26 @@ fn session(text: &mut String, roots: &[String]) {
 }
 
 /// Where only the client sees the directory, it is asked. It need not show what is above the working directory.
-async fn through_the_client(workspace: &Workspace) -> Result<Option<InstructionFile>, Fault> {
+async fn read_through_client(workspace: &Workspace) -> Result<Option<InstructionFile>, ToolError> {
     if !workspace.turn.client().capabilities().fs.read_text_file {
         return Ok(None);
     }
-    let path = workspace.absolute(FILE);
+    let path = workspace.absolute_path(FILE);
     let text = match workspace.read(&path, None, Some(MAX_LINES)).await {
         Ok(text) => {
             let kept = head(&text, MAX_FILE);
-            Ok(Beginning {
+            Ok(FileHead {
                 text: kept.to_owned(),
-                cut: kept.len() < text.len() || text.lines().count() >= MAX_LINES as usize,
+                is_truncated: kept.len() < text.len() || text.lines().count() >= MAX_LINES as usize,
             })
         }
-        Err(Fault::Missing(_)) => return Ok(None),
-        Err(Fault::Failed(why)) => Err(why),
+        Err(ToolError::NotFound(_)) => return Ok(None),
+        Err(ToolError::Failed(why)) => Err(why),
         Err(stop) => return Err(stop),
     };
     Ok(Some(InstructionFile {
         path: path.into(),
-        of: PROJECT,
+        origin: PROJECT,
         text,
     }))
 }
@@ -170,10 +172,10 @@ const PROJECT: &str = "the project";
 const USER: &str = "the person";
 
 /// The user's own file. It may be a symlink to anywhere: where it is, is the user's to say.
-fn of_user(path: &Path) -> Option<InstructionFile> {
+fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),
-        of: USER,
+        origin: USER,
         text,
     };
     let real = match path.canonicalize() {
@@ -191,7 +193,7 @@ fn of_user(path: &Path) -> Option<InstructionFile> {
 
 /// The project's files, the root's first. They are read through the root's handle: no symlink leads out of the
 /// project.
-fn of_project(cwd: &Path, found: &mut Vec<InstructionFile>) {
+fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
     let Ok(project) = Project::of(cwd) else {
         return;
     };
@@ -208,17 +210,21 @@ fn of_project(cwd: &Path, found: &mut Vec<InstructionFile>) {
         if let Some(text) = files::read(&roots, &path, room).transpose() {
             bytes += text.as_ref().map_or(0, |beginning| beginning.text.len());
             let of = PROJECT;
-            nearest.push(InstructionFile { path, of, text });
+            nearest.push(InstructionFile {
+                path,
+                origin: of,
+                text,
+            });
         }
     }
     nearest.reverse();
     found.append(&mut nearest);
 }
 
-fn quote(text: &mut String, found: &[InstructionFile]) {
+fn append_files(text: &mut String, found: &[InstructionFile]) {
     for InstructionFile {
         path,
-        of,
+        origin: of,
         text: told,
     } in found
     {
@@ -226,7 +232,10 @@ fn quote(text: &mut String, found: &[InstructionFile]) {
         let heading = format!("\n# Instructions of {of}: `{path}`\n\n");
         match told {
             Ok(beginning) if beginning.text.trim().is_empty() => {}
-            Ok(Beginning { text: told, cut }) => {
+            Ok(FileHead {
+                text: told,
+                is_truncated: cut,
+            }) => {
                 text.push_str(&heading);
                 text.push_str(told.trim());
                 text.push('\n');

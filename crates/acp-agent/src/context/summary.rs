@@ -2,11 +2,11 @@
 
 use acp::v1::{ContentBlock, StopReason};
 
-use super::compaction::{CUT_RESULT, Keeps, shortened, summarised};
+use super::compaction::{CUT_RESULT, KeptTail, shortened, summary_span};
 use crate::model::error::{ModelError, ModelErrorKind};
-use crate::model::interface::{Model, Request};
-use crate::model::message::{Message, ToolStatus};
-use crate::model::step::{Step, Usage, next_step};
+use crate::model::interface::{Model, RoundRequest};
+use crate::model::message::{ModelMessage, ToolStatus};
+use crate::model::step::{Step, TokenUsage, next_step};
 
 /// What the request for a summary begins with.
 const ASKS: &str = "Summarise the conversation below, between a person and a coding agent.";
@@ -43,8 +43,8 @@ const MAX_SAID: usize = 16 * 1024;
 const MAX_ARGUMENTS: usize = 1024;
 
 /// Whether a model is asked for a summary by this.
-pub(crate) fn is_summary_request(request: &Request<'_>) -> bool {
-    let [Message::User(content)] = request.conversation else {
+pub(crate) fn is_summary_request(request: &RoundRequest<'_>) -> bool {
+    let [ModelMessage::User(content)] = request.conversation else {
         return false;
     };
     let text = content.first().and_then(ContentBlock::as_text);
@@ -59,11 +59,11 @@ pub(crate) fn is_summary_request(request: &Request<'_>) -> bool {
 /// The model fails, or gives none.
 pub(crate) async fn summarise(
     model: &dyn Model,
-    messages: &[Message],
-    keeps: Keeps,
+    messages: &[ModelMessage],
+    keeps: KeptTail,
     wanted: &str,
     cwd: &str,
-    used: &mut Vec<Usage>,
+    used: &mut Vec<TokenUsage>,
 ) -> Result<String, ModelError> {
     // A token may have three bytes only, and the summary needs room, too.
     let window = model.context_window().map(|window| window / 4 * 3 * 3);
@@ -71,24 +71,24 @@ pub(crate) async fn summarise(
         usize::try_from(window).unwrap_or(MAX_ASKED).min(MAX_ASKED)
     });
     for _ in 1..TRIES {
-        let prompt = prompt(messages, keeps, wanted, room);
-        match ask(model, prompt, cwd, used).await {
+        let prompt = summary_prompt(messages, keeps, wanted, room);
+        match request_summary(model, prompt, cwd, used).await {
             Err(error) if error.kind == ModelErrorKind::ContextFull => room /= 2,
             other => return other,
         }
     }
-    let prompt = prompt(messages, keeps, wanted, room);
-    ask(model, prompt, cwd, used).await
+    let prompt = summary_prompt(messages, keeps, wanted, room);
+    request_summary(model, prompt, cwd, used).await
 }
 
-async fn ask(
+async fn request_summary(
     model: &dyn Model,
     prompt: String,
     cwd: &str,
-    used: &mut Vec<Usage>,
+    used: &mut Vec<TokenUsage>,
 ) -> Result<String, ModelError> {
-    let conversation = [Message::User(vec![ContentBlock::text(prompt)])];
-    let request = Request::new(&conversation, &[], cwd).instructions(INSTRUCTIONS);
+    let conversation = [ModelMessage::User(vec![ContentBlock::text(prompt)])];
+    let request = RoundRequest::new(&conversation, &[], cwd).instructions(INSTRUCTIONS);
     let mut steps = model.respond(request);
     let mut text = String::new();
     // Of a request the last that is said of it counts.
@@ -120,9 +120,9 @@ async fn ask(
     Ok(text)
 }
 
-fn prompt(messages: &[Message], keeps: Keeps, wanted: &str, room: usize) -> String {
+fn summary_prompt(messages: &[ModelMessage], keeps: KeptTail, wanted: &str, room: usize) -> String {
     let mut prompt = format!("{ASKS} {HOW}\n");
-    if keeps == Keeps::Prompt {
+    if keeps == KeptTail::Prompt {
         prompt.push_str(
             "\nThe person's last request is still being worked on, and the agent will see it itself: say \
              exactly how far that is.\n",
@@ -142,25 +142,25 @@ fn prompt(messages: &[Message], keeps: Keeps, wanted: &str, room: usize) -> Stri
 
 /// A conversation as text. If there is not room for all of it, each part is shorter; if there is not for all
 /// parts then, those in the middle are left out.
-fn transcript(messages: &[Message], room: usize) -> String {
+fn transcript(messages: &[ModelMessage], room: usize) -> String {
     let mut share = 1;
     loop {
         let parts: Vec<String> = messages
             .iter()
-            .map(|message| part(message, share))
+            .map(|message| message_text(message, share))
             .collect();
         let length: usize = parts.iter().map(String::len).sum();
         if length <= room {
             return parts.concat();
         }
         if share >= 16 {
-            return without_the_middle(&parts, room);
+            return omit_middle(&parts, room);
         }
         share *= 4;
     }
 }
 
-fn without_the_middle(parts: &[String], room: usize) -> String {
+fn omit_middle(parts: &[String], room: usize) -> String {
     let Some((first, rest)) = parts.split_first() else {
         return String::new();
     };
@@ -180,10 +180,10 @@ fn without_the_middle(parts: &[String], room: usize) -> String {
 }
 
 /// One message. What may be long has a share of its usual room.
-fn part(message: &Message, share: usize) -> String {
+fn message_text(message: &ModelMessage, share: usize) -> String {
     match message {
-        Message::User(content) => {
-            let who = match summarised(message) {
+        ModelMessage::User(content) => {
+            let who = match summary_span(message) {
                 Some(_) => "SUMMARY OF WHAT WAS BEFORE",
                 None => "PERSON",
             };
@@ -198,7 +198,7 @@ fn part(message: &Message, share: usize) -> String {
             part.push('\n');
             part
         }
-        Message::Assistant { text, calls, .. } => {
+        ModelMessage::Assistant { text, calls, .. } => {
             let mut part = String::from("AGENT:\n");
             if !text.is_empty() {
                 part.push_str(&shortened(text, MAX_SAID / share));
@@ -211,7 +211,7 @@ fn part(message: &Message, share: usize) -> String {
             part.push('\n');
             part
         }
-        Message::ToolResult(result) => {
+        ModelMessage::ToolResult(result) => {
             let how = match result.status {
                 ToolStatus::Done => "done",
                 ToolStatus::Failed => "failed",
@@ -231,12 +231,12 @@ mod tests {
     #[test]
     fn a_transcript_fits() {
         let message = |n: usize| {
-            Message::User(vec![ContentBlock::text(format!(
+            ModelMessage::User(vec![ContentBlock::text(format!(
                 "{n}: {}",
                 "x".repeat(5000)
             ))])
         };
-        let messages: Vec<Message> = (0..20).map(message).collect();
+        let messages: Vec<ModelMessage> = (0..20).map(message).collect();
         let whole = transcript(&messages, 1_000_000);
         assert!(whole.len() > 100_000 && !whole.contains("left out"));
         let shorter = transcript(&messages, 90_000);

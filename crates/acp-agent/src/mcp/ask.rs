@@ -10,16 +10,16 @@ use rmcp::transport::DynamicTransportError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::failure::Failure;
-use super::handler::{Progress, Running};
+use super::failure::ConnectFailure;
+use super::handler::{McpProgress, RunningRequest};
 use super::limits::McpLimits;
-use super::listing::Ready;
-use super::server::Server;
+use super::listing::McpListing;
+use super::server::SessionMcpServer;
 use super::sse::SseError;
-use crate::reported::{Reported, text};
+use crate::reported_call::{ReportedCall, text};
 use crate::text::head;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// How often progress is shown at most.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -37,65 +37,67 @@ const LONGEST: usize = 4 * 1024;
 const WITH_PROGRESS: u32 = 10;
 
 /// Why a request was not answered.
-enum Unanswered {
+enum McpRequestError {
     /// It has not reached the server.
-    Undelivered(Fault),
-    Fault(Fault),
+    Undelivered(ToolError),
+    Fault(ToolError),
 }
 
-impl From<Unanswered> for Fault {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<McpRequestError> for ToolError {
+    fn from(unanswered: McpRequestError) -> Self {
         match unanswered {
-            Unanswered::Undelivered(fault) | Unanswered::Fault(fault) => fault,
+            McpRequestError::Undelivered(fault) | McpRequestError::Fault(fault) => fault,
         }
     }
 }
 
-impl Server {
+impl SessionMcpServer {
     /// Asks, and shows progress in the tool call if there is one. What could not be delivered because the connection
     /// is lost is asked once more if there is another soon. What may have been delivered is not: the server may
     /// have done it.
     pub(super) async fn ask(
         &self,
-        ready: &Ready,
+        ready: &McpListing,
         workspace: &Workspace,
         request: ClientRequest,
         limits: &McpLimits,
-        call: Option<&Reported>,
-    ) -> Result<ServerResult, Fault> {
+        call: Option<&ReportedCall>,
+    ) -> Result<ServerResult, ToolError> {
         let limit = limits.call;
-        let asked = self.ask_once(ready, workspace, request.clone(), limit, call);
+        let asked = self.send_request_once(ready, workspace, request.clone(), limit, call);
         let fault = match asked.await {
-            Err(Unanswered::Undelivered(fault)) => fault,
+            Err(McpRequestError::Undelivered(fault)) => fault,
             answered => return Ok(answered?),
         };
-        let again = self.again(ready, limits.reconnect);
+        let again = self.reconnected(ready, limits.reconnect);
         match workspace.unless_cancelled(again).await? {
             Some(ready) => {
-                let asked = self.ask_once(&ready, workspace, request, limit, call);
+                let asked = self.send_request_once(&ready, workspace, request, limit, call);
                 Ok(asked.await?)
             }
             None => Err(fault),
         }
     }
 
-    async fn ask_once(
+    async fn send_request_once(
         &self,
-        ready: &Ready,
+        ready: &McpListing,
         workspace: &Workspace,
         request: ClientRequest,
         limit: Duration,
-        call: Option<&Reported>,
-    ) -> Result<ServerResult, Unanswered> {
-        workspace.go_on().map_err(Unanswered::Fault)?;
+        call: Option<&ReportedCall>,
+    ) -> Result<ServerResult, McpRequestError> {
+        workspace
+            .check_cancelled()
+            .map_err(McpRequestError::Fault)?;
         if let Some(loss) = ready.shared.loss() {
-            return Err(Unanswered::Undelivered(Fault::failed(&*loss.why)));
+            return Err(McpRequestError::Undelivered(ToolError::failed(&*loss.why)));
         }
         let options = PeerRequestOptions::with_timeout(limit)
             .reset_timeout_on_progress()
             .with_max_total_timeout(limit.saturating_mul(WITH_PROGRESS));
         let (told, mut progress) = watch::channel(None);
-        let running = Running {
+        let running = RunningRequest {
             turn: workspace.turn.clone(),
             call: call.map(|call| call.id().clone()),
             progress: told,
@@ -107,7 +109,7 @@ impl Server {
             Ok(sent) => sent,
             Err(error) => {
                 drop(all);
-                return Err(self.unanswered(ready, error).await);
+                return Err(self.request_error(ready, error).await);
             }
         };
         let (id, token) = (sent.id.clone(), sent.progress_token.clone());
@@ -125,18 +127,18 @@ impl Server {
                     if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
                         tracing::debug!(server = self.name, "it takes no messages");
                     }
-                    break Err(Unanswered::Fault(Fault::Stop(acp::Error::Cancelled)));
+                    break Err(McpRequestError::Fault(ToolError::Stop(acp::Error::Cancelled)));
                 }
                 answer = &mut answer => break match answer {
                     Ok(answer) => Ok(answer),
-                    Err(error) => Err(self.unanswered(ready, error).await),
+                    Err(error) => Err(self.request_error(ready, error).await),
                 },
-                changed = later(next, &mut progress) => {
+                changed = wait_for_progress_after(next, &mut progress) => {
                     let news = progress.borrow_and_update().clone();
                     if let (true, Some(news), Some(call)) = (changed, news, call) {
                         next = Instant::now() + SHOW_EVERY;
-                        if let Err(error) = call.content(vec![text(shown(&news))]).await {
-                            break Err(Unanswered::Fault(error.into()));
+                        if let Err(error) = call.content(vec![text(progress_text(&news))]).await {
+                            break Err(McpRequestError::Fault(error.into()));
                         }
                     }
                 }
@@ -144,17 +146,17 @@ impl Server {
         };
         ready.shared.running.lock().await.remove(&token);
         match answered {
-            Err(Unanswered::Fault(fault @ Fault::Failed(_)))
+            Err(McpRequestError::Fault(fault @ ToolError::Failed(_)))
                 if ready.shared.is_undelivered(&id) =>
             {
-                Err(Unanswered::Undelivered(fault))
+                Err(McpRequestError::Undelivered(fault))
             }
             answered => answered,
         }
     }
 
     /// What it means that a request was not answered.
-    async fn unanswered(&self, ready: &Ready, error: ServiceError) -> Unanswered {
+    async fn request_error(&self, ready: &McpListing, error: ServiceError) -> McpRequestError {
         let name = &self.name;
         let why = match error {
             ServiceError::McpError(error) => {
@@ -165,7 +167,7 @@ impl Server {
                 "The MCP server `{name}` did not answer within {} s, and was told that it need not.",
                 timeout.as_secs_f32()
             ),
-            ServiceError::TransportClosed => match lost(ready).await {
+            ServiceError::TransportClosed => match loss_reason(ready).await {
                 Some(why) => why.to_string(),
                 None => format!("The MCP server `{name}` broke off its answer."),
             },
@@ -175,17 +177,17 @@ impl Server {
                     Some(loss) => loss.why.to_string(),
                     None => format!(
                         "The MCP server `{name}` did not take this. {}",
-                        Failure::of_transport(&error).why
+                        ConnectFailure::of_transport(&error).why
                     ),
                 };
                 if undelivered {
-                    return Unanswered::Undelivered(Fault::failed(why));
+                    return McpRequestError::Undelivered(ToolError::failed(why));
                 }
                 why
             }
             other => format!("The MCP server `{name}` did not do this: {other}"),
         };
-        Unanswered::Fault(Fault::failed(why))
+        McpRequestError::Fault(ToolError::failed(why))
     }
 }
 
@@ -197,7 +199,7 @@ fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
 
 /// Why a connection is lost over which an answer did not come, if it is. Only one message may have been: then the
 /// server answers another.
-async fn lost(ready: &Ready) -> Option<Arc<str>> {
+async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);
     }
@@ -216,12 +218,15 @@ async fn lost(ready: &Ready) -> Option<Arc<str>> {
     if alive.await {
         return None;
     }
-    let loss = timeout(ENDING, ready.shared.lost()).await;
+    let loss = timeout(ENDING, ready.shared.wait_lost()).await;
     loss.ok().map(|loss| loss.why)
 }
 
 /// Waits for news, and not too often. Whether there are any; if the server can tell none any more, for ever.
-async fn later(at: Instant, progress: &mut watch::Receiver<Option<Progress>>) -> bool {
+async fn wait_for_progress_after(
+    at: Instant,
+    progress: &mut watch::Receiver<Option<McpProgress>>,
+) -> bool {
     sleep_until(at).await;
     if progress.changed().await.is_err() {
         std::future::pending::<()>().await;
@@ -230,7 +235,7 @@ async fn later(at: Instant, progress: &mut watch::Receiver<Option<Progress>>) ->
 }
 
 /// Progress, for the person.
-fn shown(progress: &Progress) -> String {
+fn progress_text(progress: &McpProgress) -> String {
     let done = match progress.total {
         Some(total) => format!("{} of {total}", progress.done),
         None => progress.done.to_string(),
@@ -247,12 +252,15 @@ mod tests {
 
     #[test]
     fn progress_is_told_in_words() {
-        let progress = |done, total, message: Option<&str>| Progress {
+        let progress = |done, total, message: Option<&str>| McpProgress {
             done,
             total,
             message: message.map(str::to_owned),
         };
-        assert_eq!(shown(&progress(1.0, Some(4.0), None)), "1 of 4");
-        assert_eq!(shown(&progress(0.5, None, Some("reading"))), "0.5: reading");
+        assert_eq!(progress_text(&progress(1.0, Some(4.0), None)), "1 of 4");
+        assert_eq!(
+            progress_text(&progress(0.5, None, Some("reading"))),
+            "0.5: reading"
+        );
     }
 }

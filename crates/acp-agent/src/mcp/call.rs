@@ -9,19 +9,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::content::{self, Given};
+use super::content::{self, McpResult};
 use super::limits::McpLimits;
 use super::listing::pages;
-use super::server::At;
+use super::server::ConnectedMcpServer;
 use crate::model::interface::ToolSpec;
 use crate::model::message::ToolStatus;
-use crate::permission::deed::Deed;
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::permission::subject::Subject;
+use crate::permission::subject::AlwaysSubject;
 use crate::text::one_line;
-use crate::tools::tool::{About, Call, Execution, Outcome, Output};
+use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocation, ToolOutput};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
 pub(super) const LIST: &str = "list_resources";
@@ -65,74 +65,82 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
 /// A call.
 #[derive(Debug)]
 pub(crate) struct ServerCall {
-    pub(super) what: What,
+    pub(super) call: McpCall,
     pub(super) limits: McpLimits,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum McpCall {
     Tool {
-        at: At,
+        at: ConnectedMcpServer,
         /// As the model calls it.
-        called: String,
+        called_name: String,
         /// As the server does.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
         arguments: Option<JsonObject>,
     },
-    List(Vec<At>),
-    Read(At, String),
+    List(Vec<ConnectedMcpServer>),
+    Read(ConnectedMcpServer, String),
 }
 
-impl Call for ServerCall {
+impl ToolInvocation for ServerCall {
     fn tool(&self) -> &str {
-        match &self.what {
-            What::Tool { called, .. } => called,
-            What::List(_) => LIST,
-            What::Read(..) => READ,
+        match &self.call {
+            McpCall::Tool {
+                called_name: called,
+                ..
+            } => called,
+            McpCall::List(_) => LIST,
+            McpCall::Read(..) => READ,
         }
     }
 
-    fn about(&self, _: &Workspace) -> About {
+    fn describe(&self, _: &Workspace) -> CallDescription {
         self.about_call()
     }
 
-    fn deed(&self, _: &Workspace) -> Option<Deed> {
-        self.kind().map(Deed::Other)
+    fn action(&self, _: &Workspace) -> Option<ToolAction> {
+        self.kind().map(ToolAction::Other)
     }
 
     /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
     /// what it is asked it is told.
-    fn subject(&self) -> Option<Subject> {
-        match &self.what {
-            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
+    fn subject(&self) -> Option<AlwaysSubject> {
+        match &self.call {
+            McpCall::Tool {
+                called_name: called,
+                ..
+            } => Some(AlwaysSubject::Tool(called.clone())),
             // No tool has such a name.
-            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
+            McpCall::Read(at, _) => {
+                Some(AlwaysSubject::Tool(format!("{READ} of {}", at.server.key)))
+            }
             // Which it has told all the time.
-            What::List(_) => None,
+            McpCall::List(_) => None,
         }
     }
 
     /// What changes nothing by the server's own word can be asked for in architect mode.
     fn may_change(&self) -> bool {
-        let only_reads = match &self.what {
-            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
-            What::List(_) | What::Read(..) => true,
+        let only_reads = match &self.call {
+            McpCall::Tool { annotations, .. } => only_reads(annotations.as_ref()),
+            McpCall::List(_) | McpCall::Read(..) => true,
         };
         !only_reads
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
-        Box::pin(async move { self.carry_out(execution, &permit).await })
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
+        Box::pin(async move { self.execute(execution, &permit).await })
     }
 }
 
 impl ServerCall {
     /// What it is, for people.
-    pub(crate) fn about_call(&self) -> About {
-        let (title, kind) = match &self.what {
-            What::Tool {
+    pub(crate) fn about_call(&self) -> CallDescription {
+        let (title, kind) = match &self.call {
+            McpCall::Tool {
                 at,
                 tool,
                 title,
@@ -143,16 +151,16 @@ impl ServerCall {
                 let title = title.as_ref().or(said).unwrap_or(tool);
                 (
                     format!("{}: {}", at.server.name, one_line(title)),
-                    kind(annotations.as_ref()),
+                    tool_kind(annotations.as_ref()),
                 )
             }
-            What::List(_) => ("List resources of MCP servers".to_owned(), ToolKind::Read),
-            What::Read(at, uri) => (
+            McpCall::List(_) => ("List resources of MCP servers".to_owned(), ToolKind::Read),
+            McpCall::Read(at, uri) => (
                 format!("{}: read `{}`", at.server.name, one_line(uri)),
                 ToolKind::Read,
             ),
         };
-        About {
+        CallDescription {
             title,
             kind,
             locations: Vec::new(),
@@ -162,29 +170,33 @@ impl ServerCall {
 
     /// What kind of thing it does, for rules; `None` for what is not asked about.
     fn kind(&self) -> Option<ToolKind> {
-        match &self.what {
-            What::Tool { annotations, .. } => Some(kind(annotations.as_ref())),
-            What::Read(..) => Some(ToolKind::Read),
-            What::List(_) => None,
+        match &self.call {
+            McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
+            McpCall::Read(..) => Some(ToolKind::Read),
+            McpCall::List(_) => None,
         }
     }
 
-    async fn carry_out(&self, execution: &Execution<'_>, permit: &Permit) -> Result<Output, Fault> {
-        let given = match &self.what {
-            What::Tool {
+    async fn execute(
+        &self,
+        execution: &ToolExecution<'_>,
+        permit: &Permit,
+    ) -> Result<ToolOutput, ToolError> {
+        let given = match &self.call {
+            McpCall::Tool {
                 at,
                 tool,
                 arguments,
                 ..
             } => {
-                self.call(execution, permit, at, tool, arguments.clone())
+                self.call_tool(execution, permit, at, tool, arguments.clone())
                     .await?
             }
-            What::List(servers) => self.list(execution, servers).await?,
-            What::Read(at, uri) => self.read(execution, permit, at, uri).await?,
+            McpCall::List(servers) => self.list_resources(execution, servers).await?,
+            McpCall::Read(at, uri) => self.read_resource(execution, permit, at, uri).await?,
         };
-        Ok(Output {
-            status: if given.failed {
+        Ok(ToolOutput {
+            status: if given.is_error {
                 ToolStatus::Failed
             } else {
                 ToolStatus::Done
@@ -197,45 +209,45 @@ impl ServerCall {
         })
     }
 
-    async fn call(
+    async fn call_tool(
         &self,
-        execution: &Execution<'_>,
+        execution: &ToolExecution<'_>,
         permit: &Permit,
-        at: &At,
+        at: &ConnectedMcpServer,
         tool: &str,
         arguments: Option<JsonObject>,
-    ) -> Result<Given, Fault> {
+    ) -> Result<McpResult, ToolError> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(execution, permit, at, request).await? {
+        match self.send_request(execution, permit, at, request).await? {
             ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
-            _ => Err(unexpected(at)),
+            _ => Err(unexpected_response_error(at)),
         }
     }
 
-    async fn read(
+    async fn read_resource(
         &self,
-        execution: &Execution<'_>,
+        execution: &ToolExecution<'_>,
         permit: &Permit,
-        at: &At,
+        at: &ConnectedMcpServer,
         uri: &str,
-    ) -> Result<Given, Fault> {
+    ) -> Result<McpResult, ToolError> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        match self.ask(execution, permit, at, request).await? {
+        match self.send_request(execution, permit, at, request).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
-            _ => Err(unexpected(at)),
+            _ => Err(unexpected_response_error(at)),
         }
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
-        execution: &Execution<'_>,
+        execution: &ToolExecution<'_>,
         _: &Permit,
-        at: &At,
+        at: &ConnectedMcpServer,
         request: ClientRequest,
-    ) -> Result<ServerResult, Fault> {
+    ) -> Result<ServerResult, ToolError> {
         at.server
             .ask(
                 &at.ready,
@@ -248,9 +260,13 @@ impl ServerCall {
     }
 
     /// What the servers have, a line each.
-    async fn list(&self, execution: &Execution<'_>, servers: &[At]) -> Result<Given, Fault> {
+    async fn list_resources(
+        &self,
+        execution: &ToolExecution<'_>,
+        servers: &[ConnectedMcpServer],
+    ) -> Result<McpResult, ToolError> {
         let mut lines = Vec::new();
-        for At { server, ready } in servers {
+        for ConnectedMcpServer { server, ready } in servers {
             let peer = &ready.peer;
             let all = async {
                 let resources = pages(&server.name, "resources", |page| async {
@@ -263,7 +279,7 @@ impl ServerCall {
                         .description
                         .or(resource.title)
                         .unwrap_or(resource.name);
-                    lines.push(line(&resource.uri, &what));
+                    lines.push(resource_line(&resource.uri, &what));
                 }
                 let templates = pages(&server.name, "templates", |page| async {
                     let listed = peer.list_resource_templates(page).await?;
@@ -275,7 +291,7 @@ impl ServerCall {
                         .description
                         .or(template.title)
                         .unwrap_or(template.name);
-                    lines.push(line(&template.uri_template, &what));
+                    lines.push(resource_line(&template.uri_template, &what));
                 }
                 Ok::<_, rmcp::service::ServiceError>(lines)
             };
@@ -296,19 +312,19 @@ impl ServerCall {
     }
 }
 
-fn line(uri: &str, what: &str) -> String {
+fn resource_line(uri: &str, what: &str) -> String {
     format!("- `{}`: {}", one_line(uri), one_line(what))
 }
 
-fn unexpected(at: &At) -> Fault {
-    Fault::failed(format!(
+fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolError {
+    ToolError::failed(format!(
         "The MCP server `{}` wants something first that this agent cannot do.",
         at.server.name
     ))
 }
 
 /// The kind that clients show by an icon. What a server says of its tool is a hint and no more.
-fn kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
+fn tool_kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
     let open_world = annotations.and_then(|a| a.open_world_hint);
     match (only_reads(annotations), open_world) {
         (true, Some(true)) => ToolKind::Fetch,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use acp::v1::{HttpHeader, McpServer, McpServerStdio};
 use acp_host::{AgentCommand, AgentProcess};
-use acp_mcp::Bounded;
+use acp_mcp::BoundedTransport;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect};
 use rmcp::ServiceExt;
@@ -16,9 +16,9 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::failure::Failure;
-use super::handler::Handler;
-use super::http::{self, Watched};
+use super::failure::ConnectFailure;
+use super::handler::McpClientHandler;
+use super::http::{self, WatchedClient};
 use super::sse::SseTransport;
 use crate::causes::chain;
 use crate::text::{fenced, tail};
@@ -43,9 +43,9 @@ const PRINTED: usize = 2 * 1024;
 
 /// The process of a server, if it has one here. Dropping it ends it at once, with all that it started.
 #[derive(Default)]
-pub(super) struct Process(Option<AgentProcess>);
+pub(super) struct McpProcess(Option<AgentProcess>);
 
-impl Process {
+impl McpProcess {
     /// Ends it: it has been told by the end of its input.
     pub(super) async fn shutdown(self) {
         if let Some(process) = self.0 {
@@ -60,7 +60,7 @@ impl Process {
         };
         // What it printed is all there when its end is known.
         let exit = tokio::time::timeout(ENDING, process.wait()).await.ok();
-        let printed = process.printed_tail();
+        let printed = process.output_tail();
         let printed = tail(printed.trim(), PRINTED);
         let mut words = exit
             .map(|exit| format!(" Its process ended with {exit}."))
@@ -79,40 +79,48 @@ impl Process {
 pub(super) async fn connect(
     definition: &McpServer,
     cwd: &str,
-    handler: Handler,
-    process: &mut Process,
-) -> Result<RunningService<RoleClient, Handler>, Failure> {
+    handler: McpClientHandler,
+    process: &mut McpProcess,
+) -> Result<RunningService<RoleClient, McpClientHandler>, ConnectFailure> {
     let served = match definition {
         McpServer::Stdio(stdio) => {
-            let transport = start(stdio, cwd, process).map_err(Failure::passing)?;
-            handler.serve(Bounded::client(transport, REQUESTS)).await
+            let transport = start_process(stdio, cwd, process).map_err(ConnectFailure::passing)?;
+            handler
+                .serve(BoundedTransport::client(transport, REQUESTS))
+                .await
         }
         McpServer::Http(at) => {
-            let (client, url) = client(&at.url, &at.headers).map_err(Failure::lasting)?;
-            let client = Watched::new(client, handler.name(), handler.shared());
+            let (client, url) =
+                build_client(&at.url, &at.headers).map_err(ConnectFailure::lasting)?;
+            let client = WatchedClient::new(client, handler.name(), handler.shared());
             let config = http::config(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            handler.serve(Bounded::client(transport, REQUESTS)).await
+            handler
+                .serve(BoundedTransport::client(transport, REQUESTS))
+                .await
         }
         McpServer::Sse(at) => {
-            let (client, url) = client(&at.url, &at.headers).map_err(Failure::lasting)?;
+            let (client, url) =
+                build_client(&at.url, &at.headers).map_err(ConnectFailure::lasting)?;
             let transport = SseTransport::connect(client, url).await;
-            let transport = transport.map_err(|e| Failure::of_sse(&e))?;
-            handler.serve(Bounded::client(transport, REQUESTS)).await
+            let transport = transport.map_err(|e| ConnectFailure::of_sse(&e))?;
+            handler
+                .serve(BoundedTransport::client(transport, REQUESTS))
+                .await
         }
         _ => {
             let why = "It is reached in a way that this agent does not know.";
-            return Err(Failure::lasting(why));
+            return Err(ConnectFailure::lasting(why));
         }
     };
-    served.map_err(|error| Failure::of_handshake(&error))
+    served.map_err(|error| ConnectFailure::of_handshake(&error))
 }
 
 /// Starts a server's process, and gives its standard output and input.
-fn start(
+fn start_process(
     definition: &McpServerStdio,
     cwd: &str,
-    process: &mut Process,
+    process: &mut McpProcess,
 ) -> Result<AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>, String> {
     let mut command = AgentCommand::new(&definition.command).args(&definition.args);
     for variable in &definition.env {
@@ -130,7 +138,7 @@ fn start(
 }
 
 /// A client for a server's address that sends its headers there and nowhere else.
-fn client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
+fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
     let url = Url::parse(url).map_err(|e| format!("`{url}` is no address: {e}."))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("`{url}` is not an address of HTTP."));
@@ -202,13 +210,13 @@ mod tests {
     #[test]
     fn what_cannot_be_an_address_or_a_header_is_said_without_the_value() {
         let header = HttpHeader::new("X-Key", "secret\n");
-        let error = client("http://localhost/", &[header]).unwrap_err();
+        let error = build_client("http://localhost/", &[header]).unwrap_err();
         assert!(
             error.contains("X-Key") && !error.contains("secret"),
             "{error}"
         );
         for wrong in ["", "localhost:80", "file:///etc/passwd"] {
-            assert!(client(wrong, &[]).is_err(), "{wrong}");
+            assert!(build_client(wrong, &[]).is_err(), "{wrong}");
         }
     }
 

@@ -7,7 +7,7 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallCont
 use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
 use serde_json::{Value, json};
 
-use crate::reported::text;
+use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 
 /// How much of a result the model is given, in bytes.
@@ -27,8 +27,8 @@ const STRUCTURED: usize = 64 * 1024;
 
 /// A result.
 #[derive(Debug)]
-pub(super) struct Given {
-    pub(super) failed: bool,
+pub(super) struct McpResult {
+    pub(super) is_error: bool,
     /// For the model.
     pub(super) text: String,
     /// For the person.
@@ -37,7 +37,7 @@ pub(super) struct Given {
     pub(super) data: Value,
 }
 
-impl Given {
+impl McpResult {
     /// The images that are shown, for models that see.
     pub(super) fn images(&self) -> Vec<ImageContent> {
         let images = self.content.iter().filter_map(|content| match content {
@@ -61,19 +61,19 @@ pub(super) fn ours(block: &Theirs) -> Option<ContentBlock> {
 }
 
 /// What a tool gave back.
-pub(super) fn of_tool(result: &CallToolResult) -> Given {
-    let mut collected = Collected::default();
+pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
+    let mut collected = McpContent::default();
     for block in &result.content {
         match ours(block) {
             Some(block) => collected.add(block),
-            None => collected.tell("[something that this agent does not know]"),
+            None => collected.push_text("[something that this agent does not know]"),
         }
     }
     let structured = result.structured_content.as_ref();
     let as_text = structured.map(|value| format!("{value:#}"));
     // Servers should say it as text, too.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
-        collected.tell(&as_text);
+        collected.push_text(&as_text);
         let shown = fenced(head(&as_text, SHOWN));
         collected.push(text(shown));
     }
@@ -82,36 +82,36 @@ pub(super) fn of_tool(result: &CallToolResult) -> Given {
 }
 
 /// What a resource has in it.
-pub(super) fn of_resource(result: ReadResourceResult) -> Given {
-    let mut collected = Collected::default();
+pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
+    let mut collected = McpContent::default();
     for contents in result.contents {
         let block = Theirs::resource(contents);
         match ours(&block) {
             Some(block) => collected.add(block),
-            None => collected.tell("[something that this agent does not know]"),
+            None => collected.push_text("[something that this agent does not know]"),
         }
     }
     collected.finish(false, None)
 }
 
 /// A text for both.
-pub(super) fn of_text(said: &str) -> Given {
-    let mut collected = Collected::default();
+pub(super) fn of_text(said: &str) -> McpResult {
+    let mut collected = McpContent::default();
     collected.add(ContentBlock::text(said));
     collected.finish(false, None)
 }
 
 #[derive(Default)]
-struct Collected {
+struct McpContent {
     text: String,
     content: Vec<ToolCallContent>,
-    shown: usize,
-    media: usize,
+    shown_bytes: usize,
+    media_bytes: usize,
 }
 
-impl Collected {
+impl McpContent {
     /// Tells the model.
-    fn tell(&mut self, said: &str) {
+    fn push_text(&mut self, said: &str) {
         if self.text.len() > FOR_MODEL {
             return;
         }
@@ -124,9 +124,9 @@ impl Collected {
     }
 
     /// Shows the person something of this length, or says that it is too much.
-    fn show(&mut self, block: ContentBlock, length: usize, what: &str) {
-        if self.shown + length <= SHOWN {
-            self.shown += length;
+    fn push_block(&mut self, block: ContentBlock, length: usize, what: &str) {
+        if self.shown_bytes + length <= SHOWN {
+            self.shown_bytes += length;
             self.push(block.into());
         } else {
             self.push(text(format!("[{what} is larger than what is shown]")));
@@ -144,10 +144,10 @@ impl Collected {
     fn add(&mut self, block: ContentBlock) {
         match &block {
             ContentBlock::Text(said) => {
-                self.tell(&said.text);
-                let room = SHOWN.saturating_sub(self.shown);
+                self.push_text(&said.text);
+                let room = SHOWN.saturating_sub(self.shown_bytes);
                 let cut = head(&said.text, room);
-                self.shown += cut.len();
+                self.shown_bytes += cut.len();
                 if cut.len() == said.text.len() {
                     self.push(block.into());
                 } else {
@@ -166,10 +166,10 @@ impl Collected {
             }
             ContentBlock::Resource(embedded) => match &embedded.resource {
                 EmbeddedResourceResource::Text(resource) => {
-                    self.tell(&format!("{}:\n{}", resource.uri, resource.text));
+                    self.push_text(&format!("{}:\n{}", resource.uri, resource.text));
                     let length = resource.uri.len() + resource.text.len();
                     let what = format!("`{}`", one_line(&resource.uri));
-                    self.show(block.clone(), length, &what);
+                    self.push_block(block.clone(), length, &what);
                 }
                 EmbeddedResourceResource::Blob(resource) => {
                     let kind = resource
@@ -179,33 +179,33 @@ impl Collected {
                     let what = format!("`{}`, {}", one_line(&resource.uri), one_line(kind));
                     self.add_media(&what, resource.blob.len(), block.clone());
                 }
-                _ => self.tell("[a resource of an unknown kind]"),
+                _ => self.push_text("[a resource of an unknown kind]"),
             },
             ContentBlock::ResourceLink(link) => {
                 let what = link.description.as_deref().or(link.title.as_deref());
                 let what = what.unwrap_or(&link.name);
-                self.tell(&format!("[a link to the resource {}: {what}]", link.uri));
+                self.push_text(&format!("[a link to the resource {}: {what}]", link.uri));
                 let about = [&link.title, &link.description];
                 let about = about.into_iter().flatten().map(String::len);
                 let length = link.uri.len() + link.name.len() + about.sum::<usize>();
                 let what = format!("a link to `{}`", one_line(&link.uri));
-                self.show(block.clone(), length, &what);
+                self.push_block(block.clone(), length, &what);
             }
-            _ => self.tell("[something that this agent does not know]"),
+            _ => self.push_text("[something that this agent does not know]"),
         }
     }
 
     fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
         // Of four characters of base64, three bytes.
         let bytes = size / 4 * 3;
-        if self.media + size <= SHOWN_MEDIA {
-            self.media += size;
+        if self.media_bytes + size <= SHOWN_MEDIA {
+            self.media_bytes += size;
             self.push(block.into());
-            self.tell(&format!(
+            self.push_text(&format!(
                 "[{what}, about {bytes} bytes; the person is shown it]"
             ));
         } else {
-            self.tell(&format!(
+            self.push_text(&format!(
                 "[{what}, about {bytes} bytes; too large to be shown]"
             ));
             self.push(text(format!(
@@ -214,7 +214,7 @@ impl Collected {
         }
     }
 
-    fn finish(mut self, failed: bool, data: Option<Value>) -> Given {
+    fn finish(mut self, failed: bool, data: Option<Value>) -> McpResult {
         if self.text.len() > FOR_MODEL {
             self.text.truncate(head(&self.text, FOR_MODEL).len());
             self.text.push_str("\n[cut here: the result is longer]");
@@ -229,8 +229,8 @@ impl Collected {
         if self.content.is_empty() {
             self.content.push(text(self.text.as_str()));
         }
-        Given {
-            failed,
+        McpResult {
+            is_error: failed,
             text: self.text,
             content: self.content,
             data: data.unwrap_or_else(|| json!({ "isError": failed })),
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use rmcp::model::Resource;
 
-    fn shown(given: &Given) -> String {
+    fn shown(given: &McpResult) -> String {
         serde_json::to_string(&given.content).unwrap()
     }
 
@@ -277,7 +277,7 @@ mod tests {
             assert!(shown(&given).contains(part), "{part}: {}", shown(&given));
         }
         assert_eq!(given.content.len(), 5);
-        assert_eq!((given.data, given.failed), (json!({"n": 1}), false));
+        assert_eq!((given.data, given.is_error), (json!({"n": 1}), false));
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn a_failure_is_one() {
         let given = of_tool(&CallToolResult::error(vec![Theirs::text("no such city")]));
-        assert!(given.failed);
+        assert!(given.is_error);
         assert_eq!(given.text, "no such city");
         assert!(!of_tool(&CallToolResult::error(Vec::new())).text.is_empty());
     }

@@ -14,25 +14,25 @@ const LONGEST: usize = 4 * 1024;
 
 /// Why there is no connection to a server.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ConnectFailure {
     /// A sentence, for people.
     pub(super) why: String,
     /// Trying again does not help: somebody has to change something first.
-    pub(super) lasting: bool,
+    pub(super) is_permanent: bool,
 }
 
-impl Failure {
+impl ConnectFailure {
     pub(super) fn passing(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
-            lasting: false,
+            is_permanent: false,
         }
     }
 
     pub(super) fn lasting(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
-            lasting: true,
+            is_permanent: true,
         }
     }
 
@@ -73,7 +73,7 @@ impl Failure {
             }
             StreamableHttpError::InsufficientScope(asked) => Self::lasting(format!(
                 "It refuses what it was asked for (HTTP status 403{}): the key that it is given does not allow that.",
-                said(&asked.www_authenticate_header)
+                challenge_text(&asked.www_authenticate_header)
             )),
             // A 401 that says nothing of what is missing comes as text only.
             StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
@@ -88,7 +88,7 @@ impl Failure {
     pub(super) fn of_sse(error: &SseError) -> Self {
         match error {
             SseError::Unauthorized(challenge) => Self::unauthorized(challenge),
-            SseError::Status(StatusCode::FORBIDDEN) | SseError::Elsewhere(_) => {
+            SseError::Status(StatusCode::FORBIDDEN) | SseError::OtherOrigin(_) => {
                 Self::lasting(format!("{}.", chain(error)))
             }
             _ => Self::passing(format!("{}.", chain(error))),
@@ -97,7 +97,7 @@ impl Failure {
 
     /// It wants to know who asks. `challenge` is its `WWW-Authenticate`, if it has one.
     fn unauthorized(challenge: &str) -> Self {
-        let oauth = if parameter(challenge, "resource_metadata").is_some() {
+        let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
             " It would also take a login by OAuth, which this agent cannot do yet: many such servers give out \
              tokens that can be put there."
         } else {
@@ -107,13 +107,13 @@ impl Failure {
             "It wants to know who you are (HTTP status 401{}). Give it a header `Authorization` with your key or \
              token: in `headers` of this server in `config.toml`, or where your editor names the server; then \
              open the session again.{oauth}",
-            said(challenge)
+            challenge_text(challenge)
         ))
     }
 }
 
 /// What a challenge says that a person may know the right key by.
-fn said(challenge: &str) -> String {
+fn challenge_text(challenge: &str) -> String {
     let mut said = String::new();
     for (name, what) in [
         ("realm", "realm"),
@@ -121,7 +121,9 @@ fn said(challenge: &str) -> String {
         ("error_description", "it says"),
         ("resource_metadata", "described at"),
     ] {
-        if let Some(value) = parameter(challenge, name).filter(|value| !value.trim().is_empty()) {
+        if let Some(value) =
+            challenge_parameter(challenge, name).filter(|value| !value.trim().is_empty())
+        {
             said.push_str(&format!(
                 ", {what} `{}`",
                 one_line(&value.replace('`', "'"))
@@ -132,7 +134,7 @@ fn said(challenge: &str) -> String {
 }
 
 /// A parameter of a challenge: RFC 9110, 11.2. The first of that name, whichever scheme it belongs to.
-fn parameter(challenge: &str, name: &str) -> Option<String> {
+fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = head(challenge, LONGEST);
     while let Some(at) = rest.find('=') {
         let (before, after) = (rest.get(..at)?, rest.get(at + 1..)?.trim_start());
@@ -142,7 +144,7 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
             .next()
             .is_some_and(|last| last.eq_ignore_ascii_case(name));
         let (value, behind) = match after.strip_prefix('"') {
-            Some(quoted) => unquoted(quoted)?,
+            Some(quoted) => unquote(quoted)?,
             None => {
                 let end = after.find([',', ' ']).unwrap_or(after.len());
                 (after.get(..end)?.to_owned(), after.get(end..)?)
@@ -157,7 +159,7 @@ fn parameter(challenge: &str, name: &str) -> Option<String> {
 }
 
 /// A quoted string, from behind its first quote, and what follows it.
-fn unquoted(text: &str) -> Option<(String, &str)> {
+fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -184,21 +186,26 @@ mod tests {
             ("resource_metadata", Some("https://x.example/.well-known")),
             ("own", None),
         ] {
-            assert_eq!(parameter(challenge, name).as_deref(), expected, "{name}");
+            assert_eq!(
+                challenge_parameter(challenge, name).as_deref(),
+                expected,
+                "{name}"
+            );
         }
         for broken in ["", "Bearer", "Bearer realm=\"", "=", "realm = \"\\"] {
-            assert_eq!(parameter(broken, "realm"), None, "{broken}");
+            assert_eq!(challenge_parameter(broken, "realm"), None, "{broken}");
         }
     }
 
     #[test]
     fn a_person_is_told_what_to_do_about_a_key() {
-        let why = Failure::unauthorized("").why;
+        let why = ConnectFailure::unauthorized("").why;
         assert!(
             why.contains("config.toml") && why.contains("(HTTP status 401)."),
             "{why}"
         );
-        let why = Failure::unauthorized("Bearer realm=\"docs`\n\", resource_metadata=\"u\"").why;
+        let why =
+            ConnectFailure::unauthorized("Bearer realm=\"docs`\n\", resource_metadata=\"u\"").why;
         assert!(why.contains("realm `docs'"), "{why}");
         assert!(why.contains("OAuth"), "{why}");
     }

@@ -40,61 +40,61 @@ const LONGEST_URL: usize = 8 * 1024;
 
 /// What a server tells of a call that runs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Progress {
+pub(super) struct McpProgress {
     pub(super) done: f64,
     pub(super) total: Option<f64>,
     pub(super) message: Option<String>,
 }
 
 /// A request that runs at a server.
-pub(super) struct Running {
+pub(super) struct RunningRequest {
     pub(super) turn: Turn,
     pub(super) call: Option<ToolCallId>,
     /// The last that was told.
-    pub(super) progress: watch::Sender<Option<Progress>>,
+    pub(super) progress: watch::Sender<Option<McpProgress>>,
 }
 
 /// Why a connection to a server is no more.
 #[derive(Debug, Clone)]
-pub(super) struct Loss {
+pub(super) struct ConnectionLoss {
     /// For people.
     pub(super) why: Arc<str>,
     /// The server is there, and has forgotten this connection.
-    pub(super) expired: bool,
+    pub(super) has_expired: bool,
 }
 
 /// What all that have to do with one connection to a server have in common.
-pub(super) struct Shared {
+pub(super) struct McpConnectionState {
     /// The requests that run. Locked until a request is in here, so that nothing told of it comes too early.
-    pub(super) running: Mutex<HashMap<ProgressToken, Running>>,
+    pub(super) running: Mutex<HashMap<ProgressToken, RunningRequest>>,
     /// The server has other tools, prompts or resources now.
     pub(super) changed: Notify,
     /// The person is asked one question of a server at a time, and what comes meanwhile is declined: a server
     /// must not heap up questions.
-    asking: Semaphore,
+    elicitation_permits: Semaphore,
     /// The pages to which the person was sent, by the server's ids, the last ones: what is done there is told later.
-    pages: std::sync::Mutex<VecDeque<String>>,
-    loss: watch::Sender<Option<Loss>>,
+    opened_pages: std::sync::Mutex<VecDeque<String>>,
+    loss: watch::Sender<Option<ConnectionLoss>>,
     /// Requests that have not reached the server, the last ones: their own errors may not arrive any more when the
     /// connection ends for that reason.
     undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
 
-impl Shared {
+impl McpConnectionState {
     pub(super) fn new() -> Self {
         Self {
             loss: watch::Sender::new(None),
             undelivered: std::sync::Mutex::default(),
             running: Mutex::default(),
             changed: Notify::new(),
-            asking: Semaphore::new(1),
-            pages: std::sync::Mutex::default(),
+            elicitation_permits: Semaphore::new(1),
+            opened_pages: std::sync::Mutex::default(),
         }
     }
 
     /// The person is sent to this page.
-    fn goes_to(&self, page: &str) {
-        let mut pages = self.pages();
+    fn record_page(&self, page: &str) {
+        let mut pages = self.lock_pages();
         pages.push_back(page.to_owned());
         if pages.len() > PAGES {
             pages.pop_front();
@@ -102,30 +102,32 @@ impl Shared {
     }
 
     /// Whether the person was sent to this page. It is forgotten then.
-    fn went_to(&self, page: &str) -> bool {
-        let mut pages = self.pages();
+    fn has_opened_page(&self, page: &str) -> bool {
+        let mut pages = self.lock_pages();
         let at = pages.iter().position(|known| known == page);
         at.and_then(|at| pages.remove(at)).is_some()
     }
 
-    fn pages(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_pages(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
+        self.opened_pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that the connection is lost. What is said first counts.
-    pub(super) fn lose(&self, why: String, expired: bool) {
+    pub(super) fn set_lost(&self, why: String, expired: bool) {
         self.loss.send_if_modified(|loss| {
             let first = loss.is_none();
-            loss.get_or_insert_with(|| Loss {
+            loss.get_or_insert_with(|| ConnectionLoss {
                 why: why.into(),
-                expired,
+                has_expired: expired,
             });
             first
         });
     }
 
     /// This request has not reached the server.
-    pub(super) fn not_delivered(&self, request: RequestId) {
+    pub(super) fn set_undelivered(&self, request: RequestId) {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(request);
@@ -142,12 +144,12 @@ impl Shared {
     }
 
     /// Why the connection is lost, if it is known to be.
-    pub(super) fn loss(&self) -> Option<Loss> {
+    pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         self.loss.borrow().clone()
     }
 
     /// Waits until the connection is lost.
-    pub(super) async fn lost(&self) -> Loss {
+    pub(super) async fn wait_lost(&self) -> ConnectionLoss {
         let mut loss = self.loss.subscribe();
         loop {
             if let Some(loss) = &*loss.borrow_and_update() {
@@ -162,16 +164,21 @@ impl Shared {
 }
 
 /// The agent's side of a connection.
-pub(super) struct Handler {
+pub(super) struct McpClientHandler {
     session: Session,
     name: String,
     key: String,
-    shared: Arc<Shared>,
+    shared: Arc<McpConnectionState>,
 }
 
-impl Handler {
+impl McpClientHandler {
     /// That of a server with this name, and this key, which is its own among those of the session.
-    pub(super) fn new(session: Session, name: String, key: String, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        session: Session,
+        name: String,
+        key: String,
+        shared: Arc<McpConnectionState>,
+    ) -> Self {
         Self {
             session,
             name,
@@ -181,7 +188,7 @@ impl Handler {
     }
 
     /// What the client knows a page by. Two servers may have the same ids.
-    fn page(&self, id: &str) -> ElicitationId {
+    fn page_elicitation_id(&self, id: &str) -> ElicitationId {
         format!("{}/{id}", self.key).into()
     }
 
@@ -190,14 +197,14 @@ impl Handler {
     }
 
     /// What it has in common with the rest of its connection.
-    pub(super) fn shared(&self) -> Arc<Shared> {
+    pub(super) fn shared(&self) -> Arc<McpConnectionState> {
         Arc::clone(&self.shared)
     }
 
     /// Asks the person, in the turn that has the server work.
     async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let nobody = || ElicitResult::new(ElicitationAction::Decline);
-        let Ok(_asking) = self.shared.asking.try_acquire() else {
+        let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
             return Ok(nobody());
         };
         let turn = {
@@ -240,7 +247,7 @@ impl Handler {
                 if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
                     return Err(refused("this is no address that a person can be sent to"));
                 }
-                let elicitation_id = self.page(page.insert(elicitation_id));
+                let elicitation_id = self.page_elicitation_id(page.insert(elicitation_id));
                 (
                     message,
                     ElicitationMode::Url {
@@ -255,11 +262,11 @@ impl Handler {
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
             // Now: the person may be done there before the client says that they went.
-            self.shared.goes_to(page);
+            self.shared.record_page(page);
         }
         let answered = turn.elicit(message, mode, call).await;
         if let (Some(page), false) = (&page, matches!(answered, Ok(Answer::Accept(_)))) {
-            self.shared.went_to(page);
+            self.shared.has_opened_page(page);
         }
         match answered {
             Ok(Answer::Accept(accepted)) => {
@@ -279,7 +286,7 @@ impl Handler {
     }
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
@@ -326,7 +333,7 @@ impl ClientHandler for Handler {
     ) {
         let running = self.shared.running.lock().await;
         if let Some(running) = running.get(&told.progress_token) {
-            running.progress.send_replace(Some(Progress {
+            running.progress.send_replace(Some(McpProgress {
                 done: told.progress,
                 total: told.total,
                 message: told.message,
@@ -360,10 +367,14 @@ impl ClientHandler for Handler {
         }
         let params = notification.params.unwrap_or_default();
         let id = params.get("elicitationId").and_then(|id| id.as_str());
-        let Some(id) = id.filter(|id| self.shared.went_to(id)) else {
+        let Some(id) = id.filter(|id| self.shared.has_opened_page(id)) else {
             return;
         };
-        if let Err(error) = self.session.elicitation_completed(self.page(id)).await {
+        if let Err(error) = self
+            .session
+            .elicitation_completed(self.page_elicitation_id(id))
+            .await
+        {
             tracing::debug!(server = self.name, %error, "the client was not told");
         }
     }

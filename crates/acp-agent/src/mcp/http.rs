@@ -14,10 +14,10 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 
-use super::handler::Shared;
+use super::handler::McpConnectionState;
 use crate::causes::chain;
 
-type Error = StreamableHttpError<reqwest::Error>;
+type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// How long at most a stream from the server that is not to be had waits to be tried again. That the server itself
@@ -37,16 +37,16 @@ pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
 
 /// A client of a server, for one connection.
 #[derive(Clone)]
-pub(super) struct Watched {
+pub(super) struct WatchedClient {
     client: Client,
     name: Arc<str>,
-    shared: Arc<Shared>,
+    shared: Arc<McpConnectionState>,
     /// The server has sent a stream of its own: if there is none any more, its session is over.
     has_stream: Arc<AtomicBool>,
 }
 
-impl Watched {
-    pub(super) fn new(client: Client, name: &str, shared: Arc<Shared>) -> Self {
+impl WatchedClient {
+    pub(super) fn new(client: Client, name: &str, shared: Arc<McpConnectionState>) -> Self {
         Self {
             client,
             name: name.into(),
@@ -55,12 +55,12 @@ impl Watched {
         }
     }
 
-    fn posted(
+    fn handle_post_result(
         &self,
-        posted: Result<StreamableHttpPostResponse, Error>,
+        posted: Result<StreamableHttpPostResponse, HttpClientError>,
         request: Option<RequestId>,
         in_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Error> {
+    ) -> Result<StreamableHttpPostResponse, HttpClientError> {
         use StreamableHttpPostResponse::Json;
         let names = |named: &Option<RequestId>, id: &RequestId| {
             named
@@ -91,27 +91,31 @@ impl Watched {
         };
         if let (true, Some(request)) = (undelivered, request) {
             // Before the connection is lost for that.
-            self.shared.not_delivered(request);
+            self.shared.set_undelivered(request);
         }
-        self.watch(posted, false)
+        self.check_result(posted, false)
     }
 
     /// Looks at what came of a request. `streams`: it was for a stream.
-    fn watch<T>(&self, done: Result<T, Error>, streams: bool) -> Result<T, Error> {
+    fn check_result<T>(
+        &self,
+        done: Result<T, HttpClientError>,
+        streams: bool,
+    ) -> Result<T, HttpClientError> {
         match &done {
-            Err(StreamableHttpError::SessionExpired) => self.expired(),
+            Err(StreamableHttpError::SessionExpired) => self.set_expired(),
             Err(StreamableHttpError::Client(error)) if error.is_connect() => {
                 let name = &self.name;
                 let why = chain(error);
                 let why = format!("The MCP server `{name}` cannot be reached any more: {why}.");
-                self.shared.lose(why, false);
+                self.shared.set_lost(why, false);
             }
             Err(StreamableHttpError::Client(error))
                 if streams
                     && error.status() == Some(StatusCode::NOT_FOUND)
                     && self.has_stream.load(Ordering::Relaxed) =>
             {
-                self.expired();
+                self.set_expired();
             }
             Ok(_) if streams => self.has_stream.store(true, Ordering::Relaxed),
             _ => {}
@@ -120,9 +124,9 @@ impl Watched {
     }
 
     /// MCP, Streamable HTTP, "Session Management": 404 says that the session is over.
-    fn expired(&self) {
+    fn set_expired(&self) {
         let name = &self.name;
-        self.shared.lose(
+        self.shared.set_lost(
             format!("The MCP server `{name}` has ended its session."),
             true,
         );
@@ -130,14 +134,14 @@ impl Watched {
 }
 
 /// The request that a message is.
-fn id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
         ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
         _ => None,
     }
 }
 
-impl StreamableHttpClient for Watched {
+impl StreamableHttpClient for WatchedClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -147,12 +151,12 @@ impl StreamableHttpClient for Watched {
         session: Option<Arc<str>>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Error> {
-        let (request, in_session) = (id(&message), session.is_some());
+    ) -> Result<StreamableHttpPostResponse, HttpClientError> {
+        let (request, in_session) = (request_id(&message), session.is_some());
         let posted = self
             .client
             .post_message(uri, message, session, auth, headers);
-        self.posted(posted.await, request, in_session)
+        self.handle_post_result(posted.await, request, in_session)
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -163,12 +167,12 @@ impl StreamableHttpClient for Watched {
         auth: Option<String>,
         headers: Headers,
         largest: usize,
-    ) -> Result<StreamableHttpPostResponse, Error> {
-        let (request, in_session) = (id(&message), session.is_some());
+    ) -> Result<StreamableHttpPostResponse, HttpClientError> {
+        let (request, in_session) = (request_id(&message), session.is_some());
         let posted = self
             .client
             .post_message_with_max_sse_event_size(uri, message, session, auth, headers, largest);
-        self.posted(posted.await, request, in_session)
+        self.handle_post_result(posted.await, request, in_session)
     }
 
     async fn delete_session(
@@ -177,7 +181,7 @@ impl StreamableHttpClient for Watched {
         session: Arc<str>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Result<(), Error> {
+    ) -> Result<(), HttpClientError> {
         // The connection is over, whatever comes of it.
         let client = &self.client;
         client.delete_session(uri, session, auth, headers).await
@@ -190,9 +194,9 @@ impl StreamableHttpClient for Watched {
         last: Option<String>,
         auth: Option<String>,
         headers: Headers,
-    ) -> Result<BoxedSseResponse, Error> {
+    ) -> Result<BoxedSseResponse, HttpClientError> {
         let stream = self.client.get_stream(uri, session, last, auth, headers);
-        self.watch(stream.await, true)
+        self.check_result(stream.await, true)
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -203,10 +207,10 @@ impl StreamableHttpClient for Watched {
         auth: Option<String>,
         headers: Headers,
         largest: usize,
-    ) -> Result<BoxedSseResponse, Error> {
+    ) -> Result<BoxedSseResponse, HttpClientError> {
         let stream = self
             .client
             .get_stream_with_max_sse_event_size(uri, session, last, auth, headers, largest);
-        self.watch(stream.await, true)
+        self.check_result(stream.await, true)
     }
 }

@@ -6,7 +6,7 @@ use rmcp::RoleClient;
 use rmcp::model::{PaginatedRequestParams, Prompt, Tool};
 use rmcp::service::{Peer, ServiceError};
 
-use super::handler::Shared;
+use super::handler::McpConnectionState;
 
 /// How many tools, and how many prompts, of one server are known.
 const MOST: usize = 256;
@@ -18,15 +18,15 @@ const PAGES: usize = 64;
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
 /// What a server that answers has.
-pub(super) struct Ready {
+pub(super) struct McpListing {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<McpConnectionState>,
     pub(super) tools: Vec<Tool>,
     pub(super) prompts: Vec<Prompt>,
     pub(super) has_resources: bool,
 }
 
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for McpListing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ready")
             .field("tools", &self.tools.len())
@@ -38,8 +38,8 @@ impl std::fmt::Debug for Ready {
 pub(super) async fn list(
     name: &str,
     peer: &Peer<RoleClient>,
-    shared: &Arc<Shared>,
-) -> Result<Ready, String> {
+    shared: &Arc<McpConnectionState>,
+) -> Result<McpListing, String> {
     let info = peer.peer_info();
     let offered = info
         .map(|info| info.capabilities.clone())
@@ -73,7 +73,7 @@ pub(super) async fn list(
             Vec::new()
         });
     }
-    Ok(Ready {
+    Ok(McpListing {
         peer: peer.clone(),
         shared: Arc::clone(shared),
         tools,

@@ -3,6 +3,7 @@
 //! A server is started for a session and ends with it (Session setup, "MCP Servers"). Each lives by itself
 //! (`server.rs`); one that does not start or dies costs its own tools and nothing else, and the person is told.
 
+pub(crate) mod announce;
 mod ask;
 pub(crate) mod call;
 pub(crate) mod connect;
@@ -10,13 +11,12 @@ mod content;
 mod failure;
 mod handler;
 mod http;
-mod life;
 pub(crate) mod limits;
 mod listing;
 mod names;
-pub(crate) mod news;
 pub(crate) mod prompts;
 mod server;
+mod server_task;
 pub(crate) mod servers;
 mod sse;
 mod state;

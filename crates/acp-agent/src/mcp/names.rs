@@ -20,30 +20,30 @@ pub(super) const BETWEEN: &str = "__";
 
 /// Names that are given once each.
 #[derive(Default)]
-pub(super) struct Names(HashSet<String>);
+pub(super) struct UniqueNames(HashSet<String>);
 
-impl Names {
+impl UniqueNames {
     /// With those that are taken already.
-    pub(super) fn without(taken: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub(super) fn excluding(taken: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self(taken.into_iter().map(Into::into).collect())
     }
 
     /// What a server is called in the names of its tools and prompts. It is the same in each session with the
     /// same servers.
-    pub(super) fn key(&mut self, server: &str, nth: usize) -> String {
-        let key = match plain(server) {
+    pub(super) fn name_key(&mut self, server: &str, nth: usize) -> String {
+        let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
             key if key.starts_with(|c: char| c.is_ascii_digit() || c == '-') => format!("_{key}"),
             key => key,
         };
         // Two servers of a session may have the same name.
-        self.give(key, LONGEST_KEY, &(server, nth))
+        self.insert_unique(key, LONGEST_KEY, &(server, nth))
     }
 
     /// What a tool of a server is called.
     pub(super) fn tool(&mut self, key: &str, tool: &str) -> String {
-        let name = format!("{key}{BETWEEN}{}", plain(tool));
-        self.give(name, LONGEST, &(key, tool))
+        let name = format!("{key}{BETWEEN}{}", sanitize(tool));
+        self.insert_unique(name, LONGEST, &(key, tool))
     }
 
     /// What a prompt of a server is called: a person types it behind a slash, up to the first space.
@@ -56,11 +56,11 @@ impl Names {
             }
         };
         let shown: String = prompt.chars().take(LONGEST_PROMPT).map(typed).collect();
-        self.give(format!("{key}:{shown}"), LONGEST_PROMPT, &(key, prompt))
+        self.insert_unique(format!("{key}:{shown}"), LONGEST_PROMPT, &(key, prompt))
     }
 
     /// Gives this name; if it is too long or taken, as much of it as fits with a hash of what it stands for.
-    fn give(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
+    fn insert_unique(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
         if name.len() <= longest && self.0.insert(name.clone()) {
             return name;
         }
@@ -75,7 +75,7 @@ impl Names {
 }
 
 /// A name with what may be in the name of a tool only.
-fn plain(name: &str) -> String {
+fn sanitize(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn names_are_those_of_the_servers_where_providers_take_them() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         assert_eq!(names.tool("files", "read-file"), "files__read-file");
         assert_eq!(names.tool("files", "read file"), "files__read_file");
     }
 
     #[test]
     fn no_name_is_given_twice() {
-        let mut names = Names::without(["run", "a__run"]);
+        let mut names = UniqueNames::excluding(["run", "a__run"]);
         let given = [
             names.tool("a", "run"),
             names.tool("a", "r.n"),
@@ -113,9 +113,9 @@ mod tests {
 
     #[test]
     fn names_fit() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         let long = "very_long_".repeat(20);
-        let key = names.key(&long, 0);
+        let key = names.name_key(&long, 0);
         let (one, other) = (
             names.tool(&key, &long),
             names.tool(&key, &format!("{long}b")),
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn prompts_can_be_typed() {
-        let mut names = Names::default();
+        let mut names = UniqueNames::default();
         assert_eq!(names.prompt("a", "sum it\u{7}up"), "a:sum_it_up");
         let long = names.prompt("a", &"é".repeat(1_000_000));
         assert!(long.len() <= LONGEST_PROMPT, "{long}");
@@ -138,11 +138,11 @@ mod tests {
 
     #[test]
     fn servers_with_the_same_name_have_keys_of_their_own() {
-        let mut names = Names::default();
-        let (one, other) = (names.key("my files", 0), names.key("my files", 1));
+        let mut names = UniqueNames::default();
+        let (one, other) = (names.name_key("my files", 0), names.name_key("my files", 1));
         assert_eq!(one, "my_files");
         assert!(other.starts_with("my_files_") && other != one, "{other}");
-        assert_eq!(names.key("日本", 2), "server_2");
-        assert_eq!(names.key("7zip", 3), "_7zip");
+        assert_eq!(names.name_key("日本", 2), "server_2");
+        assert_eq!(names.name_key("7zip", 3), "_7zip");
     }
 }

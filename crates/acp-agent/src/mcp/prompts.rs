@@ -9,32 +9,32 @@ use rmcp::model::{
 };
 
 use super::content;
-use super::names::Names;
-use super::server::At;
-use super::servers::Servers;
+use super::names::UniqueNames;
+use super::server::ConnectedMcpServer;
+use super::servers::SessionMcpServers;
 use crate::text::one_line;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// The longest text that a prompt may be, in bytes of JSON.
 const LARGEST: usize = 1024 * 1024;
 
 /// What a person typed, as a model is to see it.
-pub(crate) enum Typed {
+pub(crate) enum McpPromptInput {
     /// As it was typed: it is no prompt of a server's.
     Text(Vec<ContentBlock>),
     /// This, which a server gave.
     Prompt(Vec<ContentBlock>),
     /// Nothing: the prompt cannot be had, and why, for people.
-    Refused(Vec<ContentBlock>, String),
+    Rejected(Vec<ContentBlock>, String),
 }
 
-impl Servers {
+impl SessionMcpServers {
     /// The prompts under the names of their commands.
-    fn prompts(&self) -> Vec<(String, At, Prompt)> {
-        let mut names = Names::default();
+    fn all_prompts(&self) -> Vec<(String, ConnectedMcpServer, Prompt)> {
+        let mut names = UniqueNames::default();
         let mut all = Vec::new();
-        for at in self.answering() {
+        for at in self.connected() {
             for prompt in &at.ready.prompts {
                 let name = names.prompt(&at.server.key, &prompt.name);
                 all.push((name, at.clone(), prompt.clone()));
@@ -45,14 +45,14 @@ impl Servers {
 
     /// The commands that they are.
     pub(crate) fn commands(&self) -> Vec<AvailableCommand> {
-        let prompts = self.prompts().into_iter();
+        let prompts = self.all_prompts().into_iter();
         prompts
             .map(|(name, at, prompt)| {
                 let what = prompt.description.as_ref().or(prompt.title.as_ref());
                 let what = what.unwrap_or(&prompt.name);
                 let description = format!("{} ({})", one_line(what), at.server.name);
                 let command = AvailableCommand::new(name, description);
-                match hint(&prompt) {
+                match argument_hint(&prompt) {
                     Some(hint) => command.input(UnstructuredCommandInput::new(hint)),
                     None => command,
                 }
@@ -61,61 +61,66 @@ impl Servers {
     }
 
     /// Puts in the place of a command what the server gives for it.
-    pub(crate) async fn typed(
+    pub(crate) async fn expand(
         &self,
         workspace: &Workspace,
         content: Vec<ContentBlock>,
-    ) -> Result<Typed, Fault> {
+    ) -> Result<McpPromptInput, ToolError> {
         let line = content.first().and_then(ContentBlock::as_text);
-        let Some((command, rest)) = line.and_then(command) else {
-            return Ok(Typed::Text(content));
+        let Some((command, rest)) = line.and_then(split_command) else {
+            return Ok(McpPromptInput::Text(content));
         };
         let Some((key, _)) = command.split_once(':') else {
-            return Ok(Typed::Text(content));
+            return Ok(McpPromptInput::Text(content));
         };
-        let Some(server) = self.all.iter().find(|server| server.key == key) else {
-            return Ok(Typed::Text(content));
+        let Some(server) = self.servers.iter().find(|server| server.key == key) else {
+            return Ok(McpPromptInput::Text(content));
         };
         let refused = match self
-            .prompts()
+            .all_prompts()
             .into_iter()
             .find(|(name, ..)| name == command)
         {
-            Some((_, at, prompt)) => match arguments(command, &prompt, rest) {
-                Ok(arguments) => match self.prompt(workspace, &at, &prompt, arguments).await {
+            Some((_, at, prompt)) => match parse_arguments(command, &prompt, rest) {
+                Ok(arguments) => match self
+                    .request_prompt(workspace, &at, &prompt, arguments)
+                    .await
+                {
                     Ok(blocks) => {
                         // What stands behind the command, such as links to files, stays.
                         let more = content.into_iter().skip(1);
-                        return Ok(Typed::Prompt(blocks.into_iter().chain(more).collect()));
+                        return Ok(McpPromptInput::Prompt(
+                            blocks.into_iter().chain(more).collect(),
+                        ));
                     }
-                    Err(Fault::Failed(why) | Fault::Missing(why)) => why,
+                    Err(ToolError::Failed(why) | ToolError::NotFound(why)) => why,
                     Err(stop) => return Err(stop),
                 },
                 Err(why) => why,
             },
-            None => match server.absence() {
+            None => match server.unavailable_reason() {
                 Some(why) => why,
                 None => format!("The MCP server `{}` has no such prompt.", server.name),
             },
         };
-        Ok(Typed::Refused(content, refused))
+        Ok(McpPromptInput::Rejected(content, refused))
     }
 
-    async fn prompt(
+    async fn request_prompt(
         &self,
         workspace: &Workspace,
-        at: &At,
+        at: &ConnectedMcpServer,
         prompt: &Prompt,
         arguments: JsonObject,
-    ) -> Result<Vec<ContentBlock>, Fault> {
+    ) -> Result<Vec<ContentBlock>, ToolError> {
         let mut params = GetPromptRequestParams::new(&prompt.name);
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
         let limits = &self.limits;
         let given = at.server.ask(&at.ready, workspace, request, limits, None);
         match given.await? {
-            ServerResult::GetPromptResult(result) => Ok(blocks(result)?),
-            _ => Err(Fault::failed(format!(
+            ServerResult::GetPromptResult(result) => Ok(to_blocks(result)?),
+            _ => Err(ToolError::failed(format!(
                 "The MCP server `{}` wants something first that this agent cannot do.",
                 at.server.name
             ))),
@@ -124,7 +129,7 @@ impl Servers {
 }
 
 /// A command and what follows it.
-fn command(text: &str) -> Option<(&str, &str)> {
+fn split_command(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start().strip_prefix('/')?;
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (command, rest) = text.split_at(end);
@@ -132,7 +137,7 @@ fn command(text: &str) -> Option<(&str, &str)> {
 }
 
 /// What to show while nothing is typed.
-fn hint(prompt: &Prompt) -> Option<String> {
+fn argument_hint(prompt: &Prompt) -> Option<String> {
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
     let shown: Vec<String> = arguments
         .iter()
@@ -146,7 +151,7 @@ fn hint(prompt: &Prompt) -> Option<String> {
 
 /// The arguments by their positions: words, quoted as in a shell where they have spaces. The last has all that
 /// is left, so that a single one needs no quotes.
-fn arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, String> {
+fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, String> {
     let takes = prompt.arguments.as_deref().unwrap_or_default();
     let mut given = JsonObject::new();
     if let ([only], false) = (takes, rest.is_empty()) {
@@ -172,17 +177,17 @@ fn arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, S
         Some(missing) => Err(format!(
             "`/{command}` needs `{}`: /{command} {}",
             missing.name,
-            hint(prompt).unwrap_or_default()
+            argument_hint(prompt).unwrap_or_default()
         )),
         None => Ok(given),
     }
 }
 
 /// What a server gave, as one message of the person's.
-fn blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, Fault> {
+fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolError> {
     let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
-        return Err(Fault::failed(format!(
+        return Err(ToolError::failed(format!(
             "The prompt has {size} bytes; more than {LARGEST} are not taken."
         )));
     }
@@ -199,7 +204,7 @@ fn blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, Fault> {
         });
     }
     if blocks.is_empty() {
-        return Err(Fault::failed("The prompt is empty."));
+        return Err(ToolError::failed("The prompt is empty."));
     }
     Ok(blocks)
 }
@@ -219,7 +224,7 @@ mod tests {
     }
 
     fn given(takes: &[(&str, bool)], rest: &str) -> Result<serde_json::Value, String> {
-        arguments("s:p", &prompt(takes), rest).map(Into::into)
+        parse_arguments("s:p", &prompt(takes), rest).map(Into::into)
     }
 
     #[test]
@@ -242,8 +247,8 @@ mod tests {
 
     #[test]
     fn commands_are_taken_apart() {
-        assert_eq!(command("/a:b  c d "), Some(("a:b", "c d")));
-        assert_eq!(command("/a:b\nc"), Some(("a:b", "c")));
-        assert_eq!(command("a:b"), None);
+        assert_eq!(split_command("/a:b  c d "), Some(("a:b", "c d")));
+        assert_eq!(split_command("/a:b\nc"), Some(("a:b", "c")));
+        assert_eq!(split_command("a:b"), None);
     }
 }

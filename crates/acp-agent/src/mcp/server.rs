@@ -10,26 +10,26 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::life::Life;
 use super::limits::McpLimits;
-use super::listing::Ready;
-use super::state::{News, State, Told};
+use super::listing::McpListing;
+use super::server_task::McpServerTask;
+use super::state::{McpServerChannel, McpServerNews, McpServerState};
 
 /// A server. Dropping it ends it.
-pub(crate) struct Server {
+pub(crate) struct SessionMcpServer {
     /// As whoever named it calls it.
     pub(super) name: String,
     /// As it is called in the names of its tools and prompts.
     pub(super) key: String,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<McpServerState>,
     /// Its prompts have been waited for once.
-    pub(super) awaited: AtomicBool,
-    told: Arc<Told>,
+    pub(super) was_awaited: AtomicBool,
+    channel: Arc<McpServerChannel>,
     stop: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for SessionMcpServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Server")
             .field("name", &self.name)
@@ -39,12 +39,12 @@ impl std::fmt::Debug for Server {
 
 /// A server that answers.
 #[derive(Debug, Clone)]
-pub(super) struct At {
-    pub(super) server: Arc<Server>,
-    pub(super) ready: Arc<Ready>,
+pub(super) struct ConnectedMcpServer {
+    pub(super) server: Arc<SessionMcpServer>,
+    pub(super) ready: Arc<McpListing>,
 }
 
-impl Server {
+impl SessionMcpServer {
     /// Has a server start. `changes` counts what a client or a model may have to be told anew.
     pub(super) fn start(
         definition: McpServer,
@@ -54,16 +54,16 @@ impl Server {
         changes: watch::Sender<u64>,
     ) -> Self {
         let name = definition.name().unwrap_or("without a name").to_owned();
-        let (states, state) = watch::channel(State::Starting);
+        let (states, state) = watch::channel(McpServerState::Starting);
         let (stop, stopped) = watch::channel(false);
-        let told = Arc::<Told>::default();
-        let life = Life {
+        let told = Arc::<McpServerChannel>::default();
+        let life = McpServerTask {
             name: name.clone(),
             key: key.clone(),
             definition,
             session,
             limits,
-            told: Arc::clone(&told),
+            channel: Arc::clone(&told),
             states,
             changes,
         };
@@ -72,72 +72,76 @@ impl Server {
             name,
             key,
             state,
-            awaited: AtomicBool::new(false),
-            told,
+            was_awaited: AtomicBool::new(false),
+            channel: told,
             stop,
             task: Mutex::new(Some(task)),
         }
     }
 
     /// What it has, if it answers.
-    pub(super) fn ready(&self) -> Option<Arc<Ready>> {
+    pub(super) fn ready(&self) -> Option<Arc<McpListing>> {
         match &*self.state.borrow() {
-            State::Ready(ready) => Some(Arc::clone(ready)),
+            McpServerState::Ready(ready) => Some(Arc::clone(ready)),
             _ => None,
         }
     }
 
     /// Why nothing of it can be used, if it does not answer.
-    pub(super) fn absence(&self) -> Option<String> {
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
         match &*self.state.borrow() {
-            State::Lost(why) | State::Failed(why) => Some(why.to_string()),
-            State::Starting => Some(format!(
+            McpServerState::Lost(why) | McpServerState::Failed(why) => Some(why.to_string()),
+            McpServerState::Starting => Some(format!(
                 "The MCP server `{}` has not started yet.",
                 self.name
             )),
-            State::Ready(_) => None,
+            McpServerState::Ready(_) => None,
         }
     }
 
     /// Waits until it has started, or has not.
-    pub(super) async fn started(&self) {
+    pub(super) async fn wait_started(&self) {
         let mut state = self.state.clone();
         // Its task tells one of both before it ends.
         let _ = state
-            .wait_for(|state| !matches!(state, State::Starting))
+            .wait_for(|state| !matches!(state, McpServerState::Starting))
             .await;
     }
 
     /// If it is gone, has it tried again now, and waits until that is done. If it is not to be tried again, this
     /// waits for nothing.
-    pub(super) async fn tried(&self) {
+    pub(super) async fn retry_and_wait(&self) {
         let mut state = self.state.clone();
         if matches!(
             &*state.borrow_and_update(),
-            State::Lost(_) | State::Failed(_)
+            McpServerState::Lost(_) | McpServerState::Failed(_)
         ) {
-            self.told.needed.notify_one();
+            self.channel.retry_needed.notify_one();
             // Each try ends with a state; a task that has ended tries nothing.
             let _ = state.changed().await;
         }
     }
 
     /// What it has after this connection of it was lost, if there is another within this time.
-    pub(super) async fn again(&self, lost: &Ready, patience: Duration) -> Option<Arc<Ready>> {
-        let is_lost = |ready: &Ready| Arc::ptr_eq(&ready.shared, &lost.shared);
+    pub(super) async fn reconnected(
+        &self,
+        lost: &McpListing,
+        patience: Duration,
+    ) -> Option<Arc<McpListing>> {
+        let is_lost = |ready: &McpListing| Arc::ptr_eq(&ready.shared, &lost.shared);
         let mut state = self.state.clone();
         let decided = state.wait_for(|state| match state {
-            State::Ready(ready) => !is_lost(ready),
-            State::Failed(_) => true,
-            State::Starting | State::Lost(_) => false,
+            McpServerState::Ready(ready) => !is_lost(ready),
+            McpServerState::Failed(_) => true,
+            McpServerState::Starting | McpServerState::Lost(_) => false,
         });
         let _ = timeout(patience, decided).await;
         self.ready().filter(|ready| !is_lost(ready))
     }
 
     /// What has become of it, if the person has not been told. Says so once.
-    pub(super) fn to_report(&self) -> Option<News> {
-        self.told.news().take()
+    pub(super) fn to_report(&self) -> Option<McpServerNews> {
+        self.channel.news().take()
     }
 
     /// Ends it. Its process, and all that it started, is gone then.

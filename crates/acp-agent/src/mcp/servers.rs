@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::call::{self, ServerCall, What};
+use super::call::{self, McpCall, ServerCall};
 use super::limits::McpLimits;
-use super::names::{BETWEEN, Names};
-use super::server::{At, Server};
+use super::names::{BETWEEN, UniqueNames};
+use super::server::{ConnectedMcpServer, SessionMcpServer};
 use crate::model::interface::ToolSpec;
 use crate::text::head;
 use crate::tools::tool::read_arguments;
@@ -22,43 +22,43 @@ use crate::tools::tool::read_arguments;
 const LONGEST_DESCRIPTION: usize = 8 * 1024;
 
 /// The servers of a session. Dropping this ends them.
-pub(crate) struct Servers {
-    pub(super) all: Vec<Arc<Server>>,
+pub(crate) struct SessionMcpServers {
+    pub(super) servers: Vec<Arc<SessionMcpServer>>,
     /// Counts what the client or the model may have to be told anew.
     changes: watch::Receiver<u64>,
     pub(super) limits: McpLimits,
-    announcing: Mutex<Option<AbortHandle>>,
+    announce_task: Mutex<Option<AbortHandle>>,
 }
 
-impl Default for Servers {
+impl Default for SessionMcpServers {
     fn default() -> Self {
         Self {
-            all: Vec::new(),
+            servers: Vec::new(),
             changes: watch::channel(0).1,
             limits: McpLimits::default(),
-            announcing: Mutex::default(),
+            announce_task: Mutex::default(),
         }
     }
 }
 
-impl Drop for Servers {
+impl Drop for SessionMcpServers {
     fn drop(&mut self) {
-        self.announce_no_more();
+        self.stop_announcing();
     }
 }
 
-impl Servers {
+impl SessionMcpServers {
     /// Has the servers of a session start, all at once. This waits for none of them.
     pub(crate) fn start(definitions: Vec<McpServer>, session: &Session, limits: McpLimits) -> Self {
         let (change, changes) = watch::channel(0);
-        let mut keys = Names::default();
+        let mut keys = UniqueNames::default();
         let all = definitions
             .into_iter()
             .enumerate()
             .map(|(nth, definition)| {
-                let key = keys.key(definition.name().unwrap_or_default(), nth);
+                let key = keys.name_key(definition.name().unwrap_or_default(), nth);
                 let session = session.clone();
-                Arc::new(Server::start(
+                Arc::new(SessionMcpServer::start(
                     definition,
                     key,
                     session,
@@ -67,18 +67,18 @@ impl Servers {
                 ))
             });
         Self {
-            all: all.collect(),
+            servers: all.collect(),
             changes,
             limits,
-            announcing: Mutex::default(),
+            announce_task: Mutex::default(),
         }
     }
 
     /// Ends them, all at once. When this returns none of their processes runs.
     pub(crate) async fn close(&self) {
-        self.announce_no_more();
+        self.stop_announcing();
         let closing: Vec<_> = self
-            .all
+            .servers
             .iter()
             .map(|server| {
                 let server = Arc::clone(server);
@@ -96,7 +96,7 @@ impl Servers {
     where
         F: Future<Output = bool> + Send,
     {
-        if self.all.is_empty() {
+        if self.servers.is_empty() {
             return;
         }
         let mut changes = self.changes.clone();
@@ -111,7 +111,7 @@ impl Servers {
             }
         });
         let mut announcing = self
-            .announcing
+            .announce_task
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = announcing.replace(task.abort_handle()) {
@@ -119,9 +119,9 @@ impl Servers {
         }
     }
 
-    fn announce_no_more(&self) {
+    fn stop_announcing(&self) {
         let mut announcing = self
-            .announcing
+            .announce_task
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(announcing) = announcing.take() {
@@ -130,21 +130,21 @@ impl Servers {
     }
 
     /// Those that answer.
-    pub(super) fn answering(&self) -> impl Iterator<Item = At> {
-        self.all.iter().filter_map(|server| {
+    pub(super) fn connected(&self) -> impl Iterator<Item = ConnectedMcpServer> {
+        self.servers.iter().filter_map(|server| {
             let ready = server.ready()?;
             let server = Arc::clone(server);
-            Some(At { server, ready })
+            Some(ConnectedMcpServer { server, ready })
         })
     }
 
     /// Their tools, under the names by which the model calls them. `own` are the agent's, which none of theirs
     /// takes the place of.
-    fn tools(&self, own: &[ToolSpec]) -> Vec<(String, At, Tool)> {
+    fn named_tools(&self, own: &[ToolSpec]) -> Vec<(String, ConnectedMcpServer, Tool)> {
         let taken = own.iter().map(|tool| tool.name.as_ref());
-        let mut names = Names::without(taken.chain([call::LIST, call::READ]));
+        let mut names = UniqueNames::excluding(taken.chain([call::LIST, call::READ]));
         let mut all = Vec::new();
-        for at in self.answering() {
+        for at in self.connected() {
             for (nth, tool) in at.ready.tools.iter().enumerate() {
                 let twice = at
                     .ready
@@ -163,14 +163,14 @@ impl Servers {
 
     /// What the model is offered: the agent's own tools, and the servers'.
     pub(super) fn offer<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
-        if self.all.is_empty() {
+        if self.servers.is_empty() {
             return Cow::Borrowed(own);
         }
         let mut offered = own.to_vec();
-        if self.answering().any(|at| at.ready.has_resources) {
+        if self.connected().any(|at| at.ready.has_resources) {
             offered.extend(call::resource_tools());
         }
-        for (name, at, tool) in self.tools(own) {
+        for (name, at, tool) in self.named_tools(own) {
             let described = tool.description.as_deref().or(tool.title.as_deref());
             let described = head(described.unwrap_or(&tool.name), LONGEST_DESCRIPTION);
             offered.push(ToolSpec {
@@ -196,7 +196,7 @@ impl Servers {
         called: &str,
         arguments: &Value,
     ) -> Option<Result<ServerCall, String>> {
-        if self.all.is_empty() || own.iter().any(|tool| tool.name == called) {
+        if self.servers.is_empty() || own.iter().any(|tool| tool.name == called) {
             return None;
         }
         let what = match called {
@@ -205,7 +205,7 @@ impl Servers {
             _ => self.tool_call(own, called, arguments)?,
         };
         let limits = self.limits;
-        Some(what.map(|what| ServerCall { what, limits }))
+        Some(what.map(|what| ServerCall { call: what, limits }))
     }
 
     fn tool_call(
@@ -213,25 +213,25 @@ impl Servers {
         own: &[ToolSpec],
         called: &str,
         arguments: &Value,
-    ) -> Option<Result<What, String>> {
+    ) -> Option<Result<McpCall, String>> {
         let tool = self
-            .tools(own)
+            .named_tools(own)
             .into_iter()
             .find(|(name, ..)| name == called);
         let Some((called, at, tool)) = tool else {
-            let server = self.all.iter().find(|server| {
+            let server = self.servers.iter().find(|server| {
                 let rest = called.strip_prefix(&server.key);
                 rest.is_some_and(|rest| rest.starts_with(BETWEEN))
             })?;
-            return Some(Err(match server.absence() {
+            return Some(Err(match server.unavailable_reason() {
                 Some(why) => why,
                 None => format!("The MCP server `{}` has no tool `{called}`.", server.name),
             }));
         };
         let arguments = call::object(&called, arguments);
-        Some(arguments.map(|arguments| What::Tool {
+        Some(arguments.map(|arguments| McpCall::Tool {
             at,
-            called,
+            called_name: called,
             tool: tool.name.into_owned(),
             title: tool.title,
             annotations: tool.annotations,
@@ -239,17 +239,17 @@ impl Servers {
         }))
     }
 
-    fn list_call(&self, arguments: &Value) -> Result<What, String> {
+    fn list_call(&self, arguments: &Value) -> Result<McpCall, String> {
         let arguments: call::ListArguments = read_arguments(call::LIST, arguments)?;
-        self.with_resources(arguments.server.as_deref())
-            .map(What::List)
+        self.servers_with_resources(arguments.server.as_deref())
+            .map(McpCall::List)
     }
 
-    fn read_call(&self, arguments: &Value) -> Result<What, String> {
+    fn read_call(&self, arguments: &Value) -> Result<McpCall, String> {
         let arguments: call::ReadArguments = read_arguments(call::READ, arguments)?;
-        let mut servers = self.with_resources(arguments.server.as_deref())?;
+        let mut servers = self.servers_with_resources(arguments.server.as_deref())?;
         match (servers.pop(), servers.is_empty()) {
-            (Some(at), true) => Ok(What::Read(at, arguments.uri)),
+            (Some(at), true) => Ok(McpCall::Read(at, arguments.uri)),
             (last, _) => {
                 let keys = servers.iter().chain(&last).map(|at| at.server.key.as_str());
                 let keys: Vec<&str> = keys.collect();
@@ -262,11 +262,15 @@ impl Servers {
     }
 
     /// The servers with resources, or the one of this name.
-    fn with_resources(&self, named: Option<&str>) -> Result<Vec<At>, String> {
-        let is_meant =
-            |at: &At| named.is_none_or(|named| named == at.server.key || named == at.server.name);
-        let all = self.answering().filter(|at| at.ready.has_resources);
-        let all: Vec<At> = all.filter(is_meant).collect();
+    fn servers_with_resources(
+        &self,
+        named: Option<&str>,
+    ) -> Result<Vec<ConnectedMcpServer>, String> {
+        let is_meant = |at: &ConnectedMcpServer| {
+            named.is_none_or(|named| named == at.server.key || named == at.server.name)
+        };
+        let all = self.connected().filter(|at| at.ready.has_resources);
+        let all: Vec<ConnectedMcpServer> = all.filter(is_meant).collect();
         match (all.is_empty(), named) {
             (false, _) => Ok(all),
             (true, Some(named)) => Err(format!("There is no MCP server `{named}` with resources.")),

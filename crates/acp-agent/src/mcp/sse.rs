@@ -32,7 +32,7 @@ pub(super) enum SseError {
     #[error("the server did not say where messages are posted")]
     NoEndpoint,
     #[error("the server wants its messages posted at {0}, which is not where it is itself")]
-    Elsewhere(Url),
+    OtherOrigin(Url),
     #[error(transparent)]
     TooLarge(#[from] EventTooLarge),
     #[error(transparent)]
@@ -43,19 +43,19 @@ pub(super) enum SseError {
 pub(super) struct SseTransport {
     client: Client,
     post: Arc<Url>,
-    events: Events<Response>,
+    events: SseEvents<Response>,
 }
 
 impl SseTransport {
     pub(super) async fn connect(client: Client, url: Url) -> Result<Self, SseError> {
         let get = client.get(url.clone()).header(ACCEPT, "text/event-stream");
         let response = get.send().await?;
-        accepted(&response)?;
+        check_status(&response)?;
         let kind = response.headers().get(CONTENT_TYPE);
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             return Err(SseError::NoStream);
         }
-        let mut events = Events::new(response);
+        let mut events = SseEvents::new(response);
         let post = loop {
             let event = events.next().await?.ok_or(SseError::NoEndpoint)?;
             if event.name == "endpoint" {
@@ -66,7 +66,7 @@ impl SseTransport {
         };
         // The headers may be the person's keys: they go nowhere else.
         if post.origin() != url.origin() {
-            return Err(SseError::Elsewhere(post));
+            return Err(SseError::OtherOrigin(post));
         }
         Ok(Self {
             client,
@@ -77,7 +77,7 @@ impl SseTransport {
 }
 
 /// Whether the server has taken a request.
-fn accepted(response: &Response) -> Result<(), SseError> {
+fn check_status(response: &Response) -> Result<(), SseError> {
     match response.status() {
         status if status.is_success() => Ok(()),
         StatusCode::UNAUTHORIZED => {
@@ -104,7 +104,7 @@ impl Transport<RoleClient> for SseTransport {
             let request = client.post(post.as_ref().clone());
             let request = request.header(CONTENT_TYPE, "application/json").body(body);
             // The answer comes as an event.
-            accepted(&request.send().await?)
+            check_status(&request.send().await?)
         }
     }
 
@@ -128,49 +128,49 @@ impl Transport<RoleClient> for SseTransport {
     }
 
     async fn close(&mut self) -> Result<(), SseError> {
-        self.events.ended = true;
+        self.events.has_ended = true;
         Ok(())
     }
 }
 
 /// Where bytes come from.
-trait Source: Send {
+trait ByteSource: Send {
     /// The next of them; `None` at the end. What is not awaited to its end is not lost.
     fn bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
 }
 
-impl Source for Response {
+impl ByteSource for Response {
     async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
         Ok(self.chunk().await?.map(Vec::from))
     }
 }
 
 /// Reads events from a stream of bytes.
-struct Events<S> {
+struct SseEvents<S> {
     source: S,
     reader: SseReader,
-    ended: bool,
+    has_ended: bool,
 }
 
-impl<S: Source> Events<S> {
+impl<S: ByteSource> SseEvents<S> {
     fn new(source: S) -> Self {
         Self {
             source,
             reader: SseReader::new(LARGEST),
-            ended: false,
+            has_ended: false,
         }
     }
 
     /// The next event; `None` at the end. Can be dropped and called again.
     async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
-            let event = self.reader.next().inspect_err(|_| self.ended = true)?;
-            if event.is_some() || self.ended {
+            let event = self.reader.next().inspect_err(|_| self.has_ended = true)?;
+            if event.is_some() || self.has_ended {
                 return Ok(event);
             }
             match self.source.bytes().await? {
                 Some(bytes) => self.reader.push(&bytes),
-                None => self.ended = true,
+                None => self.has_ended = true,
             }
         }
     }
@@ -180,9 +180,9 @@ impl<S: Source> Events<S> {
 mod tests {
     use super::*;
 
-    struct Pieces(Vec<Vec<u8>>);
+    struct TestByteSource(Vec<Vec<u8>>);
 
-    impl Source for Pieces {
+    impl ByteSource for TestByteSource {
         async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
             Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
         }
@@ -190,7 +190,7 @@ mod tests {
 
     async fn events(pieces: &[&str]) -> Vec<(String, String)> {
         let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
-        let mut events = Events::new(Pieces(pieces.collect()));
+        let mut events = SseEvents::new(TestByteSource(pieces.collect()));
         let mut all = Vec::new();
         while let Some(event) = events.next().await.unwrap() {
             all.push((event.name, event.data));
@@ -215,7 +215,7 @@ mod tests {
         let piece = "a".repeat(1024 * 1024);
         for line_end in ["", "\ndata: "] {
             let pieces = std::iter::repeat_with(|| format!("{line_end}{piece}").into_bytes());
-            let mut events = Events::new(Pieces(pieces.take(20).collect()));
+            let mut events = SseEvents::new(TestByteSource(pieces.take(20).collect()));
             let error = events.next().await.unwrap_err();
             assert!(matches!(error, SseError::TooLarge(_)), "{error}");
             assert!(events.next().await.is_ok_and(|event| event.is_none()));

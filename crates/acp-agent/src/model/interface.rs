@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::message::Message;
+use super::message::ModelMessage;
 use super::provider::catalogue::Price;
 use super::step::Steps;
 use super::thought::ThoughtLevel;
@@ -49,16 +49,16 @@ pub trait Model: Send + Sync {
 
     /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
     /// a round is cancelled: a model must then stop whatever it does for it.
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a>;
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
 
 /// What a model is asked with.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Request<'a> {
+pub struct RoundRequest<'a> {
     /// Everything that was said and done in the session, the newest last. The last message is the
     /// person's, or the results of the model's own tool calls.
-    pub conversation: &'a [Message],
+    pub conversation: &'a [ModelMessage],
     /// The tools that can be called.
     pub tools: &'a [ToolSpec],
     /// The session's working directory, an absolute path.
@@ -69,10 +69,10 @@ pub struct Request<'a> {
     pub thought: Option<ThoughtLevel>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> RoundRequest<'a> {
     /// A request.
     #[must_use]
-    pub fn new(conversation: &'a [Message], tools: &'a [ToolSpec], cwd: &'a str) -> Self {
+    pub fn new(conversation: &'a [ModelMessage], tools: &'a [ToolSpec], cwd: &'a str) -> Self {
         Self {
             conversation,
             tools,

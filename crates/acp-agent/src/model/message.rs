@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Message {
+pub enum ModelMessage {
     /// The person's prompt.
     User(Vec<ContentBlock>),
     /// What the model said and called in one round. A round in which it did neither is not told again.
@@ -21,13 +21,13 @@ pub enum Message {
         calls: Vec<ToolRequest>,
         /// What its provider wants to see again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        sealed: Option<Sealed>,
+        sealed: Option<OpaqueParts>,
     },
     /// What came of a tool call.
     ToolResult(ToolResult),
 }
 
-impl Message {
+impl ModelMessage {
     /// Whether it is a round in which nothing was said and nothing called: there is nothing in it to be told.
     pub(crate) fn is_silent(&self) -> bool {
         let Self::Assistant { text, calls, .. } = self else {
@@ -62,14 +62,14 @@ impl Message {
 /// that model as it came, and to no other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Sealed {
+pub struct OpaqueParts {
     /// Which model gave it, and where.
     pub by: String,
     /// What it gave.
     pub parts: Value,
 }
 
-impl Sealed {
+impl OpaqueParts {
     /// What that model gave.
     pub fn new(by: impl Into<String>, parts: Value) -> Self {
         Self {

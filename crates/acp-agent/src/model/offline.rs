@@ -1,6 +1,6 @@
 //! A model without AI: it carries out typed commands.
 
-mod planned;
+mod plan;
 mod survey;
 
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use serde_json::{Value, json};
 
-use super::interface::{Model, Request};
-use super::message::{Message, ToolRequest, ToolResult, ToolStatus};
-use super::step::{Known, Step, Steps};
-use crate::commands::{self, Command, Typed};
+use super::interface::{Model, RoundRequest};
+use super::message::{ModelMessage, ToolRequest, ToolResult, ToolStatus};
+use super::step::{KnownSteps, Step, Steps};
+use crate::commands::{self, OfflineCommand, OfflineInput};
 use crate::text::{fenced, head, one_line};
 use crate::tools::list::names;
 use survey::{manifest, readme, survey};
@@ -47,42 +47,42 @@ impl Model for OfflineModel {
         false
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        let turn = SoFar::of(request.conversation);
-        Known::steps(turn.go_on().into_iter().map(Ok), false)
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
+        let turn = TurnProgress::from_conversation(request.conversation);
+        KnownSteps::steps(turn.next_steps().into_iter().map(Ok), false)
     }
 }
 
 /// The turn so far. What comes next follows from it alone.
-struct SoFar<'a> {
+struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
     /// What was called, and what came of it.
     calls: Vec<(&'a ToolRequest, &'a ToolResult)>,
     /// Something has been said already, which is always the last thing but for the plan.
-    said: bool,
+    has_answered: bool,
 }
 
-impl<'a> SoFar<'a> {
-    fn of(conversation: &'a [Message]) -> Self {
+impl<'a> TurnProgress<'a> {
+    fn from_conversation(conversation: &'a [ModelMessage]) -> Self {
         let start = conversation
             .iter()
-            .rposition(|message| matches!(message, Message::User(_)))
+            .rposition(|message| matches!(message, ModelMessage::User(_)))
             .unwrap_or_default();
         let turn = conversation.get(start..).unwrap_or_default();
         let mut so_far = Self {
             prompt: &[],
             calls: Vec::new(),
-            said: false,
+            has_answered: false,
         };
         let mut open: HashMap<&str, &ToolRequest> = HashMap::new();
         for message in turn {
             match message {
-                Message::User(prompt) => so_far.prompt = prompt,
-                Message::Assistant { text, calls, .. } => {
-                    so_far.said |= !text.is_empty();
+                ModelMessage::User(prompt) => so_far.prompt = prompt,
+                ModelMessage::Assistant { text, calls, .. } => {
+                    so_far.has_answered |= !text.is_empty();
                     open.extend(calls.iter().map(|call| (call.id.as_str(), call)));
                 }
-                Message::ToolResult(result) => {
+                ModelMessage::ToolResult(result) => {
                     if let Some(call) = open.remove(result.id.as_str()) {
                         so_far.calls.push((call, result));
                     }
@@ -93,7 +93,7 @@ impl<'a> SoFar<'a> {
     }
 
     /// What was called of a tool, the newest first.
-    fn of_tool(&self, tool: &str) -> impl Iterator<Item = (&'a ToolRequest, &'a ToolResult)> {
+    fn calls_of_tool(&self, tool: &str) -> impl Iterator<Item = (&'a ToolRequest, &'a ToolResult)> {
         self.calls
             .iter()
             .rev()
@@ -101,11 +101,11 @@ impl<'a> SoFar<'a> {
             .copied()
     }
 
-    fn call(&self, tool: &str, arguments: Value) -> Step {
-        self.nth_call(0, tool, arguments)
+    fn step_for_call(&self, tool: &str, arguments: Value) -> Step {
+        self.nth_call_step(0, tool, arguments)
     }
 
-    fn nth_call(&self, n: usize, tool: &str, arguments: Value) -> Step {
+    fn nth_call_step(&self, n: usize, tool: &str, arguments: Value) -> Step {
         Step::Call(ToolRequest::new(
             format!("offline_{}", self.calls.len() + n),
             tool,
@@ -113,44 +113,44 @@ impl<'a> SoFar<'a> {
         ))
     }
 
-    fn go_on(&self) -> Vec<Step> {
+    fn next_steps(&self) -> Vec<Step> {
         let typed = self
             .prompt
             .iter()
             .find_map(ContentBlock::as_text)
             .unwrap_or_default();
         let command = match commands::parse(typed) {
-            Typed::Command(command) => command,
-            Typed::Text => return self.answer(),
-            _ if self.said => return Vec::new(),
-            Typed::Incomplete(usage) => return say(usage.trim_end()),
-            Typed::Unknown(name) => {
-                return say(format!(
+            OfflineInput::Command(command) => command,
+            OfflineInput::Text => return self.answer(),
+            _ if self.has_answered => return Vec::new(),
+            OfflineInput::Incomplete(usage) => return text_step(usage.trim_end()),
+            OfflineInput::Unknown(name) => {
+                return text_step(format!(
                     "There is no command `/{name}`. There are {}; `/help` says more.",
                     commands::names()
                 ));
             }
         };
         match command {
-            Command::Test => self.test(),
-            Command::Plan { goal } => self.plan(&goal),
-            _ if self.said => Vec::new(),
-            Command::Help => say(format!(
+            OfflineCommand::Test => self.test(),
+            OfflineCommand::Plan { goal } => self.plan(&goal),
+            _ if self.has_answered => Vec::new(),
+            OfflineCommand::Help => text_step(format!(
                 "This agent has no language model configured. It carries out these commands:\n\n{}",
                 commands::help()
             )),
-            command => self.single(&command),
+            command => self.command_steps(&command),
         }
     }
 
     /// A command that is one tool call.
-    fn single(&self, command: &Command) -> Vec<Step> {
+    fn command_steps(&self, command: &OfflineCommand) -> Vec<Step> {
         let (tool, arguments) = match command {
-            Command::List { dir } => (
+            OfflineCommand::List { dir } => (
                 "list",
                 json!({ "path": dir.as_deref().unwrap_or_default() }),
             ),
-            Command::Read { path, lines } => {
+            OfflineCommand::Read { path, lines } => {
                 let mut arguments = json!({ "path": path });
                 if let (Some((first, last)), Value::Object(arguments)) = (lines, &mut arguments) {
                     let limit = last
@@ -162,15 +162,17 @@ impl<'a> SoFar<'a> {
                 }
                 ("read", arguments)
             }
-            Command::Search { pattern, glob } => {
+            OfflineCommand::Search { pattern, glob } => {
                 let mut arguments = json!({ "pattern": pattern });
                 if let (Some(glob), Value::Object(arguments)) = (glob, &mut arguments) {
                     arguments.insert("glob".to_owned(), glob.as_str().into());
                 }
                 ("search", arguments)
             }
-            Command::Write { path, text } => ("write", json!({ "path": path, "text": text })),
-            Command::Edit {
+            OfflineCommand::Write { path, text } => {
+                ("write", json!({ "path": path, "text": text }))
+            }
+            OfflineCommand::Edit {
                 path,
                 search,
                 replacement,
@@ -178,35 +180,37 @@ impl<'a> SoFar<'a> {
                 "edit",
                 json!({ "path": path, "search": search, "replacement": replacement }),
             ),
-            Command::Run { command } => ("run", json!({ "command": command })),
-            Command::Help | Command::Test | Command::Plan { .. } => return Vec::new(),
+            OfflineCommand::Run { command } => ("run", json!({ "command": command })),
+            OfflineCommand::Help | OfflineCommand::Test | OfflineCommand::Plan { .. } => {
+                return Vec::new();
+            }
         };
-        let Some((_, result)) = self.of_tool(tool).next() else {
-            return vec![self.call(tool, arguments)];
+        let Some((_, result)) = self.calls_of_tool(tool).next() else {
+            return vec![self.step_for_call(tool, arguments)];
         };
-        say(match (result.status, command) {
-            (ToolStatus::Done, Command::List { .. }) if names(&result.data).is_empty() => {
+        text_step(match (result.status, command) {
+            (ToolStatus::Done, OfflineCommand::List { .. }) if names(&result.data).is_empty() => {
                 "The directory is empty.".to_owned()
             }
-            (ToolStatus::Done, Command::Read { .. }) if result.data["lines"] == 0 => {
+            (ToolStatus::Done, OfflineCommand::Read { .. }) if result.data["lines"] == 0 => {
                 "There is nothing there: the file is empty, or ends before that line.".to_owned()
             }
-            (ToolStatus::Done, Command::Search { .. }) if result.data["matches"] == 0 => {
+            (ToolStatus::Done, OfflineCommand::Search { .. }) if result.data["matches"] == 0 => {
                 "Nothing was found. A pattern with spaces goes in quotes.".to_owned()
             }
-            (ToolStatus::Done, Command::Search { .. }) => format!(
+            (ToolStatus::Done, OfflineCommand::Search { .. }) => format!(
                 "Found {} in {}:\n\n{}",
-                counted(&result.data, "matches", "matching line"),
-                counted(&result.data, "files", "file"),
-                repeated(&result.text)
+                count_text(&result.data, "matches", "matching line"),
+                count_text(&result.data, "files", "file"),
+                quoted(&result.text)
             ),
-            (ToolStatus::Done, Command::List { .. } | Command::Read { .. }) => {
-                repeated(&result.text)
+            (ToolStatus::Done, OfflineCommand::List { .. } | OfflineCommand::Read { .. }) => {
+                quoted(&result.text)
             }
-            (_, Command::Run { command }) => ran(command, result),
+            (_, OfflineCommand::Run { command }) => run_summary(command, result),
             (ToolStatus::Done, _) => result.text.clone(),
             (ToolStatus::Rejected, _) => format!("{} Nothing was changed.", result.text),
-            (_, Command::Write { .. } | Command::Edit { .. }) => {
+            (_, OfflineCommand::Write { .. } | OfflineCommand::Edit { .. }) => {
                 format!("Nothing was changed. {}", result.text)
             }
             _ => result.text.clone(),
@@ -215,18 +219,19 @@ impl<'a> SoFar<'a> {
 
     /// Anything that is no command.
     fn answer(&self) -> Vec<Step> {
-        if self.said {
+        if self.has_answered {
             return Vec::new();
         }
-        let Some((_, listing)) = self.of_tool("list").next() else {
-            return vec![self.call("list", json!({}))];
+        let Some((_, listing)) = self.calls_of_tool("list").next() else {
+            return vec![self.step_for_call("list", json!({}))];
         };
         let names = names(&listing.data);
-        let read: Vec<_> = self.of_tool("read").collect();
+        let read: Vec<_> = self.calls_of_tool("read").collect();
         let worth: Vec<&str> = readme(&names).into_iter().chain(manifest(&names)).collect();
         if read.is_empty() && !worth.is_empty() {
-            let look =
-                |(n, name)| self.nth_call(n, "read", json!({ "path": name, "limit": GLIMPSE }));
+            let look = |(n, name)| {
+                self.nth_call_step(n, "read", json!({ "path": name, "limit": GLIMPSE }))
+            };
             return worth.into_iter().enumerate().map(look).collect();
         }
         let mut said =
@@ -235,17 +240,17 @@ impl<'a> SoFar<'a> {
              home with `--model` or in `config.toml`. Until then I carry out typed commands:\n\n"
                 .to_owned();
         said.push_str(&commands::help());
-        let attached = self.attached();
+        let attached = self.attachment_names();
         if !attached.is_empty() {
             said.push_str(&format!("\nattached: {}\n", attached.join(", ")));
         }
         said.push_str("\nWhat I see of the workspace:\n\n");
         said.push_str(&survey(listing, &names, &read));
-        say(said)
+        text_step(said)
     }
 
     /// What came with the prompt beside its text.
-    fn attached(&self) -> Vec<String> {
+    fn attachment_names(&self) -> Vec<String> {
         self.prompt
             .iter()
             .filter_map(|block| match block {
@@ -263,7 +268,7 @@ impl<'a> SoFar<'a> {
     }
 }
 
-fn say(text: impl Into<String>) -> Vec<Step> {
+fn text_step(text: impl Into<String>) -> Vec<Step> {
     vec![Step::Text(text.into())]
 }
 
@@ -271,7 +276,7 @@ fn exit_code(result: &ToolResult) -> Option<u64> {
     result.data.get("exitCode").and_then(Value::as_u64)
 }
 
-fn ran(command: &str, result: &ToolResult) -> String {
+fn run_summary(command: &str, result: &ToolResult) -> String {
     let command = one_line(command);
     match (result.status, exit_code(result)) {
         (ToolStatus::Rejected, _) => format!("{} The command was not run.", result.text),
@@ -281,7 +286,7 @@ fn ran(command: &str, result: &ToolResult) -> String {
 }
 
 /// A result as part of an answer.
-fn repeated(text: &str) -> String {
+fn quoted(text: &str) -> String {
     let kept = head(text, REPEATED);
     let more = if kept.len() < text.len() {
         "\n\nThere is more; the tool call shows it."
@@ -291,7 +296,7 @@ fn repeated(text: &str) -> String {
     format!("{}{more}", fenced(kept))
 }
 
-fn counted(data: &Value, key: &str, what: &str) -> String {
+fn count_text(data: &Value, key: &str, what: &str) -> String {
     let count = data.get(key).and_then(Value::as_u64).unwrap_or_default();
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")

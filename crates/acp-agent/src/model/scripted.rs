@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::error::{ModelError, ModelErrorKind};
-use super::interface::{Model, Request};
-use super::message::{Message, ToolRequest};
-use super::step::{Known, Step, Steps, Usage};
-use crate::context::compaction::summarised;
+use super::interface::{Model, RoundRequest};
+use super::message::{ModelMessage, ToolRequest};
+use super::step::{KnownSteps, Step, Steps, TokenUsage};
+use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
 /// A model that does what a JSON file says, for tests of whatever talks to an agent.
@@ -91,7 +91,7 @@ pub enum ScriptError {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Script {
+struct ModelScript {
     turns: Vec<Vec<ScriptStep>>,
     #[serde(default)]
     window: Option<u64>,
@@ -102,8 +102,8 @@ struct Script {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ScriptStep {
-    Say(Pieces),
-    Think(Pieces),
+    Say(ScriptText),
+    Think(ScriptText),
     Plan(Value),
     List(Value),
     Read(Value),
@@ -112,7 +112,7 @@ enum ScriptStep {
     Edit(Value),
     Run(Value),
     SwitchMode(Value),
-    Call(AnyCall),
+    Call(ScriptCall),
     Hang(bool),
     Stop(String),
     Usage(ScriptUsage),
@@ -129,7 +129,7 @@ struct ScriptUsage {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnyCall {
+struct ScriptCall {
     tool: String,
     #[serde(default)]
     arguments: Value,
@@ -137,12 +137,12 @@ struct AnyCall {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Pieces {
+enum ScriptText {
     One(String),
     Many(Vec<String>),
 }
 
-impl Pieces {
+impl ScriptText {
     fn texts(&self) -> &[String] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
@@ -194,7 +194,7 @@ impl ScriptedModel {
     /// # Errors
     /// It is no script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
-        let script: Script = serde_json::from_str(text)?;
+        let script: ModelScript = serde_json::from_str(text)?;
         Ok(Self {
             turns: script.turns,
             window: script.window,
@@ -212,29 +212,29 @@ impl Model for ScriptedModel {
         self.window
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        let given = tokens(&request);
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
+        let given = estimate_tokens(&request);
         if self.window.is_some_and(|window| given > window) {
             let message = format!("{given} tokens do not fit into the script's window");
             let error = ModelError::of(ModelErrorKind::ContextFull, message);
-            return Known::steps([Err(error)], false);
+            return KnownSteps::steps([Err(error)], false);
         }
         if is_summary_request(&request) {
-            return self.play(&self.summary, "summary", &request);
+            return self.run_script(&self.summary, "summary", &request);
         }
         let (mut prompts, mut round, mut rounds) = (0_usize, 0_usize, 0_usize);
         for message in request.conversation {
-            if let Some(before) = summarised(message) {
+            if let Some(before) = summary_span(message) {
                 (prompts, rounds) = (before.prompts, before.rounds);
                 continue;
             }
             match message {
-                Message::User(_) => {
+                ModelMessage::User(_) => {
                     prompts += 1;
                     round = std::mem::take(&mut rounds);
                 }
-                Message::Assistant { .. } => round += 1,
-                Message::ToolResult(_) => {}
+                ModelMessage::Assistant { .. } => round += 1,
+                ModelMessage::ToolResult(_) => {}
             }
         }
         let Some(turn) = prompts.checked_sub(1).and_then(|turn| self.turns.get(turn)) else {
@@ -242,16 +242,21 @@ impl Model for ScriptedModel {
                 "the script has {} turns, and this is prompt {prompts}",
                 self.turns.len()
             );
-            return Known::steps([Err(ModelError::new(message))], false);
+            return KnownSteps::steps([Err(ModelError::new(message))], false);
         };
         let name = format!("{prompts}_{round}");
-        self.play(round_of(turn, round), &name, &request)
+        self.run_script(round_of(turn, round), &name, &request)
     }
 }
 
 impl ScriptedModel {
     /// Plays steps. Tool calls in them have ids with this name in them.
-    fn play<'a>(&self, script: &[ScriptStep], name: &str, request: &Request<'_>) -> Steps<'a> {
+    fn run_script<'a>(
+        &self,
+        script: &[ScriptStep],
+        name: &str,
+        request: &RoundRequest<'_>,
+    ) -> Steps<'a> {
         let mut steps = Vec::new();
         let mut hang = false;
         let mut said = 0;
@@ -276,12 +281,12 @@ impl ScriptedModel {
                 ScriptStep::Stop(reason) => {
                     steps.push(Ok(Step::Stop(StopReason::from(reason.as_str()))));
                 }
-                ScriptStep::Usage(usage) => steps.push(Ok(Step::Usage(Usage {
+                ScriptStep::Usage(usage) => steps.push(Ok(Step::Usage(TokenUsage {
                     input: usage.input,
                     output: usage.output,
-                    ..Usage::default()
+                    ..TokenUsage::default()
                 }))),
-                ScriptStep::Expect(text) if !is_told(request, text) => {
+                ScriptStep::Expect(text) if !contains_text(request, text) => {
                     let message = format!("the script expects that the model is told {text:?}");
                     steps.push(Err(ModelError::new(message)));
                 }
@@ -294,22 +299,22 @@ impl ScriptedModel {
             .any(|step| matches!(step, ScriptStep::Usage(_)));
         if self.window.is_some() && !states {
             // First: after it has stopped nobody listens.
-            let usage = Usage {
-                input: tokens(request),
-                output: in_tokens(said),
-                ..Usage::default()
+            let usage = TokenUsage {
+                input: estimate_tokens(request),
+                output: bytes_to_tokens(said),
+                ..TokenUsage::default()
             };
             steps.insert(0, Ok(Step::Usage(usage)));
         }
-        Known::steps(steps, hang)
+        KnownSteps::steps(steps, hang)
     }
 }
 
 /// Whether a text is in the instructions or in the prompt of a request.
-fn is_told(request: &Request<'_>, text: &str) -> bool {
+fn contains_text(request: &RoundRequest<'_>, text: &str) -> bool {
     let mut messages = request.conversation.iter().rev();
     let prompt = messages.find_map(|message| match message {
-        Message::User(content) => Some(content),
+        ModelMessage::User(content) => Some(content),
         _ => None,
     });
     let mut prompt = prompt
@@ -320,26 +325,26 @@ fn is_told(request: &Request<'_>, text: &str) -> bool {
 }
 
 /// How many tokens a request has.
-fn tokens(request: &Request<'_>) -> u64 {
+fn estimate_tokens(request: &RoundRequest<'_>) -> u64 {
     let lengths = request.conversation.iter().map(|message| match message {
-        Message::User(content) => content
+        ModelMessage::User(content) => content
             .iter()
             .filter_map(ContentBlock::as_text)
             .map(str::len)
             .sum(),
-        Message::Assistant { text, calls, .. } => {
+        ModelMessage::Assistant { text, calls, .. } => {
             text.len()
                 + calls
                     .iter()
                     .map(|call| call.arguments.to_string().len())
                     .sum::<usize>()
         }
-        Message::ToolResult(result) => result.text.len(),
+        ModelMessage::ToolResult(result) => result.text.len(),
     });
-    in_tokens(request.instructions.len() + lengths.sum::<usize>())
+    bytes_to_tokens(request.instructions.len() + lengths.sum::<usize>())
 }
 
-fn in_tokens(bytes: usize) -> u64 {
+fn bytes_to_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 

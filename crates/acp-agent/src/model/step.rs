@@ -9,7 +9,7 @@ use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::error::ModelError;
-use super::message::{Sealed, ToolRequest};
+use super::message::{OpaqueParts, ToolRequest};
 
 /// A piece of a model's answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,15 +21,15 @@ pub enum Step {
     Thought(String),
     /// It begins to write a tool call, which is shown from here on. The call itself comes as a [`Step::Call`], when
     /// it is whole: of an answer that breaks off it never does. A model that knows its calls whole needs no such step.
-    Begins {
+    CallStarted {
         /// Which of the round's calls, counted from 0 in the order in which they come.
         call: usize,
         /// The tool.
         tool: String,
     },
     /// It writes on at a call that it has begun.
-    Writes {
-        /// Which, as in [`Step::Begins`].
+    CallDelta {
+        /// Which, as in [`Step::CallStarted`].
         call: usize,
         /// What comes behind what it has written of the arguments so far: a piece of JSON.
         arguments: String,
@@ -41,9 +41,9 @@ pub enum Step {
     /// begins anew.
     Delay(String),
     /// What the model wants to see again of this round. It comes once at most.
-    Sealed(Sealed),
+    Sealed(OpaqueParts),
     /// What the round has used so far. A later one replaces it.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
     /// Tool calls are carried out after that reason only, since after any other they may be cut off.
     Stop(StopReason),
@@ -52,7 +52,7 @@ pub enum Step {
 /// How many tokens a round used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Usage {
+pub struct TokenUsage {
     /// What the model was given: the conversation, the tools, and what stands before them. What came from the
     /// provider's cache is part of it.
     pub input: u64,
@@ -66,7 +66,7 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// What stands in the model's window after the round.
     #[must_use]
     pub fn in_window(&self) -> u64 {
@@ -83,30 +83,30 @@ pub(crate) async fn next_step(steps: &mut Steps<'_>) -> Option<Result<Step, Mode
 }
 
 /// Steps that are all known, and then, if told to, nothing for ever.
-pub(crate) struct Known {
+pub(crate) struct KnownSteps {
     steps: VecDeque<Result<Step, ModelError>>,
-    hang: bool,
+    hangs_at_end: bool,
 }
 
-impl Known {
+impl KnownSteps {
     pub(crate) fn steps<'a>(
         steps: impl IntoIterator<Item = Result<Step, ModelError>>,
         hang: bool,
     ) -> Steps<'a> {
         Box::pin(Self {
             steps: steps.into_iter().collect(),
-            hang,
+            hangs_at_end: hang,
         })
     }
 }
 
-impl Stream for Known {
+impl Stream for KnownSteps {
     type Item = Result<Step, ModelError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match self.steps.pop_front() {
             // Nobody wakes it: it ends by being dropped.
-            None if self.hang => Poll::Pending,
+            None if self.hangs_at_end => Poll::Pending,
             step => Poll::Ready(step),
         }
     }

@@ -7,14 +7,14 @@ use acp::v1::{
     ToolCallUpdate,
 };
 
-use super::deed::Deed;
+use super::action::ToolAction;
 use super::permit::Permit;
-use super::rules::Question;
-use super::subject::Subject;
+use super::rules::PermissionQuestion;
+use super::subject::AlwaysSubject;
 use crate::workspace::Workspace;
 
 /// What a person, or what they said before, decided.
-pub(crate) enum Decision {
+pub(crate) enum AskOutcome {
     Allowed(Permit),
     /// And why, for people.
     Rejected(String),
@@ -24,27 +24,27 @@ pub(crate) enum Decision {
 /// "always" neither counts nor is offered. What is refused whatever is answered stays so.
 pub(crate) async fn ask(
     workspace: &Workspace,
-    deed: Deed,
-    subject: &Subject,
-    question: Question,
+    deed: ToolAction,
+    subject: &AlwaysSubject,
+    question: PermissionQuestion,
     tool_call: ToolCallUpdate,
-) -> acp::Result<Decision> {
-    let answered = answer(workspace, subject, question.each_time, tool_call).await?;
-    Ok(match (question.refused, answered) {
-        (Some(why), _) | (None, Err(why)) => Decision::Rejected(why),
-        (None, Ok(())) => Decision::Allowed(Permit::new(Some(deed))),
+) -> acp::Result<AskOutcome> {
+    let answered = ask_user(workspace, subject, question.asks_each_time, tool_call).await?;
+    Ok(match (question.rejection, answered) {
+        (Some(why), _) | (None, Err(why)) => AskOutcome::Rejected(why),
+        (None, Ok(())) => AskOutcome::Allowed(Permit::new(Some(deed))),
     })
 }
 
 /// What the person says, or has said before; if it is no, that, for people.
-async fn answer(
+async fn ask_user(
     workspace: &Workspace,
-    subject: &Subject,
+    subject: &AlwaysSubject,
     each_time: bool,
     tool_call: ToolCallUpdate,
 ) -> acp::Result<Result<(), String>> {
     let Workspace { turn, memory } = workspace;
-    match memory.always(subject).filter(|_| !each_time) {
+    match memory.always_answer(subject).filter(|_| !each_time) {
         Some(true) => return Ok(Ok(())),
         Some(false) => {
             return Ok(rejected(

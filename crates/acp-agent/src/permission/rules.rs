@@ -4,14 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use acp::v1::ToolKind;
-use acp_host::{Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict};
+use acp_host::{
+    Action, DecisionSource, PermissionDecision, PermissionRules, Permissions, Policy, Project,
+    RememberedAnswers, Roots,
+};
 
-use super::circumstances::Circumstances;
-use super::deed::Deed;
+use super::action::ToolAction;
+use super::context::PermissionContext;
 use super::permit::Permit;
 use crate::mode::Mode;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -21,29 +24,29 @@ use crate::workspace::fault::Fault;
 pub struct RuleFiles {
     user: Option<PathBuf>,
     answers: Option<PathBuf>,
-    by_client: bool,
-    policy: Option<AtMost>,
+    is_enforced_by_client: bool,
+    policy: Option<PolicyCeiling>,
 }
 
 /// What may be done at most, in every mode.
 #[derive(Debug, Clone, Copy)]
-struct AtMost {
+struct PolicyCeiling {
     policy: Policy,
     /// The default of the user's rules takes its place.
-    gives_way: bool,
+    is_default: bool,
 }
 
-impl AtMost {
+impl PolicyCeiling {
     /// Nothing at all, not even reading.
-    fn is_nothing(self) -> bool {
-        self.policy == Policy::None && !self.gives_way
+    fn rejects_all(self) -> bool {
+        self.policy == Policy::None && !self.is_default
     }
 
     /// What it forbids; `None` for a policy that leaves all to the mode and to the rules.
-    fn permissions(self) -> Option<Permissions> {
+    fn to_permissions(self) -> Option<Permissions> {
         match self.policy {
             Policy::Ask | Policy::All => None,
-            policy if self.gives_way => Some(Permissions::policy_by_default(policy)),
+            policy if self.is_default => Some(Permissions::default_policy(policy)),
             policy => Some(policy.into()),
         }
     }
@@ -51,31 +54,31 @@ impl AtMost {
 
 /// What mode and rules say to a deed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Standing {
-    Allowed,
-    Asked(Question),
+enum ActionDecision {
+    Allow,
+    Ask(PermissionQuestion),
     /// And why, for people.
-    Refused(String),
+    Deny(String),
 }
 
 /// What is said to a call.
-pub(crate) enum Judgement {
-    Allowed(Permit),
+pub(crate) enum CallDecision {
+    Allow(Permit),
     /// And how, about what.
-    Asked(Deed, Question),
+    Ask(ToolAction, PermissionQuestion),
     /// And why, for people.
-    Refused(String),
+    Deny(String),
 }
 
 /// What kind of question it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct PermissionQuestion {
     /// A rule wants it asked each time, so that "always" is no answer.
-    pub(crate) each_time: bool,
+    pub(crate) asks_each_time: bool,
     /// It is about a file outside of the session's directories, or one that other programs obey.
-    pub(crate) special: bool,
+    pub(crate) is_special: bool,
     /// It is refused, for this reason, whatever is answered: the client is asked so that it tells the person.
-    pub(crate) refused: Option<String>,
+    pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
@@ -105,7 +108,10 @@ impl RuleFiles {
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         let gives_way = false;
-        self.policy = Some(AtMost { policy, gives_way });
+        self.policy = Some(PolicyCeiling {
+            policy,
+            is_default: gives_way,
+        });
         self
     }
 
@@ -113,73 +119,81 @@ impl RuleFiles {
     #[must_use]
     pub fn policy_by_default(mut self, policy: Policy) -> Self {
         let gives_way = true;
-        self.policy = Some(AtMost { policy, gives_way });
+        self.policy = Some(PolicyCeiling {
+            policy,
+            is_default: gives_way,
+        });
         self
     }
 
     /// The client goes by all of these rules itself, in what it is asked and in what is done through it, and tells
     /// the person which rule has refused something. So it is asked also about what is refused here.
     #[must_use]
-    pub fn kept_by_client(mut self) -> Self {
-        self.by_client = true;
+    pub fn enforced_by_client(mut self) -> Self {
+        self.is_enforced_by_client = true;
         self
     }
 
     /// What is said to the deed in this session. What has none is what nobody forbids.
-    pub(crate) async fn judge_in(
+    pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
-        deed: Option<Deed>,
-    ) -> Result<Judgement, Fault> {
+        deed: Option<ToolAction>,
+    ) -> Result<CallDecision, ToolError> {
         let Some(deed) = deed else {
-            return Ok(Judgement::Allowed(Permit::new(None)));
+            return Ok(CallDecision::Allow(Permit::new(None)));
         };
         let judged = deed.clone();
-        let session = Circumstances::of(workspace);
+        let session = PermissionContext::of(workspace);
         let files = self.clone();
-        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &judged));
+        let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
-        let judged =
-            judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))?;
+        let judged = judged
+            .map_err(|e| ToolError::failed(format!("the rules could not be applied: {e}")))?;
         Ok(match judged {
-            Standing::Allowed => Judgement::Allowed(Permit::new(Some(deed))),
-            Standing::Asked(question) => Judgement::Asked(deed, question),
-            Standing::Refused(why) => Judgement::Refused(why),
+            ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
+            ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
+            ActionDecision::Deny(why) => CallDecision::Deny(why),
         })
     }
 
     /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.
-    pub(crate) fn looking(&self, session: &Circumstances) -> Result<Option<Permissions>, String> {
-        let said = self.read(session).map_err(|why| unreadable(&why))?;
+    pub(crate) fn read_permissions(
+        &self,
+        session: &PermissionContext,
+    ) -> Result<Option<Permissions>, String> {
+        let said = self.read(session).map_err(|why| unreadable_message(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
         let policy = said.policy.clone();
         let restricts = any || policy.is_some();
-        Ok(restricts.then(|| said.over(policy.unwrap_or_else(|| Policy::All.into()))))
+        Ok(restricts.then(|| said.with_rules(policy.unwrap_or_else(|| Policy::All.into()))))
     }
 
     /// Whether nothing of the project may be looked at.
-    pub(crate) fn forbid_reading(&self) -> bool {
-        self.policy.is_some_and(AtMost::is_nothing)
+    pub(crate) fn forbids_reading(&self) -> bool {
+        self.policy.is_some_and(PolicyCeiling::rejects_all)
     }
 
-    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
+    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
         let judged = match self.read(session) {
-            Ok(said) => said.judge(session, deed),
-            Err(why) => Standing::Refused(unreadable(&why)),
+            Ok(said) => said.decide_action(session, deed),
+            Err(why) => ActionDecision::Deny(unreadable_message(&why)),
         };
         match judged {
-            Standing::Refused(why) if self.by_client && session.client_tells(deed) => {
-                Standing::Asked(Question {
-                    each_time: true,
-                    special: false,
-                    refused: Some(why),
+            ActionDecision::Deny(why)
+                if self.is_enforced_by_client && session.client_reports_refusals(deed) =>
+            {
+                ActionDecision::Ask(PermissionQuestion {
+                    asks_each_time: true,
+                    is_special: false,
+                    rejection: Some(why),
                 })
             }
             judged => judged,
         }
     }
 
-    fn read(&self, session: &Circumstances) -> Result<RuleSet, String> {
+    fn read(&self, session: &PermissionContext) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
             // Its files are not here, and so are no rules of its own.
@@ -189,7 +203,7 @@ impl RuleFiles {
             .as_ref()
             .map_or(Path::new(std::path::MAIN_SEPARATOR_STR), Project::root);
         let user = match &self.user {
-            Some(file) => Rules::read(file, root).map_err(|e| e.to_string())?,
+            Some(file) => PermissionRules::read(file, root).map_err(|e| e.to_string())?,
             None => None,
         };
         let rules = match &project {
@@ -197,46 +211,46 @@ impl RuleFiles {
             None => Vec::new(),
         };
         let answers = self.answers.as_ref().filter(|_| project.is_some());
-        let remembered = answers.map(|directory| Remembered::new(directory.clone(), root));
+        let remembered = answers.map(|directory| RememberedAnswers::new(directory.clone(), root));
         Ok(RuleSet {
             user,
             project: rules,
             remembered,
-            policy: self.policy.and_then(AtMost::permissions),
+            policy: self.policy.and_then(PolicyCeiling::to_permissions),
         })
     }
 }
 
 /// Whether rules let a file's name be shown: where it must not be read, not even that it is there is told.
-pub(crate) fn may_be_named(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
+pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
-        let action = Action::file(ToolKind::Read, &path.to_string_lossy(), roots);
-        !matches!(may.judge(&action), Verdict::Deny(_))
+        let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
+        !matches!(may.decide(&action), PermissionDecision::Deny(_))
     })
 }
 
 /// That something is left out, for the model and the person; nothing, if nothing is.
-pub(crate) fn left_out(what: &str, count: usize) -> Option<String> {
+pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} left out, as rules want it: {count}."))
 }
 
-fn unreadable(why: &str) -> String {
+fn unreadable_message(why: &str) -> String {
     format!("Rejected, since the rules of what may be done cannot be read: {why}")
 }
 
 /// All that is said by rules.
 #[derive(Default)]
 struct RuleSet {
-    user: Option<Rules>,
-    project: Vec<Rules>,
-    remembered: Option<Remembered>,
+    user: Option<PermissionRules>,
+    project: Vec<PermissionRules>,
+    remembered: Option<RememberedAnswers>,
     /// What may be done at most.
     policy: Option<Permissions>,
 }
 
 impl RuleSet {
     /// With a policy for what none of them decides.
-    fn over(&self, mut permissions: Permissions) -> Permissions {
+    fn with_rules(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {
             permissions = permissions.user(rules.clone());
         }
@@ -246,43 +260,49 @@ impl RuleSet {
         permissions.project(self.project.iter().cloned())
     }
 
-    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
+    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
-        judged.unwrap_or_else(|| Standing::Refused(unreadable("there are no directories")))
+        judged
+            .unwrap_or_else(|| ActionDecision::Deny(unreadable_message("there are no directories")))
     }
 
-    fn weigh(&self, session: &Circumstances, roots: &Roots, deed: &Deed) -> Standing {
-        let file = |kind, path: &str| Action::file(kind, path, roots);
+    fn weigh(
+        &self,
+        session: &PermissionContext,
+        roots: &Roots,
+        deed: &ToolAction,
+    ) -> ActionDecision {
+        let file = |kind, path: &str| Action::for_file(kind, path, roots);
         let mut special = false;
         // And whether the mode allows it, and whether it only looks.
         let (action, allowed, looks) = match deed {
-            Deed::Read(path) => (file(ToolKind::Read, path), true, true),
-            Deed::Look { kind, path } => (file(kind.clone(), path), true, true),
-            Deed::Change(path) => {
+            ToolAction::Read(path) => (file(ToolKind::Read, path), true, true),
+            ToolAction::Inspect { kind, path } => (file(kind.clone(), path), true, true),
+            ToolAction::Change(path) => {
                 special = !session.is_ordinary(Path::new(path));
                 (file(ToolKind::Edit, path), !special, false)
             }
-            Deed::Run(line) => {
-                let action = Action::command(line, &session.cwd, roots);
-                (action, session.sandboxed, false)
+            ToolAction::Run(line) => {
+                let action = Action::for_command(line, &session.cwd, roots);
+                (action, session.is_sandboxed, false)
             }
-            Deed::Other(kind) => (Action::of_kind(kind.clone()), false, false),
+            ToolAction::Other(kind) => (Action::of_kind(kind.clone()), false, false),
         };
-        let refused = |by: By| {
-            Standing::Refused(match by {
-                By::Policy(policy) => format!("Rejected by `--allow {policy}`."),
+        let refused = |by: DecisionSource| {
+            ActionDecision::Deny(match by {
+                DecisionSource::Policy(policy) => format!("Rejected by `--allow {policy}`."),
                 by => format!("Rejected by {by}."),
             })
         };
         if let Some(policy) = &self.policy
-            && let Verdict::Deny(by) = self.over(policy.clone()).judge(&action)
+            && let PermissionDecision::Deny(by) = self.with_rules(policy.clone()).decide(&action)
         {
             return refused(by);
         }
         // What must not be read is not changed either: an edit that fails says what is there.
-        if let Deed::Change(path) = deed {
-            let read = self.over(Policy::All.into());
-            if let Verdict::Deny(by) = read.judge(&file(ToolKind::Read, path)) {
+        if let ToolAction::Change(path) = deed {
+            let read = self.with_rules(Policy::All.into());
+            if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {
                 return refused(by);
             }
         }
@@ -290,21 +310,21 @@ impl RuleSet {
         // in code mode: the others ask also for what rules would allow.
         let policy = match allowed {
             true => Policy::All.into(),
-            false => Permissions::policy_by_default(Policy::Ask),
+            false => Permissions::default_policy(Policy::Ask),
         };
         let code = session.mode == Mode::Code;
         let question = |each_time| {
-            Standing::Asked(Question {
-                each_time,
-                special,
-                refused: None,
+            ActionDecision::Ask(PermissionQuestion {
+                asks_each_time: each_time,
+                is_special: special,
+                rejection: None,
             })
         };
-        match self.over(policy).judge(&action) {
-            Verdict::Allow if code || looks => Standing::Allowed,
-            Verdict::Allow | Verdict::Ask => question(false),
-            Verdict::AskEachTime { .. } => question(true),
-            Verdict::Deny(by) => refused(by),
+        match self.with_rules(policy).decide(&action) {
+            PermissionDecision::Allow if code || looks => ActionDecision::Allow,
+            PermissionDecision::Allow | PermissionDecision::Ask => question(false),
+            PermissionDecision::AskEachTime { .. } => question(true),
+            PermissionDecision::Deny(by) => refused(by),
         }
     }
 }
@@ -314,37 +334,37 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::workspace::tree::Tree;
+    use crate::workspace::tree::DirectoryTree;
 
-    fn session(mode: Mode, cwd: &Path) -> Circumstances {
+    fn session(mode: Mode, cwd: &Path) -> PermissionContext {
         let roots = Roots::open([cwd.to_owned()]).unwrap();
-        Circumstances {
+        PermissionContext {
             mode,
-            sandboxed: false,
+            is_sandboxed: false,
             cwd: cwd.to_owned(),
-            tree: Some(Arc::new(Tree::new(roots))),
-            lent_reading: false,
+            tree: Some(Arc::new(DirectoryTree::new(roots))),
+            client_lends_reading: false,
         }
     }
 
-    fn stand(files: &RuleFiles, session: &Circumstances, deed: &Deed) -> Standing {
-        files.judge(session, deed)
+    fn stand(files: &RuleFiles, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
+        files.decide_action(session, deed)
     }
 
-    const ASKED: Standing = Standing::Asked(Question {
-        each_time: false,
-        special: false,
-        refused: None,
+    const ASKED: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+        asks_each_time: false,
+        is_special: false,
+        rejection: None,
     });
-    const ASKED_EACH_TIME: Standing = Standing::Asked(Question {
-        each_time: true,
-        special: false,
-        refused: None,
+    const ASKED_EACH_TIME: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+        asks_each_time: true,
+        is_special: false,
+        rejection: None,
     });
-    const SPECIAL: Standing = Standing::Asked(Question {
-        each_time: false,
-        special: true,
-        refused: None,
+    const SPECIAL: ActionDecision = ActionDecision::Ask(PermissionQuestion {
+        asks_each_time: false,
+        is_special: true,
+        rejection: None,
     });
 
     #[test]
@@ -355,11 +375,11 @@ mod tests {
             std::fs::create_dir_all(cwd.join(directory)).unwrap();
         }
         let change = |path: &str| {
-            let deed = Deed::Change(cwd.join(path).to_str().unwrap().to_owned());
+            let deed = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
             stand(&RuleFiles::new(), &session(Mode::Code, cwd), &deed)
         };
-        assert_eq!(change("src/main.rs"), Standing::Allowed);
-        assert_eq!(change(".github/workflows/ci.yml"), Standing::Allowed);
+        assert_eq!(change("src/main.rs"), ActionDecision::Allow);
+        assert_eq!(change(".github/workflows/ci.yml"), ActionDecision::Allow);
         for special in [
             ".git/hooks/pre-commit",
             ".GIT/config",
@@ -376,11 +396,14 @@ mod tests {
             std::os::unix::fs::symlink(".git/hooks", cwd.join("hooks")).unwrap();
             assert_eq!(change("hooks/pre-commit"), SPECIAL);
         }
-        let run = Deed::Run("ls".to_owned());
+        let run = ToolAction::Run("ls".to_owned());
         let mut session = session(Mode::Code, cwd);
         assert_eq!(stand(&RuleFiles::new(), &session, &run), ASKED);
-        session.sandboxed = true;
-        assert_eq!(stand(&RuleFiles::new(), &session, &run), Standing::Allowed);
+        session.is_sandboxed = true;
+        assert_eq!(
+            stand(&RuleFiles::new(), &session, &run),
+            ActionDecision::Allow
+        );
     }
 
     #[test]
@@ -410,31 +433,32 @@ mod tests {
         )
         .unwrap();
         let files = RuleFiles::new().user(&file);
-        let run = |mode, line: &str| stand(&files, &session(mode, &cwd), &Deed::Run(line.into()));
-        assert_eq!(run(Mode::Code, "cargo test --lib"), Standing::Allowed);
+        let run =
+            |mode, line: &str| stand(&files, &session(mode, &cwd), &ToolAction::Run(line.into()));
+        assert_eq!(run(Mode::Code, "cargo test --lib"), ActionDecision::Allow);
         assert_eq!(run(Mode::Ask, "cargo test --lib"), ASKED);
         assert_eq!(run(Mode::Code, "cargo test; rm x"), ASKED);
         assert_eq!(run(Mode::Code, "cargo test --release"), ASKED_EACH_TIME);
         for mode in Mode::ALL {
-            let Standing::Refused(why) = run(mode, "cd x && git push -f") else {
+            let ActionDecision::Deny(why) = run(mode, "cd x && git push -f") else {
                 panic!("{mode}")
             };
             assert!(why.contains("permissions.toml, rule 2"), "{why}");
         }
         // What must not be read is not changed either.
         let path = cwd.join("secret").to_str().unwrap().to_owned();
-        for deed in [Deed::Read(path.clone()), Deed::Change(path)] {
+        for deed in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
             let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
-            assert!(matches!(stands, Standing::Refused(_)), "{deed:?}");
+            assert!(matches!(stands, ActionDecision::Deny(_)), "{deed:?}");
         }
         // The client is asked so that it tells the person, and its answer changes nothing.
-        let client = files.clone().kept_by_client();
+        let client = files.clone().enforced_by_client();
         let session = session(Mode::Code, &cwd);
-        let push = Deed::Run("git push".to_owned());
-        let Standing::Asked(question) = stand(&client, &session, &push) else {
+        let push = ToolAction::Run("git push".to_owned());
+        let ActionDecision::Ask(question) = stand(&client, &session, &push) else {
             panic!("it is not asked about");
         };
-        assert!(question.refused.is_some());
+        assert!(question.rejection.is_some());
         std::fs::write(&file, "rule = 3").unwrap();
         assert!(files.read(&session).is_err());
     }
@@ -448,24 +472,24 @@ mod tests {
         let rule = "[[rule]]\ndecision = \"allow\"\ncommand = \"ls\"\n";
         std::fs::write(&file, rule).unwrap();
         let path = cwd.join("a").to_str().unwrap().to_owned();
-        let look = Deed::Look {
+        let look = ToolAction::Inspect {
             kind: ToolKind::Search,
             path: path.clone(),
         };
-        let looks = [Deed::Read(path.clone()), look];
+        let looks = [ToolAction::Read(path.clone()), look];
         let does = [
-            Deed::Change(path),
-            Deed::Run("pwd".to_owned()),
-            Deed::Other(ToolKind::Fetch),
+            ToolAction::Change(path),
+            ToolAction::Run("pwd".to_owned()),
+            ToolAction::Other(ToolKind::Fetch),
         ];
-        let ls = Deed::Run("ls".to_owned());
+        let ls = ToolAction::Run("ls".to_owned());
         for mode in Mode::ALL {
             let mut session = session(mode, &cwd);
-            session.sandboxed = true;
-            let stand = |files: &RuleFiles, deed: &Deed| files.judge(&session, deed);
-            let refuses = |files: &RuleFiles, deed: &Deed| {
+            session.is_sandboxed = true;
+            let stand = |files: &RuleFiles, deed: &ToolAction| files.decide_action(&session, deed);
+            let refuses = |files: &RuleFiles, deed: &ToolAction| {
                 let why = match stand(files, deed) {
-                    Standing::Refused(why) => why,
+                    ActionDecision::Deny(why) => why,
                     other => panic!("{mode}: {deed:?}: {other:?}"),
                 };
                 assert!(why.starts_with("Rejected by `--allow "), "{why}");
@@ -477,7 +501,7 @@ mod tests {
             let reads = RuleFiles::new().user(&file).policy(Policy::Reads);
             does.iter().for_each(|deed| refuses(&reads, deed));
             for deed in &looks {
-                assert_eq!(stand(&reads, deed), Standing::Allowed);
+                assert_eq!(stand(&reads, deed), ActionDecision::Allow);
             }
             // A rule allows it, which leaves it to the mode.
             let free = RuleFiles::new().user(&file);

@@ -8,7 +8,7 @@ use crate::text::one_line;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Subject {
+pub enum AlwaysSubject {
     /// Every use of a tool. Of those that change files, it is every file under the session's directories but
     /// those that other programs obey.
     Tool(String),
@@ -22,7 +22,7 @@ pub enum Subject {
     Inside(String),
 }
 
-impl Subject {
+impl AlwaysSubject {
     /// What to call it behind "always".
     pub(super) fn shown(&self) -> String {
         match self {

@@ -2,7 +2,7 @@
 
 use acp::v1::SessionId;
 
-use crate::private::PrivateError;
+use crate::private_file::PrivateError;
 
 /// Why a store did not do what it should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use acp::Update;
-use acp::update::{MessageChunk, ToolCallUpdate};
+use acp::update::{MessageChunk, ToolCallPatch};
 use acp::v1::{ContentBlock, MessageId, PlanId, TerminalId, ToolCallId};
 use acp::v2::TerminalOutputChunk;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::entry::{Content, Entry};
+use super::entry::{StoreEntry, StoreEntryContent};
 use super::error::StoreError;
 
 /// How many bytes of text or of output are put together at most: an entry is read and sent whole.
@@ -23,7 +23,7 @@ const LONGEST: usize = 64 * 1024;
 #[derive(Default)]
 pub(crate) struct Folder {
     /// What is left. Where something was taken up by what came later, there is a gap.
-    slots: Vec<Option<Content>>,
+    slots: Vec<Option<StoreEntryContent>>,
     /// The message at the end, and where it is. A piece belongs to it only as long as nothing stands behind
     /// it that a client shows in its own place.
     message: Option<(&'static str, MessageId, usize)>,
@@ -39,15 +39,15 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be understood.
-    pub(crate) fn push(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    pub(crate) fn push(&mut self, entry: &StoreEntry) -> Result<(), StoreError> {
         self.bytes += entry.body.len();
         match entry.read()? {
-            Content::Shown(update) => self.shown(update),
+            StoreEntryContent::Update(update) => self.add_update(update),
             other => {
                 // Between what the model was told and what was shown after it stays a line: what the model
                 // had not been told yet when the process ended is found by it.
                 self.message = None;
-                self.keep(other);
+                self.push_content(other);
             }
         }
         Ok(())
@@ -62,56 +62,56 @@ impl Folder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn finish(self) -> Result<Vec<Entry>, StoreError> {
+    pub(crate) fn finish(self) -> Result<Vec<StoreEntry>, StoreError> {
         let left = self.slots.iter().flatten();
-        left.map(Content::write).collect()
+        left.map(StoreEntryContent::write).collect()
     }
 
-    fn keep(&mut self, content: Content) -> usize {
+    fn push_content(&mut self, content: StoreEntryContent) -> usize {
         self.slots.push(Some(content));
         self.slots.len() - 1
     }
 
-    fn keep_shown(&mut self, update: Update) -> usize {
-        self.keep(Content::Shown(update))
+    fn push_update(&mut self, update: Update) -> usize {
+        self.push_content(StoreEntryContent::Update(update))
     }
 
-    fn shown(&mut self, update: Update) {
+    fn add_update(&mut self, update: Update) {
         match update {
             Update::AgentMessageChunk(chunk) => {
-                self.chunk("agent", chunk, Update::AgentMessageChunk);
+                self.add_chunk("agent", chunk, Update::AgentMessageChunk);
             }
             Update::AgentThoughtChunk(chunk) => {
-                self.chunk("thought", chunk, Update::AgentThoughtChunk);
+                self.add_chunk("thought", chunk, Update::AgentThoughtChunk);
             }
-            Update::ToolCallUpdate(call) if call.begins => {
+            Update::ToolCallUpdate(call) if call.is_new => {
                 self.message = None;
                 let id = call.tool_call_id.clone();
-                let at = self.keep_shown(Update::ToolCallUpdate(call));
+                let at = self.push_update(Update::ToolCallUpdate(call));
                 self.calls.insert(id, at);
             }
-            Update::ToolCallUpdate(update) => self.call_update(*update),
+            Update::ToolCallUpdate(update) => self.add_call_update(*update),
             Update::PlanUpdate(update) => {
                 let id = update.plan.plan_id();
                 let gone = id.as_ref().and_then(|id| self.plans.remove(id));
                 self.remove(gone);
-                let at = self.keep_shown(Update::PlanUpdate(update));
+                let at = self.push_update(Update::PlanUpdate(update));
                 self.plans.extend(id.map(|id| (id, at)));
             }
             Update::PlanRemoved(removed) => {
                 let gone = self.plans.remove(&removed.plan_id);
                 self.remove(gone);
-                self.keep_shown(Update::PlanRemoved(removed));
+                self.push_update(Update::PlanRemoved(removed));
             }
-            Update::TerminalOutputChunk(chunk) => self.output(chunk),
+            Update::TerminalOutputChunk(chunk) => self.add_output(chunk),
             Update::TerminalUpdate(update) => {
                 // What it says replaces what was printed before.
                 self.outputs.remove(&update.terminal_id);
-                self.keep_shown(Update::TerminalUpdate(update));
+                self.push_update(Update::TerminalUpdate(update));
             }
             other => {
                 self.message = None;
-                self.keep_shown(other);
+                self.push_update(other);
             }
         }
     }
@@ -122,7 +122,7 @@ impl Folder {
         }
     }
 
-    fn chunk(
+    fn add_chunk(
         &mut self,
         kind: &'static str,
         chunk: MessageChunk,
@@ -131,55 +131,57 @@ impl Folder {
         if let Some((speaker, id, at)) = &self.message
             && *speaker == kind
             && chunk.message_id.as_ref() == Some(id)
-            && let Some(Some(Content::Shown(
+            && let Some(Some(StoreEntryContent::Update(
                 Update::AgentMessageChunk(last) | Update::AgentThoughtChunk(last),
             ))) = self.slots.get_mut(*at)
-            && append(last, &chunk)
+            && append_chunk(last, &chunk)
         {
             return;
         }
         let id = chunk.message_id.clone();
-        let at = self.keep_shown(update(chunk));
+        let at = self.push_update(update(chunk));
         self.message = id.map(|id| (kind, id, at));
     }
 
-    fn call_update(&mut self, mut update: ToolCallUpdate) {
+    fn add_call_update(&mut self, mut update: ToolCallPatch) {
         let id = update.tool_call_id.clone();
         // Custom data may be of any kind: what was said last need not be all of it.
         if let Some(meta) = update.meta.take() {
-            let mut alone = ToolCallUpdate::new(&id);
+            let mut alone = ToolCallPatch::new(&id);
             alone.meta = Some(meta);
-            self.keep_shown(Update::ToolCallUpdate(alone.into()));
+            self.push_update(Update::ToolCallUpdate(alone.into()));
         }
         let at = self.calls.get(&id).copied();
         match at.and_then(|at| self.slots.get_mut(at)) {
-            Some(Some(Content::Shown(Update::ToolCallUpdate(call)))) => call.merge(update),
+            Some(Some(StoreEntryContent::Update(Update::ToolCallUpdate(call)))) => {
+                call.merge(update)
+            }
             _ => {
                 self.message = None;
-                let at = self.keep_shown(Update::ToolCallUpdate(update.into()));
+                let at = self.push_update(Update::ToolCallUpdate(update.into()));
                 self.calls.insert(id, at);
             }
         }
     }
 
-    fn output(&mut self, chunk: TerminalOutputChunk) {
+    fn add_output(&mut self, chunk: TerminalOutputChunk) {
         let id = chunk.terminal_id.clone();
         let at = self.outputs.get(&id).copied();
-        if let Some(Some(Content::Shown(Update::TerminalOutputChunk(last)))) =
+        if let Some(Some(StoreEntryContent::Update(Update::TerminalOutputChunk(last)))) =
             at.and_then(|at| self.slots.get_mut(at))
-            && let Some(data) = joined(&last.data, &chunk.data)
+            && let Some(data) = join_text(&last.data, &chunk.data)
             && chunk.meta.is_none()
         {
             last.data = data;
             return;
         }
-        let at = self.keep_shown(Update::TerminalOutputChunk(chunk));
+        let at = self.push_update(Update::TerminalOutputChunk(chunk));
         self.outputs.insert(id, at);
     }
 }
 
 /// Puts text to the end of text, unless that becomes too long.
-fn append(last: &mut MessageChunk, next: &MessageChunk) -> bool {
+fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     if last.meta.is_some() || next.meta.is_some() {
         return false;
     }
@@ -197,7 +199,7 @@ fn append(last: &mut MessageChunk, next: &MessageChunk) -> bool {
 }
 
 /// Bytes behind bytes, unless that becomes too long.
-fn joined(last: &str, next: &str) -> Option<String> {
+fn join_text(last: &str, next: &str) -> Option<String> {
     if (last.len() + next.len()) / 4 * 3 > LONGEST {
         return None;
     }
@@ -216,7 +218,7 @@ mod tests {
     use acp::v2::{self, SessionUpdate as V2};
 
     use super::*;
-    use crate::model::message::Message;
+    use crate::model::message::ModelMessage;
 
     fn text(id: &str, text: &str) -> Update {
         let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id);
@@ -244,11 +246,13 @@ mod tests {
     fn folded(updates: &[Update]) -> Vec<Update> {
         let mut folder = Folder::default();
         for update in updates {
-            folder.push(&Entry::shown(update).unwrap()).unwrap();
+            folder
+                .push(&StoreEntry::from_update(update).unwrap())
+                .unwrap();
         }
         let entries = folder.finish().unwrap();
         let contents = entries.iter().map(|entry| match entry.read().unwrap() {
-            Content::Shown(update) => update,
+            StoreEntryContent::Update(update) => update,
             other => panic!("{other:?}"),
         });
         contents.collect()
@@ -321,19 +325,20 @@ mod tests {
         assert_eq!(shown(&folded), shown(&updates));
         assert!((8..=12).contains(&folded.len()), "{}", folded.len());
         for update in &folded {
-            let length = Entry::shown(update).unwrap().body.len();
+            let length = StoreEntry::from_update(update).unwrap().body.len();
             assert!(length < 2 * LONGEST, "{length}");
         }
     }
 
     #[test]
     fn text_stays_on_its_side_of_what_the_model_was_told() {
-        let message = Entry::message(&Message::User(vec![ContentBlock::text("x")])).unwrap();
+        let message =
+            StoreEntry::from_message(&ModelMessage::User(vec![ContentBlock::text("x")])).unwrap();
         let mut folder = Folder::default();
         for entry in [
-            Entry::shown(&text("1", "a")).unwrap(),
+            StoreEntry::from_update(&text("1", "a")).unwrap(),
             message.clone(),
-            Entry::shown(&text("1", "b")).unwrap(),
+            StoreEntry::from_update(&text("1", "b")).unwrap(),
         ] {
             folder.push(&entry).unwrap();
         }

@@ -6,10 +6,13 @@ use std::time::SystemTime;
 
 use acp::v1::SessionId;
 
-use super::entry::Entry;
+use super::entry::StoreEntry;
 use super::error::StoreError;
-use super::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
-use super::session_store::{SessionStore, Stored};
+use super::session_store::{SessionStore, StoreFuture};
+use super::stored_session::{
+    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
+    StoredSession,
+};
 
 /// How much is kept if nothing else is said, in bytes of entries.
 const MOST: usize = 256 * 1024 * 1024;
@@ -18,20 +21,20 @@ const MOST: usize = 256 * 1024 * 1024;
 /// that it closed.
 #[derive(Debug)]
 pub struct MemoryStore {
-    held: Mutex<Held>,
-    most: usize,
+    state: Mutex<MemoryStoreState>,
+    max_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    sessions: HashMap<SessionId, Session>,
+struct MemoryStoreState {
+    sessions: HashMap<SessionId, MemorySession>,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Session {
-    kept: Kept,
-    log: BTreeMap<u64, Entry>,
+struct MemorySession {
+    stored: StoredSession,
+    log: BTreeMap<u64, StoreEntry>,
 }
 
 impl Default for MemoryStore {
@@ -51,40 +54,44 @@ impl MemoryStore {
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         Self {
-            held: Mutex::default(),
-            most: bytes,
+            state: Mutex::default(),
+            max_bytes: bytes,
         }
     }
 
-    fn held<T>(
+    fn with_state<T>(
         &self,
-        work: impl FnOnce(&mut Held) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut MemoryStoreState) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        work(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Held {
-    fn session(&mut self, id: &SessionId) -> Result<&mut Session, StoreError> {
+impl MemoryStoreState {
+    fn session(&mut self, id: &SessionId) -> Result<&mut MemorySession, StoreError> {
         let session = self.sessions.get_mut(id);
         session.ok_or_else(|| StoreError::NotFound(id.clone()))
     }
 
-    fn expected(&mut self, id: &SessionId, version: Version) -> Result<&mut Session, StoreError> {
+    fn session_at_revision(
+        &mut self,
+        id: &SessionId,
+        version: SessionRevision,
+    ) -> Result<&mut MemorySession, StoreError> {
         let session = self.session(id)?;
-        if session.kept.version != version {
+        if session.stored.version != version {
             return Err(StoreError::Conflict(id.clone()));
         }
         Ok(session)
     }
 
     /// Takes room for entries.
-    fn take<'a>(
+    fn reserve_bytes<'a>(
         &mut self,
-        entries: impl IntoIterator<Item = &'a Entry>,
+        entries: impl IntoIterator<Item = &'a StoreEntry>,
         most: usize,
     ) -> Result<(), StoreError> {
-        let more = size(entries);
+        let more = entries_size(entries);
         if self.bytes + more > most {
             return Err(StoreError::Full(format!("{most} bytes are in memory")));
         }
@@ -93,35 +100,39 @@ impl Held {
     }
 }
 
-fn size<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> usize {
+fn entries_size<'a>(entries: impl IntoIterator<Item = &'a StoreEntry>) -> usize {
     entries.into_iter().map(|entry| entry.body.len()).sum()
 }
 
-fn done<'a, T: Send + 'a>(result: Result<T, StoreError>) -> Stored<'a, T> {
+fn ready_future<'a, T: Send + 'a>(result: Result<T, StoreError>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(result))
 }
 
 impl SessionStore for MemoryStore {
-    fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
-        done(self.held(|held| {
+    fn create(
+        &self,
+        id: SessionId,
+        properties: SessionProperties,
+    ) -> StoreFuture<'_, StoredSession> {
+        ready_future(self.with_state(|held| {
             if held.sessions.contains_key(&id) {
                 return Err(StoreError::Exists(id));
             }
             let now = SystemTime::now();
-            let kept = Kept {
+            let kept = StoredSession {
                 id: id.clone(),
                 properties,
-                created: now,
-                updated: now,
-                version: Version::default(),
-                next: 0,
-                folded: 0,
+                created_at: now,
+                updated_at: now,
+                version: SessionRevision::default(),
+                next_entry: 0,
+                folded_until: 0,
             };
             let log = BTreeMap::new();
             held.sessions.insert(
                 id,
-                Session {
-                    kept: kept.clone(),
+                MemorySession {
+                    stored: kept.clone(),
                     log,
                 },
             );
@@ -129,26 +140,31 @@ impl SessionStore for MemoryStore {
         }))
     }
 
-    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
-        done(self.held(|held| {
+    fn fork(
+        &self,
+        from: SessionId,
+        id: SessionId,
+        properties: SessionProperties,
+    ) -> StoreFuture<'_, StoredSession> {
+        ready_future(self.with_state(|held| {
             if held.sessions.contains_key(&id) {
                 return Err(StoreError::Exists(id));
             }
-            let Session { kept, log } = held.session(&from)?;
+            let MemorySession { stored: kept, log } = held.session(&from)?;
             let now = SystemTime::now();
-            let kept = Kept {
+            let kept = StoredSession {
                 id: id.clone(),
                 properties,
-                created: now,
-                updated: now,
-                version: Version::default(),
-                next: kept.next,
-                folded: kept.folded,
+                created_at: now,
+                updated_at: now,
+                version: SessionRevision::default(),
+                next_entry: kept.next_entry,
+                folded_until: kept.folded_until,
             };
             let log = log.clone();
-            held.take(log.values(), self.most)?;
-            let session = Session {
-                kept: kept.clone(),
+            held.reserve_bytes(log.values(), self.max_bytes)?;
+            let session = MemorySession {
+                stored: kept.clone(),
                 log,
             };
             held.sessions.insert(id, session);
@@ -156,27 +172,27 @@ impl SessionStore for MemoryStore {
         }))
     }
 
-    fn find(&self, id: SessionId) -> Stored<'_, Kept> {
-        done(self.held(|held| Ok(held.session(&id)?.kept.clone())))
+    fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession> {
+        ready_future(self.with_state(|held| Ok(held.session(&id)?.stored.clone())))
     }
 
     fn append(
         &self,
         id: SessionId,
-        expected: Version,
-        entries: Vec<Entry>,
-        properties: Option<Properties>,
-    ) -> Stored<'_, Version> {
-        done(self.held(|held| {
-            held.expected(&id, expected)?;
-            held.take(&entries, self.most)?;
-            let Session { kept, log } = held.session(&id)?;
+        expected: SessionRevision,
+        entries: Vec<StoreEntry>,
+        properties: Option<SessionProperties>,
+    ) -> StoreFuture<'_, SessionRevision> {
+        ready_future(self.with_state(|held| {
+            held.session_at_revision(&id, expected)?;
+            held.reserve_bytes(&entries, self.max_bytes)?;
+            let MemorySession { stored: kept, log } = held.session(&id)?;
             if !entries.is_empty() {
-                kept.updated = SystemTime::now();
+                kept.updated_at = SystemTime::now();
             }
             for entry in entries {
-                log.insert(kept.next, entry);
-                kept.next += 1;
+                log.insert(kept.next_entry, entry);
+                kept.next_entry += 1;
             }
             if let Some(properties) = properties {
                 kept.properties = properties;
@@ -186,35 +202,41 @@ impl SessionStore for MemoryStore {
         }))
     }
 
-    fn read(&self, id: SessionId, expected: Version, which: Which, from: u64) -> Stored<'_, Page> {
-        done(self.held(|held| {
-            let session = held.expected(&id, expected)?;
+    fn read(
+        &self,
+        id: SessionId,
+        expected: SessionRevision,
+        which: EntryFilter,
+        from: u64,
+    ) -> StoreFuture<'_, EntryPage> {
+        ready_future(self.with_state(|held| {
+            let session = held.session_at_revision(&id, expected)?;
             let entries = session.log.range(from..);
             let entries = entries.filter(|(_, entry)| which.has(entry.kind));
-            Page::of(entries.map(|(number, entry)| Ok((*number, entry.clone()))))
+            EntryPage::of(entries.map(|(number, entry)| Ok((*number, entry.clone()))))
         }))
     }
 
     fn fold(
         &self,
         id: SessionId,
-        expected: Version,
+        expected: SessionRevision,
         from: u64,
         to: u64,
-        entries: Vec<Entry>,
-    ) -> Stored<'_, Version> {
-        done(self.held(|held| {
-            let session = held.expected(&id, expected)?;
+        entries: Vec<StoreEntry>,
+    ) -> StoreFuture<'_, SessionRevision> {
+        ready_future(self.with_state(|held| {
+            let session = held.session_at_revision(&id, expected)?;
             let numbers: Vec<u64> = session.log.range(from..to).map(|(n, _)| *n).collect();
-            let old: Vec<Entry> = numbers
+            let old: Vec<StoreEntry> = numbers
                 .iter()
                 .filter_map(|number| session.log.remove(number))
                 .collect();
             session.log.extend((from..to).zip(entries.iter().cloned()));
-            session.kept.folded = to;
-            session.kept.version.0 += 1;
-            let version = session.kept.version;
-            held.bytes = (held.bytes + size(&entries)).saturating_sub(size(&old));
+            session.stored.folded_until = to;
+            session.stored.version.0 += 1;
+            let version = session.stored.version;
+            held.bytes = (held.bytes + entries_size(&entries)).saturating_sub(entries_size(&old));
             Ok(version)
         }))
     }
@@ -224,51 +246,57 @@ impl SessionStore for MemoryStore {
         filter: SessionFilter,
         cursor: Option<String>,
         most: usize,
-    ) -> Stored<'_, Listed> {
-        done(self.held(|held| {
-            let after = cursor.as_deref().map(place).transpose()?;
-            let sessions = held.sessions.values().map(|session| &session.kept);
-            let mut sessions: Vec<&Kept> = sessions
-                .filter(|kept| kept.next > 0)
+    ) -> StoreFuture<'_, SessionPage> {
+        ready_future(self.with_state(|held| {
+            let after = cursor.as_deref().map(parse_cursor).transpose()?;
+            let sessions = held.sessions.values().map(|session| &session.stored);
+            let mut sessions: Vec<&StoredSession> = sessions
+                .filter(|kept| kept.next_entry > 0)
                 .filter(|kept| {
                     let properties = &kept.properties;
                     let archived = filter.archived.is_none_or(|it| it == properties.archived);
                     let cwd = filter.cwd.as_ref();
                     archived && cwd.is_none_or(|cwd| *cwd == properties.cwd)
                 })
-                .filter(|kept| after.as_ref().is_none_or(|after| order(kept) > *after))
+                .filter(|kept| {
+                    after
+                        .as_ref()
+                        .is_none_or(|after| list_position(kept) > *after)
+                })
                 .collect();
-            sessions.sort_by_key(|kept| order(kept));
+            sessions.sort_by_key(|kept| list_position(kept));
             let more = sessions.len() > most;
-            let sessions: Vec<Kept> = sessions.into_iter().take(most).cloned().collect();
-            let last = sessions.last().filter(|_| more).map(order);
+            let sessions: Vec<StoredSession> = sessions.into_iter().take(most).cloned().collect();
+            let last = sessions.last().filter(|_| more).map(list_position);
             let cursor = last.map(|(updated, id)| format!("{}-{id}", updated.0));
-            Ok(Listed { sessions, cursor })
+            Ok(SessionPage { sessions, cursor })
         }))
     }
 
-    fn delete(&self, id: SessionId) -> Stored<'_, ()> {
-        done(self.held(|held| {
+    fn delete(&self, id: SessionId) -> StoreFuture<'_, ()> {
+        ready_future(self.with_state(|held| {
             let Some(session) = held.sessions.remove(&id) else {
                 return Err(StoreError::NotFound(id));
             };
-            held.bytes = held.bytes.saturating_sub(size(session.log.values()));
+            held.bytes = held
+                .bytes
+                .saturating_sub(entries_size(session.log.values()));
             Ok(())
         }))
     }
 }
 
 /// Where a session stands in the list: the newest first.
-type Place = (std::cmp::Reverse<u64>, SessionId);
+type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
-fn order(kept: &Kept) -> Place {
-    let since = kept.updated.duration_since(SystemTime::UNIX_EPOCH);
+fn list_position(kept: &StoredSession) -> ListPosition {
+    let since = kept.updated_at.duration_since(SystemTime::UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos();
     let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
     (std::cmp::Reverse(nanos), kept.id.clone())
 }
 
-fn place(cursor: &str) -> Result<Place, StoreError> {
+fn parse_cursor(cursor: &str) -> Result<ListPosition, StoreError> {
     let read = || {
         let (updated, id) = cursor.split_once('-')?;
         Some((std::cmp::Reverse(updated.parse().ok()?), id.into()))

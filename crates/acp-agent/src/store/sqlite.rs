@@ -1,6 +1,6 @@
 //! Sessions in an SQLite database.
 
-mod failed;
+mod error;
 mod fork;
 mod open;
 mod row;
@@ -11,11 +11,14 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 
-use self::worker::{Starting, Worker};
-use super::entry::Entry;
+use self::worker::{SqliteWorker, SqliteWorkerStart};
+use super::entry::StoreEntry;
 use super::error::StoreError;
-use super::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
-use super::session_store::{SessionStore, Stored};
+use super::session_store::{SessionStore, StoreFuture};
+use super::stored_session::{
+    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
+    StoredSession,
+};
 
 /// Keeps sessions in a directory that is its user's alone.
 ///
@@ -23,7 +26,7 @@ use super::session_store::{SessionStore, Stored};
 /// the machine may take what was kept last, and never the rest.
 #[derive(Debug)]
 pub struct SqliteStore {
-    worker: Worker,
+    worker: SqliteWorker,
 }
 
 impl SqliteStore {
@@ -39,17 +42,17 @@ impl SqliteStore {
     /// Begins to [`open`](Self::open) the store, and returns at once: for a program that has something else to
     /// do meanwhile.
     #[must_use]
-    pub fn begin(directory: impl AsRef<Path>) -> Opening {
+    pub fn begin(directory: impl AsRef<Path>) -> SqliteOpening {
         let directory = directory.as_ref().to_owned();
-        Opening(Worker::start(move || open::open(&directory)))
+        SqliteOpening(SqliteWorker::start(move || open::open(&directory)))
     }
 }
 
 /// A store that is being opened.
 #[derive(Debug)]
-pub struct Opening(Starting);
+pub struct SqliteOpening(SqliteWorkerStart);
 
-impl Opening {
+impl SqliteOpening {
     /// The store. Blocks until it is open.
     ///
     /// # Errors
@@ -61,31 +64,40 @@ impl Opening {
 }
 
 impl SessionStore for SqliteStore {
-    fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
+    fn create(
+        &self,
+        id: SessionId,
+        properties: SessionProperties,
+    ) -> StoreFuture<'_, StoredSession> {
         Box::pin(
             self.worker
                 .write(move |db| statements::create(db, &id, &properties)),
         )
     }
 
-    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
+    fn fork(
+        &self,
+        from: SessionId,
+        id: SessionId,
+        properties: SessionProperties,
+    ) -> StoreFuture<'_, StoredSession> {
         Box::pin(
             self.worker
                 .write(move |db| fork::fork(db, &from, &id, &properties)),
         )
     }
 
-    fn find(&self, id: SessionId) -> Stored<'_, Kept> {
+    fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession> {
         Box::pin(self.worker.read(move |db| statements::find(db, &id)))
     }
 
     fn append(
         &self,
         id: SessionId,
-        expected: Version,
-        entries: Vec<Entry>,
-        properties: Option<Properties>,
-    ) -> Stored<'_, Version> {
+        expected: SessionRevision,
+        entries: Vec<StoreEntry>,
+        properties: Option<SessionProperties>,
+    ) -> StoreFuture<'_, SessionRevision> {
         Box::pin(
             self.worker.write(move |db| {
                 statements::append(db, &id, expected, &entries, properties.as_ref())
@@ -93,7 +105,13 @@ impl SessionStore for SqliteStore {
         )
     }
 
-    fn read(&self, id: SessionId, expected: Version, which: Which, from: u64) -> Stored<'_, Page> {
+    fn read(
+        &self,
+        id: SessionId,
+        expected: SessionRevision,
+        which: EntryFilter,
+        from: u64,
+    ) -> StoreFuture<'_, EntryPage> {
         Box::pin(
             self.worker
                 .read(move |db| statements::read(db, &id, expected, which, from)),
@@ -103,11 +121,11 @@ impl SessionStore for SqliteStore {
     fn fold(
         &self,
         id: SessionId,
-        expected: Version,
+        expected: SessionRevision,
         from: u64,
         to: u64,
-        entries: Vec<Entry>,
-    ) -> Stored<'_, Version> {
+        entries: Vec<StoreEntry>,
+    ) -> StoreFuture<'_, SessionRevision> {
         Box::pin(
             self.worker
                 .write(move |db| statements::fold(db, &id, expected, (from, to), &entries)),
@@ -119,26 +137,26 @@ impl SessionStore for SqliteStore {
         filter: SessionFilter,
         cursor: Option<String>,
         most: usize,
-    ) -> Stored<'_, Listed> {
+    ) -> StoreFuture<'_, SessionPage> {
         Box::pin(
             self.worker
                 .read(move |db| statements::list(db, &filter, cursor.as_deref(), most)),
         )
     }
 
-    fn delete(&self, id: SessionId) -> Stored<'_, ()> {
+    fn delete(&self, id: SessionId) -> StoreFuture<'_, ()> {
         Box::pin(self.worker.write(move |db| statements::delete(db, &id)))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::failed::failed;
+    use super::error::store_error;
     use super::*;
-    use crate::store::entry::EntryKind;
+    use crate::store::entry::StoreEntryKind;
 
-    fn entry(text: &str) -> Entry {
-        Entry::new(EntryKind::Message, text)
+    fn entry(text: &str) -> StoreEntry {
+        StoreEntry::new(StoreEntryKind::Message, text)
     }
 
     #[tokio::test]
@@ -147,7 +165,7 @@ mod tests {
         let store = SqliteStore::open(dir.path()).unwrap();
         let id = SessionId::from("s");
         let kept = store
-            .create(id.clone(), Properties::default())
+            .create(id.clone(), SessionProperties::default())
             .await
             .unwrap();
         let version = store.append(id.clone(), kept.version, vec![entry("kept")], None);
@@ -159,7 +177,7 @@ mod tests {
                     .pragma_query_value(None, "page_count", |row| row.get(0))
                     .unwrap();
                 db.pragma_update_and_check(None, "max_page_count", now + pages, |_| Ok(()))
-                    .map_err(failed)
+                    .map_err(store_error)
             })
         };
         room(0).await.unwrap();
@@ -171,7 +189,7 @@ mod tests {
         assert!(matches!(big, Err(StoreError::Full(_))), "{big:?}");
         assert_eq!(found.unwrap().version, version);
         let page = store
-            .read(id.clone(), version, Which::All, 0)
+            .read(id.clone(), version, EntryFilter::All, 0)
             .await
             .unwrap();
         assert_eq!(page.entries, [(0, entry("kept"))]);
@@ -181,7 +199,7 @@ mod tests {
             .append(id.clone(), version, vec![long], None)
             .await
             .unwrap();
-        let page = store.read(id, version, Which::All, 1).await.unwrap();
+        let page = store.read(id, version, EntryFilter::All, 1).await.unwrap();
         assert_eq!(page.entries.len(), 1);
     }
 
@@ -191,18 +209,22 @@ mod tests {
         let store = SqliteStore::open(dir.path()).unwrap();
         let id = SessionId::from("s");
         store
-            .create(id.clone(), Properties::default())
+            .create(id.clone(), SessionProperties::default())
             .await
             .unwrap();
-        let version = store.append(id.clone(), Version(0), vec![entry("known")], None);
+        let version = store.append(id.clone(), SessionRevision(0), vec![entry("known")], None);
         let version = version.await.unwrap();
         let change = store.worker.write(|db| {
             db.execute("UPDATE entry SET kind = 9", [])
-                .map_err(failed)
+                .map_err(store_error)
                 .map(drop)
         });
         change.await.unwrap();
-        for which in [Which::All, Which::Shown, Which::Messages] {
+        for which in [
+            EntryFilter::All,
+            EntryFilter::Updates,
+            EntryFilter::Messages,
+        ] {
             let read = store.read(id.clone(), version, which, 0).await;
             assert!(
                 matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind, 9")),
@@ -217,7 +239,7 @@ mod tests {
         let store = SqliteStore::open(dir.path()).unwrap();
         for id in ["a", "b"] {
             store
-                .create(id.into(), Properties::default())
+                .create(id.into(), SessionProperties::default())
                 .await
                 .unwrap();
         }
@@ -228,7 +250,7 @@ mod tests {
             Ok(())
         });
         let append = |id: &'static str, version| {
-            store.append(id.into(), Version(version), vec![entry(id)], None)
+            store.append(id.into(), SessionRevision(version), vec![entry(id)], None)
         };
         let all = async {
             tokio::join!(
@@ -242,12 +264,15 @@ mod tests {
         };
         let (held, (one, stale, two, missing, three, ())) = tokio::join!(held, all);
         held.unwrap();
-        assert_eq!((one, three), (Ok(Version(1)), Ok(Version(2))));
+        assert_eq!(
+            (one, three),
+            (Ok(SessionRevision(1)), Ok(SessionRevision(2)))
+        );
         assert_eq!(stale, Err(StoreError::Conflict("a".into())));
-        assert_eq!(two, Ok(Version(1)));
+        assert_eq!(two, Ok(SessionRevision(1)));
         assert_eq!(missing, Err(StoreError::NotFound("c".into())));
         let page = store
-            .read("a".into(), Version(2), Which::All, 0)
+            .read("a".into(), SessionRevision(2), EntryFilter::All, 0)
             .await
             .unwrap();
         assert_eq!(page.entries.len(), 2);

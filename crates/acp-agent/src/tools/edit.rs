@@ -6,17 +6,20 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::nearest::{named, not_found};
-use super::tool::{About, Call, Change, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::deed::Deed;
+use super::nearest::{explain_not_found, named};
+use super::tool::{
+    CallDescription, DraftSpec, TextChange, Tool, ToolExecution, ToolFuture, ToolInvocation,
+    ToolOutput, location,
+};
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::permission::subject::Subject;
+use crate::permission::subject::AlwaysSubject;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Edit {
+pub(crate) struct EditTool {
     /// The file; a relative path begins at the working directory.
     path: String,
     /// The text to replace, exactly as it is in the file, white space included. Unless `replace_all` is set, it
@@ -29,58 +32,61 @@ pub(crate) struct Edit {
     replace_all: bool,
 }
 
-impl Tool for Edit {
+impl Tool for EditTool {
     const NAME: &'static str = "edit";
 
     const DESCRIPTION: &'static str = "\
         Replaces a text in a file by another. The text must be in the file exactly as given, and once unless \
         `replace_all` is set. What is not found or not unique is explained and nothing is changed.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
         title: "Edit a file",
-        names: "path",
-        needs: &["search", "replacement"],
+        subject_field: "path",
+        required_fields: &["search", "replacement"],
     });
 }
 
-impl Call for Edit {
+impl ToolInvocation for EditTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
-        About::new(
-            format!("Edit `{}`", workspace.shown(&path)),
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
+        CallDescription::new(
+            format!("Edit `{}`", workspace.display_path(&path)),
             ToolKind::Edit,
             vec![location(&path, None)],
         )
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Change(workspace.absolute(&self.path)))
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Change(workspace.absolute_path(&self.path)))
     }
 
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::Tool(Self::NAME.to_owned()))
+    fn subject(&self) -> Option<AlwaysSubject> {
+        Some(AlwaysSubject::Tool(Self::NAME.to_owned()))
     }
 
-    fn preview<'a>(&'a self, workspace: &'a Workspace) -> Outcome<'a, Option<Change>> {
-        Box::pin(async { self.change(workspace).await.map(Some) })
+    fn preview<'a>(&'a self, workspace: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
+        Box::pin(async { self.compute_change(workspace).await.map(Some) })
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
         Box::pin(self.edit_file(execution, permit))
     }
 }
 
-impl Edit {
+impl EditTool {
     /// What it would change as the file is now.
-    async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
-        let path = workspace.absolute(&self.path);
+    async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolError> {
+        let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
-            return Err(Fault::failed(format!("There is no file `{}`.", self.path)));
+            return Err(ToolError::failed(format!(
+                "There is no file `{}`.",
+                self.path
+            )));
         };
         // Models write `\n`, whatever is in the file.
         let form = TextForm::of(&old);
@@ -89,17 +95,19 @@ impl Edit {
             false => form.apply_line_ends(&self.search),
         };
         let at = find(&old, &search, self.replace_all)
-            .map_err(|why| Fault::failed(format!("`{}`: {why}", self.path)))?;
+            .map_err(|why| ToolError::failed(format!("`{}`: {why}", self.path)))?;
         let replacement = form.apply_line_ends(&self.replacement);
         let new = match self.replace_all {
             true => old.replace(&*search, &replacement),
             false => old.replacen(&*search, &replacement, 1),
         };
         if new == old {
-            return Err(Fault::failed("The replacement is the same as the text."));
+            return Err(ToolError::failed(
+                "The replacement is the same as the text.",
+            ));
         }
-        let line = u32::try_from(line_of(&old, at)).unwrap_or(u32::MAX);
-        Ok(Change {
+        let line = u32::try_from(line_number(&old, at)).unwrap_or(u32::MAX);
+        Ok(TextChange {
             path,
             old: Some(old),
             new,
@@ -109,17 +117,17 @@ impl Edit {
 
     async fn edit_file(
         &self,
-        execution: &mut Execution<'_>,
+        execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<Output, Fault> {
+    ) -> Result<ToolOutput, ToolError> {
         // The file as it is now counts, not as it was when permission was asked for: what changed
         // elsewhere in it stays, and if the text is not there any more, this is an error.
-        let change = self.change(execution.workspace).await?;
+        let change = self.compute_change(execution.workspace).await?;
         execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
         let said = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });
-        let mut output = Output::done(said, vec![change.content()], data);
+        let mut output = ToolOutput::completed(said, vec![change.content()], data);
         output.locations = Some(vec![change.location()]);
         Ok(output)
     }
@@ -130,7 +138,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("the text to replace is empty.".to_owned());
     }
-    let mut places = places(file, search);
+    let mut places = match_positions(file, search);
     match (places.next(), places.next()) {
         (Some(at), None) => Ok(at),
         (Some(at), _) if all => Ok(at),
@@ -138,7 +146,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
             let lines: Vec<usize> = [first, second]
                 .into_iter()
                 .chain(places)
-                .map(|at| line_of(file, at))
+                .map(|at| line_number(file, at))
                 .collect();
             Err(format!(
                 "the text is there {} times, beginning on lines {}; it must be there once. Add lines \
@@ -147,12 +155,12 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
                 named(&lines)
             ))
         }
-        (None, _) => Err(not_found(file, search)),
+        (None, _) => Err(explain_not_found(file, search)),
     }
 }
 
 /// Where the text is, also where it overlaps itself.
-fn places<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + 'a {
+fn match_positions<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + 'a {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -163,7 +171,7 @@ fn places<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + '
 }
 
 /// On which line, counted from 1, the byte is.
-fn line_of(file: &str, at: usize) -> usize {
+fn line_number(file: &str, at: usize) -> usize {
     file.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 

@@ -8,19 +8,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
-use crate::permission::ask::{self, Decision};
-use crate::permission::deed::Deed;
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+};
+use crate::permission::action::ToolAction;
+use crate::permission::ask::{self, AskOutcome};
 use crate::permission::permit::Permit;
-use crate::permission::rules::{Judgement, Question};
-use crate::permission::subject::Subject;
-use crate::reported::text;
+use crate::permission::rules::{CallDecision, PermissionQuestion};
+use crate::permission::subject::AlwaysSubject;
+use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 use crate::web::document::Document;
 use crate::web::page::readable;
-use crate::web::{Answer, Inside, Proxies, Target};
+use crate::web::{FetchResponse, FetchTarget, PrivateAddress, Proxies};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// How much of the text is given back at once, in bytes.
 const MOST: usize = 48 * 1024;
@@ -40,7 +42,7 @@ const READING: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Fetch {
+pub(crate) struct FetchTool {
     /// The URL, beginning with `http://` or `https://`.
     url: String,
     /// From which byte of the text on, to read on where an earlier call stopped; 0 if absent.
@@ -50,7 +52,7 @@ pub(crate) struct Fetch {
     timeout: Option<u32>,
 }
 
-impl Tool for Fetch {
+impl Tool for FetchTool {
     const NAME: &'static str = "fetch";
 
     const DESCRIPTION: &'static str = "\
@@ -58,97 +60,112 @@ impl Tool for Fetch {
         which it says how to go on; documents over 4 MiB and what is no text are refused. The person is asked \
         for each new host.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Fetch,
         title: "Fetch",
-        names: "url",
-        needs: &[],
+        subject_field: "url",
+        required_fields: &[],
     });
 }
 
-impl Call for Fetch {
+impl ToolInvocation for FetchTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, _: &Workspace) -> About {
+    fn describe(&self, _: &Workspace) -> CallDescription {
         let title = format!("Fetch `{}`", one_line(&self.url));
-        About::new(title, ToolKind::Fetch, Vec::new())
+        CallDescription::new(title, ToolKind::Fetch, Vec::new())
     }
 
-    fn asks_itself(&self) -> bool {
+    fn asks_for_itself(&self) -> bool {
         true
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.fetch_document(execution))
     }
 }
 
-impl Fetch {
-    async fn fetch_document(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+impl FetchTool {
+    async fn fetch_document(
+        &self,
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
-            return Err(Fault::failed(why));
+            return Err(ToolError::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
         let first = Url::parse(&self.url)
-            .map_err(|e| Fault::failed(format!("`{}` is no URL: {e}.", self.url)))?;
+            .map_err(|e| ToolError::failed(format!("`{}` is no URL: {e}.", self.url)))?;
         let (mut url, mut from) = (first, None);
         let mut allowed = Vec::new();
         let proxies = Proxies::of_environment();
         for _ in 0..=MOST_HOPS {
-            let target =
-                within(execution, timeout, &url, Target::of(url.clone(), &proxies)).await?;
-            let permitted = self.permitted(execution, &target, from.as_ref(), &mut allowed);
+            let target = with_timeout(
+                execution,
+                timeout,
+                &url,
+                FetchTarget::of(url.clone(), &proxies),
+            )
+            .await?;
+            let permitted =
+                self.request_permission(execution, &target, from.as_ref(), &mut allowed);
             let permit = match permitted.await? {
-                Decision::Allowed(permit) => permit,
-                Decision::Rejected(why) => return Ok(Output::rejected(why)),
+                AskOutcome::Allowed(permit) => permit,
+                AskOutcome::Rejected(why) => return Ok(ToolOutput::rejected(why)),
             };
             if from.is_none() {
                 execution.handle.start().await?;
             }
-            match within(execution, timeout, &url, get(&target, permit)).await? {
-                Answer::Elsewhere(next) => (url, from) = (next, Some(url)),
-                Answer::Document(document) => return self.output(execution, &url, document).await,
+            match with_timeout(execution, timeout, &url, fetch_target(&target, permit)).await? {
+                FetchResponse::Redirect(next) => (url, from) = (next, Some(url)),
+                FetchResponse::Document(document) => {
+                    return self.to_output(execution, &url, document).await;
+                }
             }
         }
         let why = format!("`{}` sends on more than {MOST_HOPS} times.", self.url);
-        Err(Fault::failed(why))
+        Err(ToolError::failed(why))
     }
 
     /// Asks, as the mode and the rules have it, and always where it leads inside of this machine or its
     /// network. What was `allowed` before in this call is not asked about again.
-    async fn permitted(
+    async fn request_permission(
         &self,
-        execution: &Execution<'_>,
-        target: &Target,
+        execution: &ToolExecution<'_>,
+        target: &FetchTarget,
         from: Option<&Url>,
-        allowed: &mut Vec<(Subject, Permit)>,
-    ) -> Result<Decision, Fault> {
+        allowed: &mut Vec<(AlwaysSubject, Permit)>,
+    ) -> Result<AskOutcome, ToolError> {
         let workspace = execution.workspace;
-        let deed = Deed::Other(ToolKind::Fetch);
+        let deed = ToolAction::Other(ToolKind::Fetch);
         let (judged, inside) = (
             execution
                 .rules
-                .judge_in(workspace, Some(deed.clone()))
+                .decide(workspace, Some(deed.clone()))
                 .await?,
-            target.inside(),
+            target.private_address(),
         );
         let question = match judged {
-            Judgement::Refused(why) => return Ok(Decision::Rejected(why)),
-            Judgement::Allowed(permit) if inside.is_none() => return Ok(Decision::Allowed(permit)),
-            Judgement::Allowed(_) => Question::default(),
-            Judgement::Asked(_, question) => question,
+            CallDecision::Deny(why) => return Ok(AskOutcome::Rejected(why)),
+            CallDecision::Allow(permit) if inside.is_none() => {
+                return Ok(AskOutcome::Allowed(permit));
+            }
+            CallDecision::Allow(_) => PermissionQuestion::default(),
+            CallDecision::Ask(_, question) => question,
         };
         let subject = match &inside {
-            None => Subject::Host(target.host().to_owned()),
+            None => AlwaysSubject::Host(target.host().to_owned()),
             // With its addresses, so that a name that leads elsewhere later is asked about again.
-            Some(Inside { how, .. }) => Subject::Inside(format!("`{}` ({how})", target.origin())),
+            Some(PrivateAddress { access: how, .. }) => {
+                AlwaysSubject::Inside(format!("`{}` ({how})", target.origin()))
+            }
         };
         if let Some((_, permit)) = allowed.iter().find(|(about, _)| *about == subject) {
-            return Ok(Decision::Allowed(permit.clone()));
+            return Ok(AskOutcome::Allowed(permit.clone()));
         }
         let mut said = Vec::new();
         if let Some(from) = from {
@@ -162,7 +179,7 @@ impl Fetch {
         };
         let mut update = execution
             .handle
-            .change()
+            .new_update()
             .title(format!("Fetch `{}`", one_line(target.url.as_str())))
             .kind(ToolKind::Fetch)
             .status(status)
@@ -171,38 +188,40 @@ impl Fetch {
             update = update.content(vec![text(said.join("\n\n"))]);
         }
         let decided = ask::ask(workspace, deed, &subject, question, update).await?;
-        if let Decision::Allowed(permit) = &decided {
+        if let AskOutcome::Allowed(permit) = &decided {
             allowed.push((subject, permit.clone()));
         }
         Ok(decided)
     }
 
-    async fn output(
+    async fn to_output(
         &self,
-        execution: &Execution<'_>,
+        execution: &ToolExecution<'_>,
         url: &Url,
         document: Document,
-    ) -> Result<Output, Fault> {
+    ) -> Result<ToolOutput, ToolError> {
         let (status, size) = (document.status, document.body.len());
         let media_type = document.media_type.clone();
         let reading = tokio::task::spawn_blocking(move || readable(&document));
         let reading = tokio::time::timeout(READING, reading);
         let read = match execution.workspace.unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
-            Ok(Err(e)) => return Err(Fault::failed(format!("`{url}` could not be read: {e}"))),
+            Ok(Err(e)) => return Err(ToolError::failed(format!("`{url}` could not be read: {e}"))),
             Err(_) => Err("it takes too long to make text of it.".to_owned()),
         };
         if !status.is_success() {
             let said = read.unwrap_or_default();
             let said = head(&said, OF_A_FAILURE);
-            return Err(Fault::failed(format!("`{url}` answers {status}.\n{said}")));
+            return Err(ToolError::failed(format!(
+                "`{url}` answers {status}.\n{said}"
+            )));
         }
-        let all = read.map_err(|why| Fault::failed(format!("`{url}`: {why}")))?;
+        let all = read.map_err(|why| ToolError::failed(format!("`{url}`: {why}")))?;
         let Some(rest) = all.get(self.from..) else {
             let length = all.len();
             let why =
                 format!("the text of `{url}` has {length} bytes, and `from` is not within it.");
-            return Err(Fault::failed(why));
+            return Err(ToolError::failed(why));
         };
         let kept = head(rest, MOST);
         let next = self.from + kept.len();
@@ -224,27 +243,27 @@ impl Fetch {
             "bytes": size,
             "truncated": next < all.len(),
         });
-        Ok(Output::done(told, shown, data))
+        Ok(ToolOutput::completed(told, shown, data))
     }
 }
 
 /// Asks the server, which is permitted.
-async fn get(target: &Target, _: Permit) -> Result<Answer, String> {
+async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, String> {
     target.get().await
 }
 
 /// Waits for what has to do with a URL, so long and no longer.
-async fn within<T>(
-    execution: &Execution<'_>,
+async fn with_timeout<T>(
+    execution: &ToolExecution<'_>,
     timeout: Duration,
     url: &Url,
     work: impl Future<Output = Result<T, String>>,
-) -> Result<T, Fault> {
+) -> Result<T, ToolError> {
     let done = tokio::time::timeout(timeout, work);
     match execution.workspace.unless_cancelled(done).await? {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(why)) => Err(Fault::failed(format!("`{url}`: {why}"))),
-        Err(_) => Err(Fault::failed(format!(
+        Ok(Err(why)) => Err(ToolError::failed(format!("`{url}`: {why}"))),
+        Err(_) => Err(ToolError::failed(format!(
             "`{url}`: it took longer than {} s.",
             timeout.as_secs()
         ))),

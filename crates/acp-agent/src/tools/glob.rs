@@ -10,16 +10,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::circumstances::Circumstances;
-use crate::permission::deed::Deed;
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+    location,
+};
+use crate::permission::action::ToolAction;
+use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::{left_out, may_be_named};
-use crate::reported::text;
+use crate::permission::rules::{can_show_name, left_out_note};
+use crate::reported_call::text;
 use crate::text::{fenced, one_line};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
-use crate::workspace::tree::{Demand, Look, Tree};
+use crate::workspace::tool_error::ToolError;
+use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// How many files are given back at most.
 const MOST: usize = 200;
@@ -32,7 +35,7 @@ const PLACES: usize = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Glob {
+pub(crate) struct GlobTool {
     /// Such as `*.rs` (in any directory), `src/**/*.{ts,tsx}` or `**/Cargo.toml`. Hidden files are found only by
     /// a pattern that names them, such as `.github/**`.
     pattern: String,
@@ -42,13 +45,13 @@ pub(crate) struct Glob {
 }
 
 /// Files that a glob names, in a search too.
-pub(super) struct Names {
-    pub(super) only: Override,
+pub(super) struct GlobFilter {
+    pub(super) overrides: Override,
     /// Hidden files as well.
-    pub(super) hidden: bool,
+    pub(super) includes_hidden: bool,
 }
 
-impl Names {
+impl GlobFilter {
     /// The files under `path` that the glob names; all, if it is absent.
     pub(super) fn of(path: &Path, glob: Option<&str>) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new(path);
@@ -66,80 +69,83 @@ impl Names {
                 .map_err(|e| format!("`{glob}` is no pattern for files: {e}"))?;
         }
         let only = builder.build().map_err(|e| e.to_string())?;
-        Ok(Self { only, hidden })
+        Ok(Self {
+            overrides: only,
+            includes_hidden: hidden,
+        })
     }
 }
 
 #[derive(Default)]
-struct Files {
+struct GlobMatches {
     /// The newest first.
     files: Vec<(SystemTime, String)>,
     /// There may be more than were looked at.
-    more: bool,
+    has_more: bool,
     /// How many match that rules keep from being read.
-    withheld: usize,
+    withheld_count: usize,
 }
 
-impl Tool for Glob {
+impl Tool for GlobTool {
     const NAME: &'static str = "glob";
 
     const DESCRIPTION: &'static str = "\
         Finds files by a pattern for their paths, the newest first, 200 at most. What .gitignore names is left \
         out.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
         title: "Find files",
-        names: "pattern",
-        needs: &[],
+        subject_field: "pattern",
+        required_fields: &[],
     });
 }
 
-impl Call for Glob {
+impl ToolInvocation for GlobTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
         let mut title = format!("Find `{}`", one_line(&self.pattern));
         if !self.path.is_empty() {
-            title.push_str(&format!(" under `{}`", workspace.shown(&path)));
+            title.push_str(&format!(" under `{}`", workspace.display_path(&path)));
         }
-        About::new(title, ToolKind::Search, vec![location(&path, None)])
+        CallDescription::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Look {
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Inspect {
             kind: ToolKind::Search,
-            path: workspace.absolute(&self.path),
+            path: workspace.absolute_path(&self.path),
         })
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.find_files(execution))
     }
 }
 
-impl Glob {
-    async fn find_files(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+impl GlobTool {
+    async fn find_files(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
         let workspace = execution.workspace;
-        let path = PathBuf::from(workspace.absolute(&self.path));
-        let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
-        let (rules, session) = (execution.rules.clone(), Circumstances::of(workspace));
+        let path = PathBuf::from(workspace.absolute_path(&self.path));
+        let names = GlobFilter::of(&path, Some(&self.pattern)).map_err(ToolError::Failed)?;
+        let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
         let found = workspace
-            .look(move |tree, demand| {
-                let may = rules.looking(&session)?;
-                find(tree, &path, &names, may.as_ref(), demand)
+            .with_tree(move |tree, demand| {
+                let may = rules.read_permissions(&session)?;
+                find_matches(tree, &path, &names, may.as_ref(), demand)
             })
             .await?;
         let (all, shown) = (found.files.len(), found.files.len().min(MOST));
         let mut lines = String::new();
         for (_, file) in found.files.iter().take(MOST) {
-            lines.push_str(&workspace.shown(file));
+            lines.push_str(&workspace.display_path(file));
             lines.push('\n');
         }
-        if found.more {
+        if found.has_more {
             lines.push_str(&format!(
                 "… these are {shown} of the first {all} files; narrow the pattern or the path\n"
             ));
@@ -157,41 +163,48 @@ impl Glob {
             _ => (lines.clone(), fenced(&lines)),
         };
         let mut content = vec![text(content)];
-        if let Some(withheld) = left_out("Files", found.withheld) {
+        if let Some(withheld) = left_out_note("Files", found.withheld_count) {
             told.push_str(&format!("\n{withheld}"));
             content.push(text(withheld));
         }
-        let data = json!({ "files": all, "truncated": found.more || all > shown });
-        let mut output = Output::done(told, content, data);
+        let data = json!({ "files": all, "truncated": found.has_more || all > shown });
+        let mut output = ToolOutput::completed(told, content, data);
         output.locations = (!places.is_empty()).then_some(places);
         Ok(output)
     }
 }
 
-fn find(
-    tree: &Tree,
+fn find_matches(
+    tree: &DirectoryTree,
     path: &Path,
-    names: &Names,
+    names: &GlobFilter,
     may: Option<&Permissions>,
-    demand: &Demand,
-) -> Result<Files, String> {
-    let mut found = Files::default();
-    tree.walk(path, &names.only, names.hidden, demand, |file, opened| {
-        if found.files.len() == MOST_SEEN {
-            found.more = true;
-            return Look::NoFurther;
-        }
-        if !may_be_named(may, file, tree.roots()) {
-            found.withheld += 1;
-            return Look::Further;
-        }
-        let changed = opened.metadata().and_then(|metadata| metadata.modified());
-        let changed = changed.map_or(SystemTime::UNIX_EPOCH, cap_std::time::SystemTime::into_std);
-        found
-            .files
-            .push((changed, file.to_string_lossy().into_owned()));
-        Look::Further
-    })?;
+    demand: &CancelFlag,
+) -> Result<GlobMatches, String> {
+    let mut found = GlobMatches::default();
+    tree.walk(
+        path,
+        &names.overrides,
+        names.includes_hidden,
+        demand,
+        |file, opened| {
+            if found.files.len() == MOST_SEEN {
+                found.has_more = true;
+                return WalkStep::Skip;
+            }
+            if !can_show_name(may, file, tree.roots()) {
+                found.withheld_count += 1;
+                return WalkStep::Descend;
+            }
+            let changed = opened.metadata().and_then(|metadata| metadata.modified());
+            let changed =
+                changed.map_or(SystemTime::UNIX_EPOCH, cap_std::time::SystemTime::into_std);
+            found
+                .files
+                .push((changed, file.to_string_lossy().into_owned()));
+            WalkStep::Descend
+        },
+    )?;
     found
         .files
         .sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| x.cmp(y)));
@@ -204,16 +217,16 @@ mod tests {
 
     #[test]
     fn hidden_files_are_named_or_left_out() {
-        let names = |glob: &str| Names::of(Path::new("/w"), Some(glob)).unwrap();
+        let names = |glob: &str| GlobFilter::of(Path::new("/w"), Some(glob)).unwrap();
         for glob in [".github/**", "**/.env", "/w/.git", "./.x"] {
-            assert!(names(glob).hidden, "{glob}");
+            assert!(names(glob).includes_hidden, "{glob}");
         }
         for glob in ["*.rs", "src/**", "./src/*", "/w/src/*"] {
-            assert!(!names(glob).hidden, "{glob}");
+            assert!(!names(glob).includes_hidden, "{glob}");
         }
-        let src = names("/w/src/*.rs").only;
+        let src = names("/w/src/*.rs").overrides;
         assert!(src.matched("/w/src/a.rs", false).is_whitelist());
         assert!(!src.matched("/w/other/src/a.rs", false).is_whitelist());
-        assert!(Names::of(Path::new("/w"), Some("a[")).is_err());
+        assert!(GlobFilter::of(Path::new("/w"), Some("a[")).is_err());
     }
 }

@@ -7,84 +7,90 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::circumstances::Circumstances;
-use crate::permission::deed::Deed;
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+    location,
+};
+use crate::permission::action::ToolAction;
+use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::{left_out, may_be_named};
-use crate::reported::text;
+use crate::permission::rules::{can_show_name, left_out_note};
+use crate::reported_call::text;
 use crate::text::fenced;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
-use crate::workspace::tree::EntryKind;
+use crate::workspace::tool_error::ToolError;
+use crate::workspace::tree::TreeEntryKind;
 
 /// How many entries are listed at most.
 const MOST: usize = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct List {
+pub(crate) struct ListTool {
     /// The directory; the working directory if absent.
     #[serde(default)]
     path: String,
 }
 
-impl Tool for List {
+impl Tool for ListTool {
     const NAME: &'static str = "list";
 
     const DESCRIPTION: &'static str = "\
         Lists a directory, 1000 entries at most, with the sizes of its files. To find files in a whole tree \
         use `glob`.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
         title: "List a directory",
-        names: "path",
-        needs: &[],
+        subject_field: "path",
+        required_fields: &[],
     });
 }
 
-impl Call for List {
+impl ToolInvocation for ListTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
-        About::new(
-            format!("List `{}`", workspace.shown(&path)),
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
+        CallDescription::new(
+            format!("List `{}`", workspace.display_path(&path)),
             ToolKind::Read,
             vec![location(&path, None)],
         )
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Look {
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Inspect {
             kind: ToolKind::Read,
-            path: workspace.absolute(&self.path),
+            path: workspace.absolute_path(&self.path),
         })
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.list_entries(execution))
     }
 }
 
-impl List {
-    async fn list_entries(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
-        let path = PathBuf::from(execution.workspace.absolute(&self.path));
+impl ListTool {
+    async fn list_entries(
+        &self,
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        let path = PathBuf::from(execution.workspace.absolute_path(&self.path));
         let (rules, session) = (
             execution.rules.clone(),
-            Circumstances::of(execution.workspace),
+            PermissionContext::of(execution.workspace),
         );
         let (entries, truncated, withheld) = execution
             .workspace
-            .look(move |tree, demand| {
-                let may = rules.looking(&session)?;
+            .with_tree(move |tree, demand| {
+                let may = rules.read_permissions(&session)?;
                 let (mut entries, truncated) = tree.list(&path, MOST, demand)?;
                 let all = entries.len();
                 entries.retain(|entry| {
-                    may_be_named(may.as_ref(), &path.join(&entry.name), tree.roots())
+                    can_show_name(may.as_ref(), &path.join(&entry.name), tree.roots())
                 });
                 let withheld = all - entries.len();
                 Ok((entries, truncated, withheld))
@@ -94,10 +100,10 @@ impl List {
         let mut listed = Vec::new();
         for entry in &entries {
             let (end, kind) = match entry.kind {
-                EntryKind::Directory => ("/", "directory"),
-                EntryKind::File => ("", "file"),
-                EntryKind::Symlink => ("@", "symlink"),
-                EntryKind::Other => ("", "other"),
+                TreeEntryKind::Directory => ("/", "directory"),
+                TreeEntryKind::File => ("", "file"),
+                TreeEntryKind::Symlink => ("@", "symlink"),
+                TreeEntryKind::Other => ("", "other"),
             };
             lines.push_str(&entry.name);
             lines.push_str(end);
@@ -112,7 +118,7 @@ impl List {
         if truncated {
             lines.push_str(&format!("… and more than these {MOST}\n"));
         }
-        let withheld = left_out("Entries", withheld);
+        let withheld = left_out_note("Entries", withheld);
         let mut shown = Vec::new();
         if !entries.is_empty() {
             shown.push(text(fenced(&lines)));
@@ -125,7 +131,7 @@ impl List {
             shown.push(text(withheld));
         }
         let data = json!({ "entries": listed, "truncated": truncated });
-        Ok(Output::done(lines, shown, data))
+        Ok(ToolOutput::completed(lines, shown, data))
     }
 }
 

@@ -4,6 +4,7 @@
 //! change, and how it is carried out. What all of them have in common is in `tool.rs`; a call is reported, and permission
 //! asked for, in `turn/call.rs`.
 
+pub(crate) mod draft_description;
 mod edit;
 mod fetch;
 mod glob;
@@ -17,53 +18,52 @@ mod search;
 pub(crate) mod switch_mode;
 pub(crate) mod tool;
 mod write;
-pub(crate) mod written;
 
 use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::model::interface::ToolSpec;
-use edit::Edit;
-use fetch::Fetch;
-use glob::Glob;
-use list::List;
-use plan::Plan;
-use read::Read;
-use run::Run;
-use search::Search;
-use switch_mode::SwitchMode;
-use tool::{Call, Draft, Tool, read_arguments};
-use write::Write;
+use edit::EditTool;
+use fetch::FetchTool;
+use glob::GlobTool;
+use list::ListTool;
+use plan::PlanTool;
+use read::ReadTool;
+use run::RunTool;
+use search::SearchTool;
+use switch_mode::SwitchModeTool;
+use tool::{DraftSpec, Tool, ToolInvocation, read_arguments};
+use write::WriteTool;
 
 /// A tool, as it is found by its name.
-pub(crate) struct Entry {
+pub(crate) struct ToolEntry {
     pub(crate) name: &'static str,
     description: &'static str,
-    pub(crate) draft: Option<Draft>,
+    pub(crate) draft: Option<DraftSpec>,
     parameters: fn() -> Value,
-    read: fn(&Value) -> Result<Box<dyn Call>, String>,
+    read: fn(&Value) -> Result<Box<dyn ToolInvocation>, String>,
 }
 
 /// All tools, in the order in which a model is told of them.
-static TOOLS: [Entry; 10] = [
-    entry::<Read>(),
-    entry::<List>(),
-    entry::<Glob>(),
-    entry::<Search>(),
-    entry::<Write>(),
-    entry::<Edit>(),
-    entry::<Run>(),
-    entry::<Fetch>(),
-    entry::<Plan>(),
-    entry::<SwitchMode>(),
+static TOOLS: [ToolEntry; 10] = [
+    tool_entry::<ReadTool>(),
+    tool_entry::<ListTool>(),
+    tool_entry::<GlobTool>(),
+    tool_entry::<SearchTool>(),
+    tool_entry::<WriteTool>(),
+    tool_entry::<EditTool>(),
+    tool_entry::<RunTool>(),
+    tool_entry::<FetchTool>(),
+    tool_entry::<PlanTool>(),
+    tool_entry::<SwitchModeTool>(),
 ];
 
-const fn entry<T: Tool>() -> Entry {
-    Entry {
+const fn tool_entry<T: Tool>() -> ToolEntry {
+    ToolEntry {
         name: T::NAME,
         description: T::DESCRIPTION,
         draft: T::DRAFT,
-        parameters: schema::<T>,
+        parameters: parameter_schema::<T>,
         read: |arguments| {
             let call = read_arguments::<T>(T::NAME, arguments)?;
             Ok(Box::new(call))
@@ -71,12 +71,12 @@ const fn entry<T: Tool>() -> Entry {
     }
 }
 
-fn schema<T: JsonSchema>() -> Value {
+fn parameter_schema<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
 /// The tool of this name.
-pub(crate) fn find(tool: &str) -> Option<&'static Entry> {
+pub(crate) fn find(tool: &str) -> Option<&'static ToolEntry> {
     TOOLS.iter().find(|entry| entry.name == tool)
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn find(tool: &str) -> Option<&'static Entry> {
 ///
 /// # Errors
 /// There is no such tool, or it does not take these arguments.
-pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn Call>, String> {
+pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocation>, String> {
     match find(tool) {
         Some(entry) => (entry.read)(arguments),
         None => {

@@ -16,7 +16,7 @@ const LIKE: f64 = 0.6;
 const SHOWN: usize = 200;
 
 /// Says that the text is not there, and where something like it is and what the difference is.
-pub(super) fn not_found(file: &str, search: &str) -> String {
+pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
     let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
@@ -44,7 +44,7 @@ pub(super) fn not_found(file: &str, search: &str) -> String {
         .copied()
         .max_by_key(|start| (agree(*start), usize::MAX - start));
     if let Some(start) = best {
-        return difference(&lines, &wanted, start, &same);
+        return describe_difference(&lines, &wanted, start, &same);
     }
     let part: Vec<usize> = (1..)
         .zip(&lines)
@@ -69,8 +69,8 @@ pub(super) fn not_found(file: &str, search: &str) -> String {
         Some((at, like)) if like >= LIKE => format!(
             "the text is not there, nor is its first line. Most like that is line {}:\n{}\nwhere the text has\n{}",
             at + 1,
-            quoted(lines.get(at).copied().unwrap_or_default()),
-            quoted(wanted.get(first).copied().unwrap_or_default()),
+            quote_line(lines.get(at).copied().unwrap_or_default()),
+            quote_line(wanted.get(first).copied().unwrap_or_default()),
         ),
         _ => format!(
             "the text is not there, nor is its first line, in any of the {} lines of the file.",
@@ -80,7 +80,7 @@ pub(super) fn not_found(file: &str, search: &str) -> String {
 }
 
 /// Says where the lines are, beginning with `start`, and which of them is the first that differs.
-fn difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
+fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
     let there = lines.get(start..).unwrap_or_default();
     let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
     let elsewhere = match same {
@@ -105,7 +105,7 @@ fn difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> 
                      line {}:\n{}",
                     start + 1,
                     at + 1,
-                    quoted(line)
+                    quote_line(line)
                 );
             };
             let how = match is.trim() == line.trim() {
@@ -116,15 +116,15 @@ fn difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> 
                 "the text is not there as it was given. It is nearest to what begins on line {}{elsewhere}; there \
                  line {number} {how}. The file has\n{}\nwhere the text has\n{}",
                 start + 1,
-                quoted(is),
-                quoted(line)
+                quote_line(is),
+                quote_line(line)
             )
         }
     }
 }
 
 /// A line in which white space can be seen.
-fn quoted(line: &str) -> String {
+fn quote_line(line: &str) -> String {
     let shown = crate::text::head(line, SHOWN);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
     let more = if line.len() > SHOWN { "…" } else { "" };
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn the_line_that_differs_is_named_and_shown() {
         let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
-        let said = not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
+        let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
         assert!(said.contains("begins on line 3"), "{said}");
         assert!(said.contains("others: 3, 8"), "{said}");
         assert!(
@@ -159,21 +159,21 @@ mod tests {
             "{said}"
         );
 
-        let said = not_found(file, "\tlet a = 1;\n\tlet b = 3;\n");
+        let said = explain_not_found(file, "\tlet a = 1;\n\tlet b = 3;\n");
         assert!(said.contains("line 5 differs. "), "{said}");
-        let said = not_found("a\nb", "b\nc");
+        let said = explain_not_found("a\nb", "b\nc");
         assert!(said.contains("ends before its line 2"), "{said}");
     }
 
     #[test]
     fn otherwise_what_is_like_it() {
-        assert!(not_found("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
-        let said = not_found(
+        assert!(explain_not_found("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
+        let said = explain_not_found(
             "one\nlet number = compute(1);\n",
             "let numbers = compute(1);",
         );
         assert!(said.contains("Most like that is line 2"), "{said}");
-        assert!(not_found("x\ny\n", "zzz").contains("2 lines"));
-        assert!(not_found("x", " \n").contains("only white space"));
+        assert!(explain_not_found("x\ny\n", "zzz").contains("2 lines"));
+        assert!(explain_not_found("x", " \n").contains("only white space"));
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
     let mut members = Map::new();
     let mut json = serde_json::Deserializer::from_str(written);
     // That it has no end is no error here, and the members before it have been taken.
-    let _unfinished = json.deserialize_map(Members(&mut members));
+    let _unfinished = json.deserialize_map(WholeMembers(&mut members));
     members
 }
 
@@ -31,9 +31,9 @@ pub(crate) fn so_far(written: &str) -> Value {
 }
 
 /// Takes members until there are none that are whole.
-struct Members<'a>(&'a mut Map<String, Value>);
+struct WholeMembers<'a>(&'a mut Map<String, Value>);
 
-impl<'de> Visitor<'de> for Members<'_> {
+impl<'de> Visitor<'de> for WholeMembers<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -5,35 +5,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+};
 use crate::model::message::ToolStatus;
 use crate::permission::permit::Permit;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Plan {
+pub(crate) struct PlanTool {
     /// All entries, in order.
-    entries: Vec<Entry>,
+    entries: Vec<PlanToolEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct PlanToolEntry {
     /// What is to be done.
     content: String,
     /// How important it is; `medium` if absent.
     #[serde(default)]
-    priority: Priority,
+    priority: PlanToolPriority,
     /// How far it is; `pending` if absent.
     #[serde(default)]
-    status: Status,
+    status: PlanToolStatus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Priority {
+enum PlanToolPriority {
     High,
     #[default]
     Medium,
@@ -42,64 +44,64 @@ enum Priority {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Status {
+enum PlanToolStatus {
     #[default]
     Pending,
     InProgress,
     Completed,
 }
 
-impl Tool for Plan {
+impl Tool for PlanTool {
     const NAME: &'static str = "plan";
 
     const DESCRIPTION: &'static str = "\
         Shows the plan to the person: all of its entries with how far each is. Call it again whenever that \
         changes.";
 
-    const DRAFT: Option<Draft> = None;
+    const DRAFT: Option<DraftSpec> = None;
 }
 
-impl Call for Plan {
+impl ToolInvocation for PlanTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, _: &Workspace) -> About {
-        About::new("Plan", ToolKind::Think, Vec::new())
+    fn describe(&self, _: &Workspace) -> CallDescription {
+        CallDescription::new("Plan", ToolKind::Think, Vec::new())
     }
 
-    fn run_unseen<'a>(&'a self, workspace: &'a Workspace) -> Option<Outcome<'a>> {
+    fn run_hidden<'a>(&'a self, workspace: &'a Workspace) -> Option<ToolFuture<'a>> {
         Some(Box::pin(self.show(workspace)))
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.show(execution.workspace))
     }
 }
 
-impl Plan {
+impl PlanTool {
     fn entries(&self) -> Vec<PlanEntry> {
         self.entries
             .iter()
             .map(|entry| {
                 let priority = match entry.priority {
-                    Priority::High => "high",
-                    Priority::Medium => "medium",
-                    Priority::Low => "low",
+                    PlanToolPriority::High => "high",
+                    PlanToolPriority::Medium => "medium",
+                    PlanToolPriority::Low => "low",
                 };
                 let status = match entry.status {
-                    Status::Pending => "pending",
-                    Status::InProgress => "in_progress",
-                    Status::Completed => "completed",
+                    PlanToolStatus::Pending => "pending",
+                    PlanToolStatus::InProgress => "in_progress",
+                    PlanToolStatus::Completed => "completed",
                 };
                 PlanEntry::new(&entry.content, priority, status)
             })
             .collect()
     }
 
-    async fn show(&self, workspace: &Workspace) -> Result<Output, Fault> {
+    async fn show(&self, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
         workspace.turn.plan(self.entries()).await?;
-        Ok(Output {
+        Ok(ToolOutput {
             status: ToolStatus::Done,
             text: "The plan is shown.".to_owned(),
             content: None,

@@ -10,14 +10,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::deed::Deed;
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+    location,
+};
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::reported::text;
+use crate::reported_call::text;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
-use crate::workspace::tree::Tree;
+use crate::workspace::tool_error::ToolError;
+use crate::workspace::tree::DirectoryTree;
 
 /// How many lines are read where the call does not say.
 const LINES: u32 = 2000;
@@ -36,7 +39,7 @@ const PEEK: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Read {
+pub(crate) struct ReadTool {
     /// The file; a relative path begins at the working directory.
     path: String,
     /// The first line to read, counted from 1.
@@ -46,7 +49,7 @@ pub(crate) struct Read {
 }
 
 /// What a file is, by its beginning.
-enum What {
+enum FileContents {
     Text,
     Image {
         media_type: &'static str,
@@ -61,29 +64,29 @@ enum What {
     },
 }
 
-impl Tool for Read {
+impl Tool for ReadTool {
     const NAME: &'static str = "read";
 
     const DESCRIPTION: &'static str = "\
         Reads a text file, or some lines of it: 2000 lines and 128 KiB at most, after which it says how to go \
         on. Shows an image (PNG, JPEG, GIF, WebP). Read a file before you change it.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
         title: "Read a file",
-        names: "path",
-        needs: &[],
+        subject_field: "path",
+        required_fields: &[],
     });
 }
 
-impl Call for Read {
+impl ToolInvocation for ReadTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
-        let mut title = format!("Read `{}`", workspace.shown(&path));
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
+        let mut title = format!("Read `{}`", workspace.display_path(&path));
         match (self.line, self.limit) {
             (line, Some(limit)) if limit > 1 => {
                 let first = line.unwrap_or(1);
@@ -96,47 +99,47 @@ impl Call for Read {
             (Some(line), None) => title.push_str(&format!(", from line {line}")),
             (None, _) => {}
         }
-        About::new(title, ToolKind::Read, vec![location(&path, self.line)])
+        CallDescription::new(title, ToolKind::Read, vec![location(&path, self.line)])
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Read(workspace.absolute(&self.path)))
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Read(workspace.absolute_path(&self.path)))
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.read_file(execution))
     }
 }
 
-impl Read {
-    async fn read_file(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
-        let path = execution.workspace.absolute(&self.path);
-        match what(execution.workspace, &path).await? {
-            What::Text => self.text(execution.workspace, &path).await,
-            What::Image { media_type, bytes } => Ok(self.image(media_type, &bytes)),
-            What::LargeImage { media_type, size } => Err(Fault::failed(format!(
+impl ReadTool {
+    async fn read_file(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
+        let path = execution.workspace.absolute_path(&self.path);
+        match detect_content(execution.workspace, &path).await? {
+            FileContents::Text => self.read_text(execution.workspace, &path).await,
+            FileContents::Image { media_type, bytes } => Ok(self.image_output(media_type, &bytes)),
+            FileContents::LargeImage { media_type, size } => Err(ToolError::failed(format!(
                 "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",
                 self.path
             ))),
-            What::Binary { size } => Err(self.binary(Some(size))),
+            FileContents::Binary { size } => Err(self.binary_error(Some(size))),
         }
     }
 
-    async fn text(&self, workspace: &Workspace, path: &str) -> Result<Output, Fault> {
+    async fn read_text(&self, workspace: &Workspace, path: &str) -> Result<ToolOutput, ToolError> {
         let limit = self.limit.unwrap_or(LINES);
         // One more, to see whether there is more.
         let read = workspace
             .read(path, self.line, Some(limit.saturating_add(1)))
             .await;
         let read = read.map_err(|fault| match fault {
-            Fault::Missing(why) => {
-                Fault::Failed(format!("There is no file `{}`: {why}", self.path))
+            ToolError::NotFound(why) => {
+                ToolError::Failed(format!("There is no file `{}`: {why}", self.path))
             }
             other => other,
         })?;
         // A client's file, of which no more is known.
         if read.contains('\0') {
-            return Err(self.binary(None));
+            return Err(self.binary_error(None));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let (mut kept, mut count, mut cut) = (String::new(), 0_usize, false);
@@ -175,25 +178,25 @@ impl Read {
             shown = vec![text(told.as_str())];
         }
         let data = json!({ "lines": count, "truncated": more });
-        Ok(Output::done(told, shown, data))
+        Ok(ToolOutput::completed(told, shown, data))
     }
 
-    fn image(&self, media_type: &'static str, bytes: &[u8]) -> Output {
+    fn image_output(&self, media_type: &'static str, bytes: &[u8]) -> ToolOutput {
         let image = ImageContent::new(STANDARD.encode(bytes), media_type);
         let size = bytes.len();
         let told = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
         let shown = ContentBlock::Image(Box::new(image.clone()));
         let data = json!({ "mediaType": media_type, "bytes": size });
-        let mut output = Output::done(told, vec![shown.into()], data);
+        let mut output = ToolOutput::completed(told, vec![shown.into()], data);
         output.images.push(image);
         output
     }
 
-    fn binary(&self, size: Option<u64>) -> Fault {
+    fn binary_error(&self, size: Option<u64>) -> ToolError {
         let size = size
             .map(|size| format!(" of {size} bytes"))
             .unwrap_or_default();
-        Fault::failed(format!(
+        ToolError::failed(format!(
             "`{}` is a binary file{size}, or text that is not UTF-8: it cannot be read as text. A command, such \
              as `file` or `xxd`, can say more of it.",
             self.path
@@ -202,28 +205,28 @@ impl Read {
 }
 
 /// What the file is. Where the agent itself does not see it, it is taken for text: reading it will tell.
-async fn what(workspace: &Workspace, path: &str) -> Result<What, Fault> {
-    if workspace.own().is_err() {
-        return Ok(What::Text);
+async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolError> {
+    if workspace.access().is_err() {
+        return Ok(FileContents::Text);
     }
     let path = PathBuf::from(path);
-    let looked = workspace.look(move |tree, _| Ok(peek(tree, &path)));
-    Ok(looked.await?.unwrap_or(What::Text))
+    let looked = workspace.with_tree(move |tree, _| Ok(detect_in_tree(tree, &path)));
+    Ok(looked.await?.unwrap_or(FileContents::Text))
 }
 
-fn peek(tree: &Tree, path: &Path) -> Option<What> {
+fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<FileContents> {
     let mut file = tree.open(path).ok()?;
     let size = file.metadata().ok()?.len();
     let mut bytes = Vec::new();
     file.by_ref().take(PEEK).read_to_end(&mut bytes).ok()?;
     Some(match media_type(&bytes) {
-        Some(media_type) if size > IMAGE => What::LargeImage { media_type, size },
+        Some(media_type) if size > IMAGE => FileContents::LargeImage { media_type, size },
         Some(media_type) => {
             file.take(IMAGE).read_to_end(&mut bytes).ok()?;
-            What::Image { media_type, bytes }
+            FileContents::Image { media_type, bytes }
         }
-        None if bytes.contains(&0) => What::Binary { size },
-        None => What::Text,
+        None if bytes.contains(&0) => FileContents::Binary { size },
+        None => FileContents::Text,
     })
 }
 

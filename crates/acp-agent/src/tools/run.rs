@@ -9,16 +9,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+};
 use crate::model::message::ToolStatus;
-use crate::permission::deed::Deed;
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::permission::subject::Subject;
-use crate::reported::text;
+use crate::permission::subject::AlwaysSubject;
+use crate::reported_call::text;
 use crate::text::{fenced, head, one_line, tail};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
-use crate::workspace::process::{CommandOutput, News, Process};
+use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
+use crate::workspace::tool_error::ToolError;
 
 /// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
 /// of its end, where it is said what came of it.
@@ -38,7 +40,7 @@ const GATHER_FOR: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Run {
+pub(crate) struct RunTool {
     /// The command line, for the system's shell.
     command: String,
     /// After how many seconds it is killed, with all that it started; 120 if absent, 600 at most.
@@ -46,13 +48,13 @@ pub(crate) struct Run {
 }
 
 /// How a command ended.
-enum Ended {
-    Itself(TerminalExitStatus),
+enum CommandEnd {
+    Exited(TerminalExitStatus),
     /// It was killed after so long.
-    OutOfTime(Duration),
+    TimedOut(Duration),
 }
 
-impl Tool for Run {
+impl Tool for RunTool {
     const NAME: &'static str = "run";
 
     const DESCRIPTION: &'static str = "\
@@ -61,22 +63,23 @@ impl Tool for Run {
         long output the beginning and the end are given back, 32 KiB together. Use the other tools to read, \
         find and change files.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Execute,
         title: "Run a command",
-        names: "command",
-        needs: &[],
+        subject_field: "command",
+        required_fields: &[],
     });
 }
 
-impl Call for Run {
+impl ToolInvocation for RunTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, _: &Workspace) -> About {
+    fn describe(&self, _: &Workspace) -> CallDescription {
         let line = one_line(&self.command);
-        let mut about = About::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
+        let mut about =
+            CallDescription::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
             // Who is asked for permission must see all of it.
             about.content.push(text(fenced(&self.command)));
@@ -84,80 +87,82 @@ impl Call for Run {
         about
     }
 
-    fn deed(&self, _: &Workspace) -> Option<Deed> {
-        Some(Deed::Run(self.command.clone()))
+    fn action(&self, _: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Run(self.command.clone()))
     }
 
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::Command(self.command.clone()))
+    fn subject(&self) -> Option<AlwaysSubject> {
+        Some(AlwaysSubject::Command(self.command.clone()))
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
         Box::pin(self.run_line(execution, permit))
     }
 }
 
-impl Run {
+impl RunTool {
     async fn run_line(
         &self,
-        execution: &mut Execution<'_>,
+        execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<Output, Fault> {
+    ) -> Result<ToolOutput, ToolError> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
-            return Err(Fault::failed(why));
+            return Err(ToolError::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
-        let process = Process::start(execution.workspace, &permit).await?;
-        let mut view = View::of(execution, &process).await?;
+        let process = CommandProcess::start(execution.workspace, &permit).await?;
+        let mut view = OutputView::start(execution, &process).await?;
         let ended =
-            match tokio::time::timeout(timeout, follow(execution, &process, &mut view)).await {
-                Ok(ended) => ended.map(Ended::Itself),
+            match tokio::time::timeout(timeout, follow_process(execution, &process, &mut view))
+                .await
+            {
+                Ok(ended) => ended.map(CommandEnd::Exited),
                 Err(_) => {
                     process.kill().await;
-                    Ok(Ended::OutOfTime(timeout))
+                    Ok(CommandEnd::TimedOut(timeout))
                 }
             };
         let result = match ended {
             Ok(status) => {
-                let printed = execution
-                    .workspace
-                    .unless_cancelled(process.printed())
-                    .await;
+                let printed = execution.workspace.unless_cancelled(process.output()).await;
                 printed.and_then(|printed| Ok((status, printed?)))
             }
             Err(fault) => Err(fault),
         };
-        if let Err(Fault::Stop(acp::Error::Cancelled)) = &result {
+        if let Err(ToolError::Stop(acp::Error::Cancelled)) = &result {
             // Its last words, which stay.
             view.update(execution, &process).await?;
         }
         // Also when the turn is cancelled: what the command started must be gone when the turn is.
         process.release().await;
-        view.end().await?;
+        view.finish().await?;
         let (status, printed) = result?;
-        Ok(output(execution, &status, &printed))
+        Ok(command_output(execution, &status, &printed))
     }
 }
 
 /// How a person sees what a command prints.
-enum View {
+enum OutputView {
     /// It runs in a terminal of the client's, who shows it.
     Client,
     /// The client shows a terminal of the agent's.
-    Terminal(DisplayTerminal, Arc<News>),
+    Terminal(DisplayTerminal, Arc<ProcessNews>),
     /// As text of the tool call, all of it each time.
     Text,
 }
 
-impl View {
+impl OutputView {
     /// The best that the client can do. What it shows is the content of the tool call from here on.
-    async fn of(execution: &mut Execution<'_>, process: &Process) -> acp::Result<Self> {
+    async fn start(
+        execution: &mut ToolExecution<'_>,
+        process: &CommandProcess,
+    ) -> acp::Result<Self> {
         let turn = &execution.workspace.turn;
         let (view, content) = match process.news() {
             None => (Self::Client, process.content()),
-            Some(news) if turn.client().shows_terminals() => {
+            Some(news) if turn.client().supports_display_terminals() => {
                 let (call, command) = (execution.handle.id().clone(), news.command());
                 let terminal = turn
                     .display_terminal(call, &command, Some(turn.cwd()))
@@ -175,12 +180,16 @@ impl View {
     }
 
     /// Shows what has been printed.
-    async fn update(&mut self, execution: &Execution<'_>, process: &Process) -> acp::Result<()> {
+    async fn update(
+        &mut self,
+        execution: &ToolExecution<'_>,
+        process: &CommandProcess,
+    ) -> acp::Result<()> {
         match self {
             Self::Client => Ok(()),
             Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
             Self::Text => {
-                let printed = process.printed().await?;
+                let printed = process.output().await?;
                 let content = text(fenced(tail(&printed.text, TAIL)));
                 execution.handle.content(vec![content]).await
             }
@@ -188,7 +197,7 @@ impl View {
     }
 
     /// How long what is printed is gathered at least.
-    fn pause(&self) -> Duration {
+    fn update_interval(&self) -> Duration {
         match self {
             Self::Text => REPORT_EVERY,
             _ => GATHER_FOR,
@@ -196,7 +205,7 @@ impl View {
     }
 
     /// Shows the rest, and how the command ended.
-    async fn end(self) -> acp::Result<()> {
+    async fn finish(self) -> acp::Result<()> {
         let Self::Terminal(mut terminal, news) = self else {
             return Ok(());
         };
@@ -204,38 +213,42 @@ impl View {
         if !rest.is_empty() {
             terminal.output(rest.as_bytes()).await?;
         }
-        terminal.exited(news.exit().unwrap_or_default()).await
+        terminal.set_exited(news.exit().unwrap_or_default()).await
     }
 }
 
 /// Waits for the end, and shows what is printed until then where the client does not.
-async fn follow(
-    execution: &Execution<'_>,
-    process: &Process,
-    view: &mut View,
-) -> Result<TerminalExitStatus, Fault> {
-    let mut exited = std::pin::pin!(process.exited());
+async fn follow_process(
+    execution: &ToolExecution<'_>,
+    process: &CommandProcess,
+    view: &mut OutputView,
+) -> Result<TerminalExitStatus, ToolError> {
+    let mut exited = std::pin::pin!(process.wait());
     loop {
         tokio::select! {
             biased;
-            () = execution.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(ToolError::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
-            () = process.prints() => view.update(execution, process).await?,
+            () = process.wait_for_output() => view.update(execution, process).await?,
         }
         // What is printed meanwhile is shown at once afterwards.
         tokio::select! {
             biased;
-            () = execution.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(ToolError::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
-            () = tokio::time::sleep(view.pause()) => {}
+            () = tokio::time::sleep(view.update_interval()) => {}
         }
     }
 }
 
-fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Output {
-    let (kept, truncated) = shortened(printed);
+fn command_output(
+    execution: &ToolExecution<'_>,
+    how: &CommandEnd,
+    printed: &CommandOutput,
+) -> ToolOutput {
+    let (kept, truncated) = shorten_output(printed);
     let (ended, status) = match how {
-        Ended::Itself(status) => {
+        CommandEnd::Exited(status) => {
             let ended = match (status.exit_code, &status.signal) {
                 (Some(code), _) => format!("It ended with exit code {code}."),
                 (None, Some(signal)) => format!("It was ended by the signal {signal}."),
@@ -243,7 +256,7 @@ fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Ou
             };
             (ended, status.clone())
         }
-        Ended::OutOfTime(timeout) => {
+        CommandEnd::TimedOut(timeout) => {
             let seconds = timeout.as_secs();
             let mut ended = format!(
                 "It ran longer than its time limit of {seconds} s and was killed, with all that it had started."
@@ -254,7 +267,7 @@ fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Ou
             (ended, TerminalExitStatus::new())
         }
     };
-    let timed_out = matches!(how, Ended::OutOfTime(_));
+    let timed_out = matches!(how, CommandEnd::TimedOut(_));
     let success = status.exit_code == Some(0);
     let mut content = execution.terminals.clone();
     if content.is_empty() && !kept.is_empty() {
@@ -270,7 +283,7 @@ fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Ou
         "truncated": truncated,
         "timedOut": timed_out,
     });
-    Output {
+    ToolOutput {
         status: if success {
             ToolStatus::Done
         } else {
@@ -286,13 +299,13 @@ fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Ou
 
 /// The beginning and the end of what was printed, and whether there is something between them that is left
 /// out.
-fn shortened(printed: &CommandOutput) -> (String, bool) {
+fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     let text = &printed.text;
-    if !printed.truncated && text.len() <= HEAD + TAIL {
+    if !printed.is_truncated && text.len() <= HEAD + TAIL {
         return (text.clone(), false);
     }
     let end = tail(text, TAIL);
-    if !printed.truncated {
+    if !printed.is_truncated {
         let begin = head(text, HEAD);
         let left = text.len() - begin.len() - end.len();
         return (
@@ -300,7 +313,7 @@ fn shortened(printed: &CommandOutput) -> (String, bool) {
             true,
         );
     }
-    let begin = head(&printed.beginning, HEAD);
+    let begin = head(&printed.head, HEAD);
     (format!("{begin}\n[… much is left out …]\n{end}"), true)
 }
 
@@ -312,20 +325,20 @@ mod tests {
     fn of_much_the_beginning_and_the_end_are_kept() {
         let printed = |text: &str, beginning: &str, truncated| CommandOutput {
             text: text.to_owned(),
-            beginning: beginning.to_owned(),
-            truncated,
+            head: beginning.to_owned(),
+            is_truncated: truncated,
         };
         let short = "a".repeat(HEAD + TAIL);
-        assert_eq!(shortened(&printed(&short, "", false)), (short, false));
+        assert_eq!(shorten_output(&printed(&short, "", false)), (short, false));
         let long = "a".repeat(HEAD) + &"b".repeat(100) + &"c".repeat(TAIL);
-        let (kept, truncated) = shortened(&printed(&long, "", false));
+        let (kept, truncated) = shorten_output(&printed(&long, "", false));
         assert!(truncated && kept.starts_with('a') && kept.ends_with('c'));
         assert!(
             kept.contains("a\n[… 100 bytes are left out …]\nc"),
             "{}",
             kept.len()
         );
-        let (kept, truncated) = shortened(&printed("the end", "the beginning", true));
+        let (kept, truncated) = shorten_output(&printed("the end", "the beginning", true));
         assert!(truncated);
         assert_eq!(kept, "the beginning\n[… much is left out …]\nthe end");
     }

@@ -3,24 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use acp::v1::{ToolCallLocation, ToolKind};
-use acp_host::{Action, Permissions, Verdict};
+use acp_host::{Action, PermissionDecision, Permissions};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::glob::Names;
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::circumstances::Circumstances;
-use crate::permission::deed::Deed;
+use super::glob::GlobFilter;
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+    location,
+};
+use crate::permission::action::ToolAction;
+use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::left_out;
-use crate::reported::text;
+use crate::permission::rules::left_out_note;
+use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
-use crate::workspace::tree::{Demand, Look, Tree};
+use crate::workspace::tool_error::ToolError;
+use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// How many lines that match are given back at most.
 const MOST: usize = 200;
@@ -42,7 +45,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Search {
+pub(crate) struct SearchTool {
     /// A regular expression. It is matched against single lines, and case counts.
     pattern: String,
     /// Which files to search, such as `*.rs` or `src/**`; all if absent. Hidden files are searched only if a
@@ -63,28 +66,28 @@ pub(crate) struct Search {
 }
 
 /// A line that was found, or is near one that was.
-struct Line {
+struct SearchLine {
     path: String,
     number: u32,
     text: String,
-    matches: bool,
+    is_match: bool,
     /// Lines are left out before it.
-    gap: bool,
+    follows_gap: bool,
 }
 
 #[derive(Default)]
-struct Matches {
-    lines: Vec<Line>,
-    matches: usize,
-    files: usize,
+struct SearchMatches {
+    lines: Vec<SearchLine>,
+    match_count: usize,
+    file_count: usize,
     /// How much text there is in the lines, in bytes.
-    size: usize,
-    truncated: bool,
+    total_bytes: usize,
+    is_truncated: bool,
     /// Files that rules keep from being read.
-    withheld: usize,
+    withheld_count: usize,
 }
 
-impl Tool for Search {
+impl Tool for SearchTool {
     const NAME: &'static str = "search";
 
     const DESCRIPTION: &'static str = "\
@@ -92,66 +95,69 @@ impl Tool for Search {
         back-references), line by line: 200 matching lines at most. Hidden files, binary files, and what \
         .gitignore names are left out.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
         title: "Search",
-        names: "pattern",
-        needs: &[],
+        subject_field: "pattern",
+        required_fields: &[],
     });
 }
 
-impl Call for Search {
+impl ToolInvocation for SearchTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
         let mut title = format!("Search for `{}`", one_line(&self.pattern));
         if let Some(glob) = &self.glob {
             title.push_str(&format!(" in `{glob}`"));
         }
         if !self.path.is_empty() {
-            title.push_str(&format!(" under `{}`", workspace.shown(&path)));
+            title.push_str(&format!(" under `{}`", workspace.display_path(&path)));
         }
-        About::new(title, ToolKind::Search, vec![location(&path, None)])
+        CallDescription::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Look {
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Inspect {
             kind: ToolKind::Search,
-            path: workspace.absolute(&self.path),
+            path: workspace.absolute_path(&self.path),
         })
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.search_files(execution))
     }
 }
 
-impl Search {
-    async fn search_files(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+impl SearchTool {
+    async fn search_files(
+        &self,
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolError> {
         let workspace = execution.workspace;
         if self.context > MOST_CONTEXT {
             let asked = self.context;
             let why = format!("`context` is {asked}; it can be up to {MOST_CONTEXT}.");
-            return Err(Fault::failed(why));
+            return Err(ToolError::failed(why));
         }
-        let path = PathBuf::from(workspace.absolute(&self.path));
-        let names = Names::of(&path, self.glob.as_deref()).map_err(Fault::Failed)?;
-        let matcher = self.matcher().map_err(Fault::Failed)?;
+        let path = PathBuf::from(workspace.absolute_path(&self.path));
+        let names = GlobFilter::of(&path, self.glob.as_deref()).map_err(ToolError::Failed)?;
+        let matcher = self.build_matcher().map_err(ToolError::Failed)?;
         let context = usize::try_from(self.context).unwrap_or_default();
-        let (rules, session) = (execution.rules.clone(), Circumstances::of(workspace));
+        let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
         let found = workspace
-            .look(move |tree, demand| {
-                let may = rules.looking(&session)?;
-                find(tree, &path, &names, &matcher, context, may.as_ref(), demand)
+            .with_tree(move |tree, demand| {
+                let may = rules.read_permissions(&session)?;
+                find_matches(tree, &path, &names, &matcher, context, may.as_ref(), demand)
             })
             .await?;
-        Ok(self.output(workspace, &found))
+        Ok(self.to_output(workspace, &found))
     }
 
-    fn matcher(&self) -> Result<RegexMatcher, String> {
+    fn build_matcher(&self) -> Result<RegexMatcher, String> {
         let built = RegexMatcherBuilder::new()
             .line_terminator(Some(b'\n'))
             .case_insensitive(self.ignore_case)
@@ -165,24 +171,24 @@ impl Search {
         })
     }
 
-    fn output(&self, workspace: &Workspace, found: &Matches) -> Output {
+    fn to_output(&self, workspace: &Workspace, found: &SearchMatches) -> ToolOutput {
         let mut lines = String::new();
         for line in &found.lines {
-            if line.gap {
+            if line.follows_gap {
                 lines.push_str("--\n");
             }
-            let sign = if line.matches { ':' } else { '-' };
-            let path = workspace.shown(&line.path);
+            let sign = if line.is_match { ':' } else { '-' };
+            let path = workspace.display_path(&line.path);
             lines.push_str(&format!(
                 "{path}{sign}{}{sign} {}\n",
                 line.number, line.text
             ));
         }
         let mut told = lines.clone();
-        if found.truncated {
+        if found.is_truncated {
             let more = format!(
                 "… and more than these {} lines; narrow the pattern, the glob or the path\n",
-                found.matches
+                found.match_count
             );
             lines.push_str(&more);
             told.push_str(&more);
@@ -194,35 +200,35 @@ impl Search {
         if found.lines.is_empty() {
             told = "Nothing was found.".to_owned();
         }
-        if let Some(withheld) = left_out("Files", found.withheld) {
+        if let Some(withheld) = left_out_note("Files", found.withheld_count) {
             told.push_str(&format!("\n{withheld}"));
             shown.push(text(withheld));
         }
-        let matches = found.lines.iter().filter(|line| line.matches);
+        let matches = found.lines.iter().filter(|line| line.is_match);
         let places: Vec<ToolCallLocation> = matches
             .take(PLACES)
             .map(|line| location(&line.path, Some(line.number)))
             .collect();
         let data = json!({
-            "matches": found.matches,
-            "files": found.files,
-            "truncated": found.truncated,
+            "matches": found.match_count,
+            "files": found.file_count,
+            "truncated": found.is_truncated,
         });
-        let mut output = Output::done(told, shown, data);
+        let mut output = ToolOutput::completed(told, shown, data);
         output.locations = (!places.is_empty()).then_some(places);
         output
     }
 }
 
-fn find(
-    tree: &Tree,
+fn find_matches(
+    tree: &DirectoryTree,
     path: &Path,
-    names: &Names,
+    names: &GlobFilter,
     matcher: &RegexMatcher,
     context: usize,
     may: Option<&Permissions>,
-    demand: &Demand,
-) -> Result<Matches, String> {
+    demand: &CancelFlag,
+) -> Result<SearchMatches, String> {
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .before_context(context)
@@ -230,68 +236,75 @@ fn find(
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(LONGEST))
         .build();
-    let mut found = Matches::default();
-    tree.walk(path, &names.only, names.hidden, demand, |file, opened| {
-        let shown = file.to_string_lossy();
-        let read = |may: &Permissions| {
-            may.judge(&Action::file(ToolKind::Read, &shown, tree.roots())) == Verdict::Allow
-        };
-        if !may.is_none_or(read) {
-            found.withheld += 1;
-            return Look::Further;
-        }
-        let before = found.matches;
-        let sink = Lines {
-            path: &shown,
-            found: &mut found,
-            gap: false,
-        };
-        if let Err(error) = searcher.search_reader(matcher, demand.reader(opened), sink) {
-            tracing::debug!(file = %file.display(), %error, "a file could not be searched");
-        }
-        found.files += usize::from(found.matches > before);
-        if found.truncated {
-            Look::NoFurther
-        } else {
-            Look::Further
-        }
-    })?;
+    let mut found = SearchMatches::default();
+    tree.walk(
+        path,
+        &names.overrides,
+        names.includes_hidden,
+        demand,
+        |file, opened| {
+            let shown = file.to_string_lossy();
+            let read = |may: &Permissions| {
+                may.decide(&Action::for_file(ToolKind::Read, &shown, tree.roots()))
+                    == PermissionDecision::Allow
+            };
+            if !may.is_none_or(read) {
+                found.withheld_count += 1;
+                return WalkStep::Descend;
+            }
+            let before = found.match_count;
+            let sink = SearchSink {
+                path: &shown,
+                matches: &mut found,
+                has_gap: false,
+            };
+            if let Err(error) = searcher.search_reader(matcher, demand.reader(opened), sink) {
+                tracing::debug!(file = %file.display(), %error, "a file could not be searched");
+            }
+            found.file_count += usize::from(found.match_count > before);
+            if found.is_truncated {
+                WalkStep::Skip
+            } else {
+                WalkStep::Descend
+            }
+        },
+    )?;
     Ok(found)
 }
 
 /// Keeps what is found in a file.
-struct Lines<'a> {
+struct SearchSink<'a> {
     path: &'a str,
-    found: &'a mut Matches,
-    gap: bool,
+    matches: &'a mut SearchMatches,
+    has_gap: bool,
 }
 
-impl Lines<'_> {
+impl SearchSink<'_> {
     /// Gives whether to go on.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = head(line.trim_end(), LINE);
-        let full = self.found.size + line.len() + self.path.len() > MOST_TEXT;
-        if full || (matches && self.found.matches == MOST) {
-            self.found.truncated = true;
+        let full = self.matches.total_bytes + line.len() + self.path.len() > MOST_TEXT;
+        if full || (matches && self.matches.match_count == MOST) {
+            self.matches.is_truncated = true;
             return false;
         }
-        self.found.size += line.len() + self.path.len();
-        self.found.matches += usize::from(matches);
-        self.found.lines.push(Line {
+        self.matches.total_bytes += line.len() + self.path.len();
+        self.matches.match_count += usize::from(matches);
+        self.matches.lines.push(SearchLine {
             path: self.path.to_owned(),
             number: number
                 .and_then(|n| u32::try_from(n).ok())
                 .unwrap_or(u32::MAX),
             text: line.to_owned(),
-            matches,
-            gap: std::mem::take(&mut self.gap),
+            is_match: matches,
+            follows_gap: std::mem::take(&mut self.has_gap),
         });
         true
     }
 }
 
-impl Sink for Lines<'_> {
+impl Sink for SearchSink<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, Self::Error> {
@@ -303,7 +316,7 @@ impl Sink for Lines<'_> {
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
-        self.gap = true;
+        self.has_gap = true;
         Ok(true)
     }
 }

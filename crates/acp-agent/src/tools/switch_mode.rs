@@ -5,21 +5,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use super::tool::{
+    CallDescription, DraftSpec, Tool, ToolExecution, ToolFuture, ToolInvocation, ToolOutput,
+};
 use crate::mode::{self, Mode};
 use crate::model::message::ToolStatus;
 use crate::permission::ask;
 use crate::permission::permit::Permit;
-use crate::reported::text;
+use crate::reported_call::text;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct SwitchMode {
+pub(crate) struct SwitchModeTool {
     /// The mode to switch to: `ask`, `architect` or `code`. Leaving architect mode, the person
     /// decides which of the others it is.
-    #[serde(default = "SwitchMode::default_mode")]
+    #[serde(default = "SwitchModeTool::default_mode")]
     mode: String,
     /// What is going to be done in that mode, as Markdown.
     #[serde(default)]
@@ -28,29 +30,29 @@ pub(crate) struct SwitchMode {
 
 const TITLE: &str = "Ready for implementation";
 
-impl Tool for SwitchMode {
+impl Tool for SwitchModeTool {
     const NAME: &'static str = "switch_mode";
 
     const DESCRIPTION: &'static str = "\
         Asks the person to switch the session to another mode. In architect mode nothing can be changed and no \
         command run: leave it with this, and say in the plan what you are going to do.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::SwitchMode,
         title: TITLE,
-        names: "mode",
-        needs: &[],
+        subject_field: "mode",
+        required_fields: &[],
     });
 }
 
-impl Call for SwitchMode {
+impl ToolInvocation for SwitchModeTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, _: &Workspace) -> About {
+    fn describe(&self, _: &Workspace) -> CallDescription {
         let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
-        About {
+        CallDescription {
             title: TITLE.to_owned(),
             kind: ToolKind::SwitchMode,
             locations: Vec::new(),
@@ -58,18 +60,18 @@ impl Call for SwitchMode {
         }
     }
 
-    fn asks_itself(&self) -> bool {
+    fn asks_for_itself(&self) -> bool {
         true
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, _: Permit) -> ToolFuture<'a> {
         Box::pin(self.switch(execution))
     }
 }
 
-impl SwitchMode {
+impl SwitchModeTool {
     /// Leaves architect mode, to do this.
-    pub(crate) fn to_do(plan: String) -> Self {
+    pub(crate) fn from_action(plan: String) -> Self {
         Self {
             mode: Self::default_mode(),
             plan,
@@ -80,23 +82,23 @@ impl SwitchMode {
         Mode::Ask.as_str().to_owned()
     }
 
-    async fn switch(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+    async fn switch(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
         let memory = &execution.workspace.memory;
         let now = memory.mode();
         let wanted: Mode = self
             .mode
             .parse()
-            .map_err(|e: mode::ParseModeError| Fault::failed(e.to_string()))?;
-        let mode = match options(now, wanted) {
+            .map_err(|e: mode::ParseModeError| ToolError::failed(e.to_string()))?;
+        let mode = match mode_options(now, wanted) {
             None => wanted,
             Some(options) => {
                 let update = execution
                     .handle
-                    .change()
+                    .new_update()
                     .title(TITLE)
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
-                    .content(self.about(execution.workspace).content);
+                    .content(self.describe(execution.workspace).content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
                 let chosen = ask::choice(&execution.workspace.turn, update, offered).await?;
                 let chosen = options
@@ -104,14 +106,14 @@ impl SwitchMode {
                     .find(|(_, option)| option.option_id == chosen);
                 match chosen {
                     Some((Some(mode), _)) => mode,
-                    _ => return Ok(rejected(memory.mode())),
+                    _ => return Ok(rejected_output(memory.mode())),
                 }
             }
         };
         execution.handle.start().await?;
         if memory.mode() != mode {
             // What cannot be kept ends the turn.
-            memory.set_mode(mode).await.map_err(Fault::Stop)?;
+            memory.set_mode(mode).await.map_err(ToolError::Stop)?;
             execution
                 .workspace
                 .turn
@@ -124,7 +126,7 @@ impl SwitchMode {
         } else {
             self.plan.clone()
         };
-        Ok(Output::done(
+        Ok(ToolOutput::completed(
             said,
             vec![text(content)],
             json!({ "mode": mode.as_str() }),
@@ -134,7 +136,7 @@ impl SwitchMode {
 
 /// What a person is asked, and the modes that the answers lead to; `None` if they need not be asked, since the other
 /// mode allows no more.
-fn options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
+fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
     let code = ask::option(
         "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
@@ -159,9 +161,9 @@ fn options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOptio
     }
 }
 
-fn rejected(stays: Mode) -> Output {
+fn rejected_output(stays: Mode) -> ToolOutput {
     let said = format!("Rejected: the session stays in {stays} mode.");
-    Output {
+    ToolOutput {
         status: ToolStatus::Rejected,
         content: Some(vec![text(said.as_str())]),
         text: said,

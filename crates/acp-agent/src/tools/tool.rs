@@ -9,19 +9,19 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::model::message::ToolStatus;
-use crate::permission::deed::Deed;
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::rules::RuleFiles;
-use crate::permission::subject::Subject;
-use crate::reported::{Reported, text};
+use crate::permission::subject::AlwaysSubject;
+use crate::reported_call::{ReportedCall, text};
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 /// What comes of a tool call, when it is done.
-pub(crate) type Outcome<'a, T = Output> = BoxFuture<'a, Result<T, Fault>>;
+pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolError>>;
 
 /// A tool of the agent's own. Its type is that of its arguments.
-pub(crate) trait Tool: Call + DeserializeOwned + JsonSchema + 'static {
+pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static {
     /// What the model calls it.
     const NAME: &'static str;
 
@@ -29,35 +29,35 @@ pub(crate) trait Tool: Call + DeserializeOwned + JsonSchema + 'static {
     const DESCRIPTION: &'static str;
 
     /// What is shown of a call while its arguments are written; `None` for what is not shown as a tool call.
-    const DRAFT: Option<Draft>;
+    const DRAFT: Option<DraftSpec>;
 }
 
 /// What there is to show of a tool's call before its arguments are whole.
-pub(crate) struct Draft {
+pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
     /// The argument that says what the call is about: with it the title is the one the call keeps.
-    pub(crate) names: &'static str,
+    pub(crate) subject_field: &'static str,
     /// What it cannot do without beside that one, all of them texts.
-    pub(crate) needs: &'static [&'static str],
+    pub(crate) required_fields: &'static [&'static str],
 }
 
 /// A tool call with its arguments.
-pub(crate) trait Call: Debug + Send + Sync {
+pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// The tool's name, as the model calls it.
     fn tool(&self) -> &str;
 
     /// What it is, for people.
-    fn about(&self, workspace: &Workspace) -> About;
+    fn describe(&self, workspace: &Workspace) -> CallDescription;
 
     /// What it is about to do, for mode and rules to decide about; `None` for what nobody forbids, and for what
     /// asks by itself.
-    fn deed(&self, _: &Workspace) -> Option<Deed> {
+    fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
 
     /// What permission is needed for; `None` for what changes nothing here.
-    fn subject(&self) -> Option<Subject> {
+    fn subject(&self) -> Option<AlwaysSubject> {
         None
     }
 
@@ -67,44 +67,44 @@ pub(crate) trait Call: Debug + Send + Sync {
     }
 
     /// Whether it asks by itself for what it does, and begins when that is answered.
-    fn asks_itself(&self) -> bool {
+    fn asks_for_itself(&self) -> bool {
         false
     }
 
     /// What a person is asked about, and an answer with "always" is about. `special`: the file is none of those
     /// that are changed all the time.
-    fn asked_about(&self, deed: &Deed, special: bool) -> Subject {
+    fn permission_subject(&self, deed: &ToolAction, special: bool) -> AlwaysSubject {
         match deed {
-            Deed::Change(path) if special => Subject::File(path.clone()),
+            ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
             _ => self
                 .subject()
-                .unwrap_or_else(|| Subject::Tool(self.tool().to_owned())),
+                .unwrap_or_else(|| AlwaysSubject::Tool(self.tool().to_owned())),
         }
     }
 
     /// The change it would make to a file, for the person to see before they decide.
-    fn preview<'a>(&'a self, _: &'a Workspace) -> Outcome<'a, Option<Change>> {
+    fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
 
     /// Carries it out at once, if it is none that is shown as a tool call.
-    fn run_unseen<'a>(&'a self, _: &'a Workspace) -> Option<Outcome<'a>> {
+    fn run_hidden<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
         None
     }
 
     /// Carries it out, as it is permitted.
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a>;
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a>;
 }
 
 /// What a tool call is, for people.
-pub(crate) struct About {
+pub(crate) struct CallDescription {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
     pub(crate) locations: Vec<ToolCallLocation>,
     pub(crate) content: Vec<ToolCallContent>,
 }
 
-impl About {
+impl CallDescription {
     pub(crate) fn new(
         title: impl Into<String>,
         kind: ToolKind,
@@ -120,7 +120,7 @@ impl About {
 }
 
 /// What came of a tool call.
-pub(crate) struct Output {
+pub(crate) struct ToolOutput {
     pub(crate) status: ToolStatus,
     /// For the model.
     pub(crate) text: String,
@@ -133,8 +133,8 @@ pub(crate) struct Output {
     pub(crate) images: Vec<ImageContent>,
 }
 
-impl Output {
-    pub(crate) fn done(
+impl ToolOutput {
+    pub(crate) fn completed(
         text: impl Into<String>,
         content: Vec<ToolCallContent>,
         data: Value,
@@ -163,20 +163,20 @@ impl Output {
 }
 
 /// A tool call that is being carried out.
-pub(crate) struct Execution<'a> {
+pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
-    pub(crate) handle: &'a Reported,
+    pub(crate) handle: &'a ReportedCall,
     /// What the user's rules are, for tools that find out on the way what they would do.
     pub(crate) rules: &'a RuleFiles,
     /// The terminals that are shown. They stay, whatever becomes of the call.
     pub(crate) terminals: Vec<ToolCallContent>,
-    /// What [`Call::preview`] gave, which the person may have seen.
-    pub(crate) previewed: Option<Change>,
+    /// What [`ToolInvocation::preview`] gave, which the person may have seen.
+    pub(crate) preview: Option<TextChange>,
 }
 
 /// How a file would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct TextChange {
     /// An absolute path.
     pub(crate) path: String,
     /// Absent if there is no file yet.
@@ -186,7 +186,7 @@ pub(crate) struct Change {
     pub(crate) line: Option<u32>,
 }
 
-impl Change {
+impl TextChange {
     pub(crate) fn content(&self) -> ToolCallContent {
         let mut diff = Diff::new(&self.path, &self.new);
         diff.old_text.clone_from(&self.old);

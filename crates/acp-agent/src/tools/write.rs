@@ -6,76 +6,79 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Change, Draft, Execution, Outcome, Output, Tool, location};
-use crate::permission::deed::Deed;
+use super::tool::{
+    CallDescription, DraftSpec, TextChange, Tool, ToolExecution, ToolFuture, ToolInvocation,
+    ToolOutput, location,
+};
+use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::permission::subject::Subject;
+use crate::permission::subject::AlwaysSubject;
 use crate::workspace::Workspace;
-use crate::workspace::fault::Fault;
+use crate::workspace::tool_error::ToolError;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Write {
+pub(crate) struct WriteTool {
     /// The file; a relative path begins at the working directory.
     path: String,
     /// All that is to be in it.
     text: String,
 }
 
-impl Tool for Write {
+impl Tool for WriteTool {
     const NAME: &'static str = "write";
 
     const DESCRIPTION: &'static str = "\
         Writes a text file whole, and makes the directories above it; what was in it is replaced. For a change \
         in a file use `edit`.";
 
-    const DRAFT: Option<Draft> = Some(Draft {
+    const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
         title: "Write a file",
-        names: "path",
-        needs: &["text"],
+        subject_field: "path",
+        required_fields: &["text"],
     });
 }
 
-impl Call for Write {
+impl ToolInvocation for WriteTool {
     fn tool(&self) -> &str {
         Self::NAME
     }
 
-    fn about(&self, workspace: &Workspace) -> About {
-        let path = workspace.absolute(&self.path);
-        About::new(
-            format!("Write `{}`", workspace.shown(&path)),
+    fn describe(&self, workspace: &Workspace) -> CallDescription {
+        let path = workspace.absolute_path(&self.path);
+        CallDescription::new(
+            format!("Write `{}`", workspace.display_path(&path)),
             ToolKind::Edit,
             vec![location(&path, None)],
         )
     }
 
-    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
-        Some(Deed::Change(workspace.absolute(&self.path)))
+    fn action(&self, workspace: &Workspace) -> Option<ToolAction> {
+        Some(ToolAction::Change(workspace.absolute_path(&self.path)))
     }
 
-    fn subject(&self) -> Option<Subject> {
-        Some(Subject::Tool(Self::NAME.to_owned()))
+    fn subject(&self) -> Option<AlwaysSubject> {
+        Some(AlwaysSubject::Tool(Self::NAME.to_owned()))
     }
 
-    fn preview<'a>(&'a self, workspace: &'a Workspace) -> Outcome<'a, Option<Change>> {
+    fn preview<'a>(&'a self, workspace: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { self.change(workspace).await.map(Some) })
     }
 
-    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+    fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a> {
         Box::pin(self.write_file(execution, permit))
     }
 }
 
-impl Write {
+impl WriteTool {
     /// What it would change as the file is now.
-    async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
-        let path = workspace.absolute(&self.path);
+    async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolError> {
+        let path = workspace.absolute_path(&self.path);
         let old = workspace.read_if_there(&path).await?;
         // Models write `\n`, and most clients write what they are told.
         let form = old.as_deref().map(TextForm::of).unwrap_or_default();
-        Ok(Change {
+        Ok(TextChange {
             path,
             old,
             new: form.apply(&self.text).into_owned(),
@@ -85,17 +88,17 @@ impl Write {
 
     async fn write_file(
         &self,
-        execution: &mut Execution<'_>,
+        execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<Output, Fault> {
+    ) -> Result<ToolOutput, ToolError> {
         let change = self.change(execution.workspace).await?;
         // What would be overwritten now is not what the person was shown.
         if execution
-            .previewed
+            .preview
             .as_ref()
             .is_some_and(|previewed| previewed.old != change.old)
         {
-            return Err(Fault::failed(format!(
+            return Err(ToolError::failed(format!(
                 "`{}` has changed since the change was proposed. Nothing was written; try again.",
                 self.path
             )));
@@ -105,6 +108,6 @@ impl Write {
         let said = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });
         let said = format!("{said} `{}`, {} bytes.", self.path, change.new.len());
-        Ok(Output::done(said, vec![change.content()], data))
+        Ok(ToolOutput::completed(said, vec![change.content()], data))
     }
 }

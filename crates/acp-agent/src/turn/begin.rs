@@ -4,19 +4,19 @@ use acp::v1::ContentBlock;
 
 use super::active::ActiveTurn;
 use crate::announce;
-use crate::context::commands::Typed;
+use crate::context::commands::PromptInput;
 use crate::context::content;
 use crate::context::conversation::Conversation;
 use crate::context::instructions::Instructions;
 use crate::mcp;
-use crate::mcp::news::started;
-use crate::model::message::Message;
-use crate::workspace::fault::Fault;
+use crate::mcp::announce::wait_for_servers;
+use crate::model::message::ModelMessage;
+use crate::workspace::tool_error::ToolError;
 
 /// How a turn goes on.
 pub(crate) enum TurnStart {
     /// The model is asked.
-    Asks,
+    RunModel,
     /// The agent has answered by itself.
     Answered,
 }
@@ -32,56 +32,66 @@ impl ActiveTurn<'_> {
         if let Some(title) = state.name(&content).await? {
             turn.title(title).await?;
         }
-        if let Err(error) = started(&state.servers, self.workspace).await {
+        if let Err(error) = wait_for_servers(&state.servers, self.workspace).await {
             // The person's words stay, also if the turn is cancelled while servers are waited for.
-            state.tell(conversation, Message::User(content)).await?;
+            state
+                .add_message(conversation, ModelMessage::User(content))
+                .await?;
             return Err(error);
         }
-        let given = state.servers.typed(self.workspace, content).await;
-        let (mut content, words) = match given.map_err(stopped)? {
-            mcp::prompts::Typed::Text(content) => (content, true),
-            mcp::prompts::Typed::Prompt(content) => (content, false),
-            mcp::prompts::Typed::Refused(content, why) => {
-                state.tell(conversation, Message::User(content)).await?;
-                return self.answer(conversation, why).await;
+        let given = state.servers.expand(self.workspace, content).await;
+        let (mut content, words) = match given.map_err(to_protocol_error)? {
+            mcp::prompts::McpPromptInput::Text(content) => (content, true),
+            mcp::prompts::McpPromptInput::Prompt(content) => (content, false),
+            mcp::prompts::McpPromptInput::Rejected(content, why) => {
+                state
+                    .add_message(conversation, ModelMessage::User(content))
+                    .await?;
+                return self.finish_with_text(conversation, why).await;
             }
         };
         if !self.model().understands() {
-            state.tell(conversation, Message::User(content)).await?;
-            return Ok(TurnStart::Asks);
+            state
+                .add_message(conversation, ModelMessage::User(content))
+                .await?;
+            return Ok(TurnStart::RunModel);
         }
         announce::announce(turn.session(), state, true).await?;
-        let typed = match typed(&mut content).filter(|_| words) {
+        let typed = match command_text(&mut content).filter(|_| words) {
             Some(text) => {
                 let mut commands = state.commands.lock().await;
-                for wrong in commands.untold() {
-                    self.aside(&format!("A command of your own is left out. {wrong}"))
+                for wrong in commands.take_new_problems() {
+                    self.send_notice(&format!("A command of your own is left out. {wrong}"))
                         .await?;
                 }
                 match commands.read(text).map_err(acp::Error::invalid_params)? {
-                    Typed::Help => {
+                    PromptInput::Help => {
                         let help = commands.help();
                         drop(commands);
-                        state.tell(conversation, Message::User(content)).await?;
-                        return self.answer(conversation, help).await;
+                        state
+                            .add_message(conversation, ModelMessage::User(content))
+                            .await?;
+                        return self.finish_with_text(conversation, help).await;
                     }
-                    Typed::Prompt(prompt) => {
+                    PromptInput::Prompt(prompt) => {
                         *text = prompt;
                         None
                     }
-                    Typed::Compact(wanted) => Some(wanted),
-                    Typed::Text => None,
+                    PromptInput::Compact(wanted) => Some(wanted),
+                    PromptInput::Text => None,
                 }
             }
             None => None,
         };
         let content = content::for_model(content, self.workspace);
-        state.tell(conversation, Message::User(content)).await?;
+        state
+            .add_message(conversation, ModelMessage::User(content))
+            .await?;
         if let Some(wanted) = typed {
-            self.compact_as_asked(conversation, &wanted).await?;
+            self.compact_on_command(conversation, &wanted).await?;
             return Ok(TurnStart::Answered);
         }
-        let project = !self.rules.forbid_reading();
+        let project = !self.rules.forbids_reading();
         let instructions = Instructions::read(
             self.workspace,
             self.user_instructions,
@@ -89,25 +99,27 @@ impl ActiveTurn<'_> {
             state.client_prompt.as_ref(),
         )
         .await;
-        conversation.instruct(instructions.map_err(stopped)?);
-        Ok(TurnStart::Asks)
+        conversation.instruct(instructions.map_err(to_protocol_error)?);
+        Ok(TurnStart::RunModel)
     }
 
     /// Answers in the model's place.
-    async fn answer(
+    async fn finish_with_text(
         &self,
         conversation: &mut Conversation,
         text: String,
     ) -> acp::Result<TurnStart> {
         let (turn, state) = (&self.workspace.turn, self.state);
         turn.message(&text).await?;
-        state.tell(conversation, Message::said(text)).await?;
+        state
+            .add_message(conversation, ModelMessage::said(text))
+            .await?;
         Ok(TurnStart::Answered)
     }
 }
 
 /// What was typed, with which commands begin.
-fn typed(content: &mut [ContentBlock]) -> Option<&mut String> {
+fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     match content.first_mut()? {
         ContentBlock::Text(text) => Some(&mut text.text),
         _ => None,
@@ -115,9 +127,9 @@ fn typed(content: &mut [ContentBlock]) -> Option<&mut String> {
 }
 
 /// What ends a turn that cannot begin.
-fn stopped(fault: Fault) -> acp::Error {
+fn to_protocol_error(fault: ToolError) -> acp::Error {
     match fault {
-        Fault::Stop(error) => error,
-        Fault::Failed(why) | Fault::Missing(why) => acp::Error::internal(why),
+        ToolError::Stop(error) => error,
+        ToolError::Failed(why) | ToolError::NotFound(why) => acp::Error::internal(why),
     }
 }

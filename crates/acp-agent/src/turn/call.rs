@@ -4,26 +4,26 @@ use acp::v1::{ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
 
 use super::active::ActiveTurn;
-use super::report::{failed, finish, unreadable, whole};
-use super::writing::Interruption;
+use super::draft_calls::DraftInterruption;
+use super::report::{failed_output, finish, unreadable, whole};
 use crate::mode::Mode;
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
-use crate::permission::ask::{self, Decision};
-use crate::permission::rules::Judgement;
-use crate::reported::{Reported, text};
+use crate::permission::ask::{self, AskOutcome};
+use crate::permission::rules::CallDecision;
+use crate::reported_call::{ReportedCall, text};
 use crate::tools;
-use crate::tools::switch_mode::SwitchMode;
-use crate::tools::tool::{Call, Change, Execution, Output};
-use crate::workspace::fault::Fault;
+use crate::tools::switch_mode::SwitchModeTool;
+use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
+use crate::workspace::tool_error::ToolError;
 
 impl ActiveTurn<'_> {
     /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
     pub(super) async fn execute(
         &self,
         request: &ToolRequest,
-        shown: Option<Reported>,
+        shown: Option<ReportedCall>,
     ) -> acp::Result<ToolResult> {
-        let result = |output: Output| ToolResult {
+        let result = |output: ToolOutput| ToolResult {
             id: request.id.clone(),
             status: output.status,
             text: output.text,
@@ -32,83 +32,85 @@ impl ActiveTurn<'_> {
         };
         if let Value::String(written) = &request.arguments {
             let why = unreadable(written);
-            return self.refuse(request, shown, why).await.map(result);
+            return self.reject_call(request, shown, why).await.map(result);
         }
         let servers = &self.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
-            Some(call) => call.map(|call| Box::new(call) as Box<dyn Call>),
+            Some(call) => call.map(|call| Box::new(call) as Box<dyn ToolInvocation>),
             None => tools::read(&request.tool, &request.arguments),
         };
         let call = match call {
             Ok(call) => call,
-            Err(why) => return self.refuse(request, shown, why).await.map(result),
+            Err(why) => return self.reject_call(request, shown, why).await.map(result),
         };
-        if let Some(outcome) = call.run_unseen(self.workspace) {
+        if let Some(outcome) = call.run_hidden(self.workspace) {
             return match outcome.await {
                 Ok(output) => Ok(result(output)),
-                Err(Fault::Stop(error)) => Err(error),
-                Err(Fault::Failed(why) | Fault::Missing(why)) => Ok(result(failed(why))),
+                Err(ToolError::Stop(error)) => Err(error),
+                Err(ToolError::Failed(why) | ToolError::NotFound(why)) => {
+                    Ok(result(failed_output(why)))
+                }
             };
         }
         let mut refused = None;
         if call.may_change() && self.state.mode() == Mode::Architect {
             let left = self.leave_architect_mode(&*call).await;
             if let (Err(_), Some(shown)) = (&left, &shown) {
-                Interruption::of(&left).tell(shown).await?;
+                DraftInterruption::of(&left).tell(shown).await?;
             }
             let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
         }
-        self.report(&*call, &request.arguments, shown, refused)
+        self.report_and_run(&*call, &request.arguments, shown, refused)
             .await
             .map(result)
     }
 
     /// Reports a call that cannot be read.
-    async fn refuse(
+    async fn reject_call(
         &self,
         request: &ToolRequest,
-        shown: Option<Reported>,
+        shown: Option<ReportedCall>,
         why: String,
-    ) -> acp::Result<Output> {
+    ) -> acp::Result<ToolOutput> {
         let title = format!("Call `{}`", request.tool);
         let arguments = request.arguments.clone();
         let handle = match shown {
             Some(handle) => {
-                handle.later(handle.change().raw_input(arguments));
+                handle.defer_update(handle.new_update().raw_input(arguments));
                 handle
             }
             None => {
                 let id = self.state.next_call_id();
                 let call = ToolCall::new(id, title).raw_input(arguments);
-                Reported::begin(&self.workspace.turn, call).await?
+                ReportedCall::begin(&self.workspace.turn, call).await?
             }
         };
         handle.fail(&why).await?;
-        Ok(failed(why))
+        Ok(failed_output(why))
     }
 
     /// Asks to leave architect mode, in which what this call does is not done.
-    async fn leave_architect_mode(&self, call: &dyn Call) -> acp::Result<Output> {
-        let title = call.about(self.workspace).title;
+    async fn leave_architect_mode(&self, call: &dyn ToolInvocation) -> acp::Result<ToolOutput> {
+        let title = call.describe(self.workspace).title;
         let plan = format!(
             "Architect mode changes nothing and runs nothing. To go on, the session has to leave it. \
              The next step is:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
-        let call = SwitchMode::to_do(plan);
-        self.report(&call, &arguments, None, None).await
+        let call = SwitchModeTool::from_action(plan);
+        self.report_and_run(&call, &arguments, None, None).await
     }
 
     /// Reports a call and carries it out, unless it is refused already.
-    async fn report(
+    async fn report_and_run(
         &self,
-        call: &dyn Call,
+        call: &dyn ToolInvocation,
         arguments: &Value,
-        shown: Option<Reported>,
+        shown: Option<ReportedCall>,
         refused: Option<String>,
-    ) -> acp::Result<Output> {
-        let about = call.about(self.workspace);
+    ) -> acp::Result<ToolOutput> {
+        let about = call.describe(self.workspace);
         let arguments = if arguments.is_null() {
             json!({})
         } else {
@@ -126,21 +128,21 @@ impl ActiveTurn<'_> {
             .raw_input(arguments);
         let handle = match shown {
             Some(handle) => {
-                handle.later(whole(&report));
+                handle.defer_update(whole(&report));
                 handle
             }
-            None => Reported::begin(&self.workspace.turn, report.clone()).await?,
+            None => ReportedCall::begin(&self.workspace.turn, report.clone()).await?,
         };
-        let mut execution = Execution {
+        let mut execution = ToolExecution {
             workspace: self.workspace,
             handle: &handle,
             rules: self.rules,
             terminals: Vec::new(),
-            previewed: None,
+            preview: None,
         };
         let done = match refused {
-            Some(why) => Ok(Output::rejected(why)),
-            None => self.carry_out(call, report, &mut execution).await,
+            Some(why) => Ok(ToolOutput::rejected(why)),
+            None => self.run_permitted(call, report, &mut execution).await,
         };
         let terminals = execution.terminals;
         match done {
@@ -148,16 +150,16 @@ impl ActiveTurn<'_> {
                 finish(&handle, &output).await?;
                 Ok(output)
             }
-            Err(Fault::Failed(why) | Fault::Missing(why)) => {
+            Err(ToolError::Failed(why) | ToolError::NotFound(why)) => {
                 let mut content = terminals;
                 content.push(text(&why));
-                let update = handle.change().status(ToolCallStatus::Failed);
+                let update = handle.new_update().status(ToolCallStatus::Failed);
                 let update = update.content(content);
                 let update = update.raw_output(json!({ "error": why }));
                 handle.update(update).await?;
-                Ok(failed(why))
+                Ok(failed_output(why))
             }
-            Err(Fault::Stop(error)) => {
+            Err(ToolError::Stop(error)) => {
                 if matches!(error, acp::Error::Cancelled) {
                     handle.cancel().await?;
                 }
@@ -166,67 +168,70 @@ impl ActiveTurn<'_> {
         }
     }
 
-    async fn carry_out(
+    async fn run_permitted(
         &self,
-        call: &dyn Call,
+        call: &dyn ToolInvocation,
         report: ToolCall,
-        execution: &mut Execution<'_>,
-    ) -> Result<Output, Fault> {
-        execution.workspace.go_on()?;
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolError> {
+        execution.workspace.check_cancelled()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
         let judged = self
             .rules
-            .judge_in(self.workspace, call.deed(self.workspace));
+            .decide(self.workspace, call.action(self.workspace));
         let refused = match judged.await? {
-            Judgement::Refused(why) => return Ok(Output::rejected(why)),
-            Judgement::Asked(_, question) => question.refused.is_some(),
-            Judgement::Allowed(_) => false,
+            CallDecision::Deny(why) => return Ok(ToolOutput::rejected(why)),
+            CallDecision::Ask(_, question) => question.rejection.is_some(),
+            CallDecision::Allow(_) => false,
         };
         let change = match refused {
             true => None,
             false => call.preview(self.workspace).await?,
         };
         if let Some(change) = &change {
-            let update = execution.handle.change().content(vec![change.content()]);
+            let update = execution
+                .handle
+                .new_update()
+                .content(vec![change.content()]);
             execution
                 .handle
-                .later(update.locations(vec![change.location()]));
+                .defer_update(update.locations(vec![change.location()]));
         }
-        let permitted = self.permitted(call, report, change.as_ref(), execution);
+        let permitted = self.request_permission(call, report, change.as_ref(), execution);
         let permit = match permitted.await? {
-            Decision::Allowed(permit) => permit,
-            Decision::Rejected(why) => return Ok(Output::rejected(why)),
+            AskOutcome::Allowed(permit) => permit,
+            AskOutcome::Rejected(why) => return Ok(ToolOutput::rejected(why)),
         };
-        execution.previewed = change;
-        if !call.asks_itself() {
+        execution.preview = change;
+        if !call.asks_for_itself() {
             execution.handle.start().await?;
         }
         call.run(execution, permit).await
     }
 
     /// Asks for permission, if that is what the mode and the rules say of the call.
-    async fn permitted(
+    async fn request_permission(
         &self,
-        call: &dyn Call,
+        call: &dyn ToolInvocation,
         report: ToolCall,
-        change: Option<&Change>,
-        execution: &Execution<'_>,
-    ) -> Result<Decision, Fault> {
+        change: Option<&TextChange>,
+        execution: &ToolExecution<'_>,
+    ) -> Result<AskOutcome, ToolError> {
         // Once more: the client may have gone back to another mode just now.
         let judged = self
             .rules
-            .judge_in(self.workspace, call.deed(self.workspace));
+            .decide(self.workspace, call.action(self.workspace));
         let (deed, question) = match judged.await? {
-            Judgement::Allowed(permit) => return Ok(Decision::Allowed(permit)),
-            Judgement::Refused(why) => return Ok(Decision::Rejected(why)),
-            Judgement::Asked(deed, question) => (deed, question),
+            CallDecision::Allow(permit) => return Ok(AskOutcome::Allowed(permit)),
+            CallDecision::Deny(why) => return Ok(AskOutcome::Rejected(why)),
+            CallDecision::Ask(deed, question) => (deed, question),
         };
-        let subject = call.asked_about(&deed, question.special);
+        let subject = call.permission_subject(&deed, question.is_special);
         execution.handle.flush().await?;
         // All of it once more: what is asked is shown apart from the call by some clients.
         let mut update = execution
             .handle
-            .change()
+            .new_update()
             .title(report.title)
             .kind(report.kind)
             .status(ToolCallStatus::Pending)

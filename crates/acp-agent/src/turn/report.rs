@@ -4,8 +4,8 @@ use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
-use crate::reported::Reported;
-use crate::tools::tool::Output;
+use crate::reported_call::ReportedCall;
+use crate::tools::tool::ToolOutput;
 
 /// Why arguments cannot be read that are no JSON object, for the model.
 pub(super) fn unreadable(written: &str) -> String {
@@ -29,13 +29,13 @@ pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
 }
 
 /// Reports what came of a call.
-pub(super) async fn finish(handle: &Reported, output: &Output) -> acp::Result<()> {
+pub(super) async fn finish(handle: &ReportedCall, output: &ToolOutput) -> acp::Result<()> {
     let status = match output.status {
         ToolStatus::Done => ToolCallStatus::Completed,
         ToolStatus::Failed | ToolStatus::Rejected | ToolStatus::Cancelled => ToolCallStatus::Failed,
     };
     let mut update = handle
-        .change()
+        .new_update()
         .status(status)
         .raw_output(output.data.clone());
     update.content.clone_from(&output.content);
@@ -44,8 +44,8 @@ pub(super) async fn finish(handle: &Reported, output: &Output) -> acp::Result<()
 }
 
 /// What came of a call that failed.
-pub(super) fn failed(why: String) -> Output {
-    Output {
+pub(super) fn failed_output(why: String) -> ToolOutput {
+    ToolOutput {
         status: ToolStatus::Failed,
         content: None,
         locations: None,
@@ -56,7 +56,7 @@ pub(super) fn failed(why: String) -> Output {
 }
 
 /// The result of a call that was never carried out.
-pub(super) fn unanswered(call: &ToolRequest) -> ToolResult {
+pub(super) fn skipped_result(call: &ToolRequest) -> ToolResult {
     ToolResult {
         id: call.id.clone(),
         status: ToolStatus::Cancelled,

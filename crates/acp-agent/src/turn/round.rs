@@ -3,14 +3,14 @@
 use acp::v1::StopReason;
 
 use super::active::ActiveTurn;
-use super::report::unanswered;
-use super::writing::{DraftCalls, Interruption};
+use super::draft_calls::{DraftCalls, DraftInterruption};
+use super::report::skipped_result;
 use crate::context::conversation::Conversation;
-use crate::mcp::news::offered;
+use crate::mcp::announce::tools_for_round;
 use crate::model::error::{ModelErrorKind, failure};
-use crate::model::interface::Request;
-use crate::model::message::{Message, Sealed, ToolRequest};
-use crate::model::step::{Step, Usage, next_step};
+use crate::model::interface::RoundRequest;
+use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
+use crate::model::step::{Step, TokenUsage, next_step};
 
 /// What a model said in one round.
 #[derive(Default)]
@@ -19,12 +19,12 @@ struct Reply {
     thought: String,
     calls: Vec<ToolRequest>,
     /// Those of them that are shown already.
-    written: DraftCalls,
-    sealed: Option<Sealed>,
-    usage: Option<Usage>,
+    drafts: DraftCalls,
+    sealed: Option<OpaqueParts>,
+    usage: Option<TokenUsage>,
     stop: Option<StopReason>,
     /// The conversation does not fit into the model's window.
-    overflows: bool,
+    has_overflowed: bool,
 }
 
 impl ActiveTurn<'_> {
@@ -34,34 +34,34 @@ impl ActiveTurn<'_> {
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
         let mut reply = Reply::default();
-        let heard = self.listen(conversation, &mut reply).await;
-        if std::mem::take(&mut reply.overflows) {
-            conversation.overflowed();
+        let heard = self.receive_reply(conversation, &mut reply).await;
+        if std::mem::take(&mut reply.has_overflowed) {
+            conversation.set_overflowed();
         }
         let Reply {
             text,
             thought,
             calls,
-            mut written,
+            drafts: mut written,
             sealed,
             usage,
             stop,
             ..
         } = reply;
         let heard = match usage {
-            Some(usage) => heard.and(self.used(usage).await),
+            Some(usage) => heard.and(self.record_usage(usage).await),
             None => heard,
         };
         let state = self.state;
-        let message = Message::Assistant {
+        let message = ModelMessage::Assistant {
             text,
             thought,
             calls: calls.clone(),
             sealed,
         };
-        let kept = state.tell(conversation, message).await;
+        let kept = state.add_message(conversation, message).await;
         if let Some(usage) = usage {
-            conversation.used(usage);
+            conversation.record_usage(usage);
         }
         let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
@@ -75,25 +75,25 @@ impl ActiveTurn<'_> {
             // that no provider takes.
             let result = match &ended {
                 None => self.execute(call, written.take(n)).await,
-                Some(_) => Ok(unanswered(call)),
+                Some(_) => Ok(skipped_result(call)),
             };
             let result = result.unwrap_or_else(|error| {
                 ended = Some(Err(error));
-                unanswered(call)
+                skipped_result(call)
             });
-            let message = Message::ToolResult(result);
-            if let Err(error) = state.tell(conversation, message).await {
+            let message = ModelMessage::ToolResult(result);
+            if let Err(error) = state.add_message(conversation, message).await {
                 ended.get_or_insert(Err(error.into()));
             }
         }
         let ended = ended.unwrap_or(Ok(None));
-        let told = written.end(&Interruption::of(&ended)).await;
+        let told = written.end(&DraftInterruption::of(&ended)).await;
         ended.and_then(|reason| told.map(|()| reason))
     }
 
     /// Takes what a round has used, and reports it where the window's size is known.
-    async fn used(&self, usage: Usage) -> acp::Result<()> {
-        self.spend(usage).await?;
+    async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
+        self.add_cost(usage).await?;
         match self.model().context_window() {
             Some(window) => self.show_usage(usage.in_window(), window).await,
             None => Ok(()),
@@ -102,22 +102,26 @@ impl ActiveTurn<'_> {
 
     /// Reports what the model says as it comes. What it has said so far is in `reply` also after an
     /// error.
-    async fn listen(&self, conversation: &Conversation, reply: &mut Reply) -> acp::Result<()> {
+    async fn receive_reply(
+        &self,
+        conversation: &Conversation,
+        reply: &mut Reply,
+    ) -> acp::Result<()> {
         let turn = &self.workspace.turn;
-        let tools = offered(&self.state.servers, self.workspace, self.tools).await?;
+        let tools = tools_for_round(&self.state.servers, self.workspace, self.tools).await?;
         let instructions = conversation.instructions(self.state.mode());
-        let request =
-            Request::new(conversation.messages(), &tools, turn.cwd()).instructions(&instructions);
-        let request = request.thought(self.asked.thought);
+        let request = RoundRequest::new(conversation.messages(), &tools, turn.cwd())
+            .instructions(&instructions);
+        let request = request.thought(self.round_model.thought);
         let mut steps = self.model().respond(request);
         loop {
-            let next = turn.unless_cancelled(async { Ok(next_step(&mut steps).await) });
-            let next = match reply.written.due() {
+            let next = turn.or_cancelled(async { Ok(next_step(&mut steps).await) });
+            let next = match reply.drafts.due() {
                 None => next.await?,
                 Some(due) => match tokio::time::timeout_at(due, next).await {
                     Ok(next) => next?,
                     Err(_) => {
-                        self.announce_due(&mut reply.written).await?;
+                        self.announce_due(&mut reply.drafts).await?;
                         continue;
                     }
                 },
@@ -132,18 +136,22 @@ impl ActiveTurn<'_> {
                     turn.thought(&thought).await?;
                     reply.thought.push_str(&thought);
                 }
-                Some(Ok(Step::Begins { call, tool })) => {
-                    self.begins(&mut reply.written, call, tool).await?;
+                Some(Ok(Step::CallStarted { call, tool })) => {
+                    self.begin_draft(&mut reply.drafts, call, tool).await?;
                 }
-                Some(Ok(Step::Writes { call, arguments })) => {
-                    self.writes(&mut reply.written, call, &arguments).await?;
+                Some(Ok(Step::CallDelta { call, arguments })) => {
+                    self.extend_draft(&mut reply.drafts, call, &arguments)
+                        .await?;
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
                 // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
                 // a part of the answer.
                 Some(Ok(Step::Delay(why))) => {
                     let broke_off = "The answer broke off before this was whole. Nothing was done.";
-                    reply.written.end(&Interruption::Failed(broke_off)).await?;
+                    reply
+                        .drafts
+                        .end(&DraftInterruption::Failed(broke_off))
+                        .await?;
                     turn.thought(format!("{why}\n\n")).await?;
                 }
                 Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),
@@ -153,7 +161,7 @@ impl ActiveTurn<'_> {
                     return Ok(());
                 }
                 Some(Err(error)) => {
-                    reply.overflows = error.kind == ModelErrorKind::ContextFull;
+                    reply.has_overflowed = error.kind == ModelErrorKind::ContextFull;
                     tracing::warn!(model = self.model().name(), %error, "the model failed");
                     return Err(failure(error));
                 }

@@ -22,7 +22,7 @@ const CONNECTING: Duration = Duration::from_secs(10);
 
 /// Where a document is, and at which addresses.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct FetchTarget {
     pub(crate) url: Url,
     host: String,
     /// None, where a proxy is asked for a name.
@@ -44,22 +44,22 @@ struct Proxy {
 
 /// Why a place may be inside of a network that not everyone reaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inside {
+pub(crate) struct PrivateAddress {
     /// How it is reached, behind its name.
-    pub(crate) how: String,
+    pub(crate) access: String,
     /// The whole sentence, for people.
     pub(crate) why: String,
 }
 
 /// What a server answers.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum FetchResponse {
     /// It is elsewhere.
-    Elsewhere(Url),
+    Redirect(Url),
     Document(Document),
 }
 
-impl Target {
+impl FetchTarget {
     /// Takes a URL apart and finds out its addresses, or the proxy that finds them out. Sends nothing, but to those
     /// who are asked for addresses.
     ///
@@ -83,7 +83,7 @@ impl Target {
         let address = bare.parse::<IpAddr>();
         let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
         // What is on this machine no other can look up.
-        let proxy = if here { None } else { proxies.of(&url)? };
+        let proxy = if here { None } else { proxies.proxy_for(&url)? };
         let addresses = match (address, &proxy) {
             (Ok(address), _) => vec![address],
             // Where there is one, often nobody else knows names of the internet.
@@ -118,12 +118,12 @@ impl Target {
     }
 
     /// Why it may be inside of a network that not everyone reaches, if it may.
-    pub(crate) fn inside(&self) -> Option<Inside> {
+    pub(crate) fn private_address(&self) -> Option<PrivateAddress> {
         let host = &self.host;
         if let (Some(proxy), true) = (&self.proxy, self.addresses.is_empty()) {
             let proxy = &proxy.address;
-            return Some(Inside {
-                how: format!("through the proxy {proxy}"),
+            return Some(PrivateAddress {
+                access: format!("through the proxy {proxy}"),
                 why: format!(
                     "`{host}` is looked up by the proxy `{proxy}`: it is not known here whether it is on the public \
                      internet, or in the proxy's own network."
@@ -135,11 +135,11 @@ impl Target {
         }
         let shown: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
         let how = shown.join(", ");
-        Some(Inside {
+        Some(PrivateAddress {
             why: format!(
                 "`{host}` is not on the public internet but in this machine or its network: {how}."
             ),
-            how,
+            access: how,
         })
     }
 
@@ -147,7 +147,7 @@ impl Target {
     ///
     /// # Errors
     /// What went wrong, for people.
-    pub(crate) async fn get(&self) -> Result<Answer, String> {
+    pub(crate) async fn get(&self) -> Result<FetchResponse, String> {
         // Not the network's name service once more, which may say something else the second time; no proxy but the
         // one that was shown; and no redirect that nobody has seen.
         let pinned: Vec<_> = self
@@ -164,7 +164,7 @@ impl Target {
             .referer(false)
             .connect_timeout(CONNECTING);
         client = match &self.proxy {
-            Some(proxy) => client.proxy(proxy.used()?),
+            Some(proxy) => client.proxy(proxy.to_reqwest()?),
             None => client.resolve_to_addrs(&self.host, &pinned),
         };
         let client = client.build().map_err(|e| chain(&e))?;
@@ -178,13 +178,13 @@ impl Target {
         if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
             return Err("it was not the address that was looked at that answered.".to_owned());
         }
-        if let Some(url) = self.elsewhere(&response)? {
-            return Ok(Answer::Elsewhere(url));
+        if let Some(url) = self.redirect_target(&response)? {
+            return Ok(FetchResponse::Redirect(url));
         }
-        read(response).await.map(Answer::Document)
+        read_document(response).await.map(FetchResponse::Document)
     }
 
-    fn elsewhere(&self, response: &Response) -> Result<Option<Url>, String> {
+    fn redirect_target(&self, response: &Response) -> Result<Option<Url>, String> {
         let moved = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
         let Some(location) = response.headers().get(LOCATION).filter(|_| moved) else {
             return Ok(None);
@@ -209,7 +209,7 @@ impl Proxies {
     ///
     /// # Errors
     /// There is one, and it cannot be used.
-    fn of(&self, url: &Url) -> Result<Option<Proxy>, String> {
+    fn proxy_for(&self, url: &Url) -> Result<Option<Proxy>, String> {
         let uri = url.as_str().parse();
         let Some(found) = uri.ok().and_then(|uri| self.0.intercept(&uri)) else {
             return Ok(None);
@@ -229,7 +229,7 @@ impl Proxies {
 }
 
 impl Proxy {
-    fn used(&self) -> Result<reqwest::Proxy, String> {
+    fn to_reqwest(&self) -> Result<reqwest::Proxy, String> {
         let proxy = reqwest::Proxy::all(&self.address).map_err(|e| chain(&e))?;
         Ok(match &self.authorization {
             Some(authorization) => proxy.custom_http_auth(authorization.clone()),
@@ -238,7 +238,7 @@ impl Proxy {
     }
 }
 
-async fn read(mut response: Response) -> Result<Document, String> {
+async fn read_document(mut response: Response) -> Result<Document, String> {
     let status = response.status();
     let said = response.headers().get(CONTENT_TYPE);
     let said = said.and_then(|said| said.to_str().ok()).unwrap_or_default();
@@ -291,20 +291,23 @@ mod tests {
             let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
             stream.write_all(answer.as_bytes()).await.unwrap();
         });
-        let target = Target {
+        let target = FetchTarget {
             url: Url::parse(&format!("http://does-not-exist.invalid:{port}/")).unwrap(),
             host: "does-not-exist.invalid".to_owned(),
             addresses: vec![IpAddr::from([127, 0, 0, 1])],
             proxy: None,
         };
-        let Answer::Document(document) = target.get().await.unwrap() else {
+        let FetchResponse::Document(document) = target.get().await.unwrap() else {
             panic!()
         };
         assert_eq!(document.body, b"ok");
     }
 
     /// What a proxy is asked for each of these, until it is asked no more.
-    async fn proxied(urls: &[&str], no: &str) -> (Vec<Result<Inside, String>>, Vec<String>) {
+    async fn proxied(
+        urls: &[&str],
+        no: &str,
+    ) -> (Vec<Result<PrivateAddress, String>>, Vec<String>) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (send, mut asked) = tokio::sync::mpsc::unbounded_channel();
@@ -329,12 +332,12 @@ mod tests {
         let proxies = Proxies(proxies);
         let (mut found, mut heard) = (Vec::new(), Vec::new());
         for url in urls {
-            let target = Target::of(Url::parse(url).unwrap(), &proxies).await;
+            let target = FetchTarget::of(Url::parse(url).unwrap(), &proxies).await;
             let Ok(target) = target else {
                 found.push(Err(target.unwrap_err()));
                 continue;
             };
-            found.push(target.inside().ok_or_else(String::new));
+            found.push(target.private_address().ok_or_else(String::new));
             if target.proxy.is_none() {
                 heard.push("nobody".to_owned());
                 continue;
@@ -357,7 +360,7 @@ mod tests {
             let inside = inside.unwrap();
             assert!(
                 inside
-                    .how
+                    .access
                     .starts_with("through the proxy http://127.0.0.1:")
             );
             assert!(inside.why.contains("looked up by the proxy"), "{inside:?}");
@@ -388,7 +391,7 @@ mod tests {
             .iter()
             .zip(["10.1.2.3", "127.0.0.1", "10.9.9.9"])
         {
-            assert_eq!(inside.as_ref().unwrap().how, address);
+            assert_eq!(inside.as_ref().unwrap().access, address);
         }
         assert!(heard[0].starts_with("GET http://1.1.1.1/ "), "{heard:?}");
         assert!(heard[1].starts_with("GET http://10.1.2.3/ "), "{heard:?}");
@@ -400,7 +403,7 @@ mod tests {
     async fn a_proxy_that_cannot_be_used_is_named() {
         let proxies = Proxies(Matcher::builder().all("socks5://10.0.0.1:1080").build());
         let url = Url::parse("https://example.org/").unwrap();
-        let why = Target::of(url, &proxies).await.unwrap_err();
+        let why = FetchTarget::of(url, &proxies).await.unwrap_err();
         assert!(why.contains("socks5://10.0.0.1:1080"), "{why}");
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn readable(document: &Document) -> Result<String, String> {
     if !html && !is_text(media_type) {
         return Err(binary());
     }
-    let text = decoded(document);
+    let text = decode_text(document);
     if text.contains('\0') {
         return Err(binary());
     }
@@ -48,7 +48,7 @@ pub(crate) fn readable(document: &Document) -> Result<String, String> {
     };
     let unnamed = media_type.is_empty() && (begins("<!doctype html") || begins("<html"));
     if html || unnamed {
-        markdown(&text)
+        to_markdown(&text)
     } else {
         Ok(text)
     }
@@ -83,7 +83,7 @@ fn is_text(media_type: &str) -> bool {
 }
 
 /// As the document's mark, the server or the page itself says; as UTF-8, if none does.
-fn decoded(document: &Document) -> String {
+fn decode_text(document: &Document) -> String {
     let body = document.body.as_slice();
     let named = || Encoding::for_label(document.charset.as_deref()?.as_bytes());
     let said = || {
@@ -101,9 +101,9 @@ fn decoded(document: &Document) -> String {
     text.into_owned()
 }
 
-fn markdown(html: &str) -> Result<String, String> {
+fn to_markdown(html: &str) -> Result<String, String> {
     let too_deep = || Err("it is HTML that is nested too deeply to be read.".to_owned());
-    if most_open(html) > MOST_OPEN {
+    if max_open_elements(html) > MOST_OPEN {
         return too_deep();
     }
     let converter = HtmlToMarkdown::builder()
@@ -118,7 +118,7 @@ fn markdown(html: &str) -> Result<String, String> {
 
 /// About how many elements are open at once at most, found without a parser. Rather too many than too few: an
 /// end tag closes only an element of its own name.
-fn most_open(html: &str) -> usize {
+fn max_open_elements(html: &str) -> usize {
     // They end where the next begins, or have no content.
     const ENDED: [&str; 33] = [
         "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",

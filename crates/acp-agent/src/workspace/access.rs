@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use acp_host::{Files, Roots, Sandbox, SandboxRules};
 
-use super::tree::Tree;
+use super::tree::DirectoryTree;
 
 /// The agent's own access to the files of a session.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub(crate) struct WorkspaceAccess {
     pub(crate) files: Files,
-    pub(crate) tree: Arc<Tree>,
+    pub(crate) tree: Arc<DirectoryTree>,
     /// In which commands run.
     pub(crate) sandbox: Option<Sandbox>,
 }
 
-impl Access {
+impl WorkspaceAccess {
     /// The access to these roots; if there is none, why. If commands are confined, `rules` says how.
     pub(crate) async fn open(
         roots: &[String],
@@ -26,13 +26,13 @@ impl Access {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
             let sandbox = rules.map(|rules| {
-                Sandbox::with(rules.in_roots(roots.iter().cloned())).map_err(io::Error::other)
+                Sandbox::with(rules.for_roots(roots.iter().cloned())).map_err(io::Error::other)
             });
             // Opened once, so that all tools have the same directories.
             let roots = Roots::open(roots)?;
             Ok(Self {
-                files: Files::under(roots.clone()),
-                tree: Arc::new(Tree::new(roots)),
+                files: Files::with_roots(roots.clone()),
+                tree: Arc::new(DirectoryTree::new(roots)),
                 sandbox: sandbox.transpose()?,
             })
         });

@@ -2,18 +2,18 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp::agent::{Terminal, TerminalCommand};
+use acp::agent::{ClientTerminal, TerminalCommand};
 use acp::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
     TerminalExitStatus, TerminalId, TerminalOutputRequest, ToolCallContent,
     WaitForTerminalExitRequest,
 };
-use acp_host::{SessionTerminals, TerminalEventKind, Terminals};
+use acp_host::{HostTerminals, SessionTerminals, TerminalEventKind};
 use tokio::sync::Notify;
 
-use super::fault::Fault;
+use super::tool_error::ToolError;
 use super::{GRACE, Workspace};
-use crate::clients;
+use crate::client_quirks;
 use crate::permission::permit::Permit;
 use crate::text::{head, tail};
 
@@ -30,59 +30,59 @@ const BEGINNING: usize = 8 * 1024;
 const NEWS_KEPT: usize = 256 * 1024;
 
 /// A command that was started. Dropping it ends the command.
-pub(crate) enum Process {
-    Client(Terminal),
-    Own(OwnProcess),
+pub(crate) enum CommandProcess {
+    Client(ClientTerminal),
+    Local(LocalProcess),
 }
 
 /// A process of the agent's.
-pub(crate) struct OwnProcess {
+pub(crate) struct LocalProcess {
     /// For this process alone, so that dropping it ends the process and nothing else.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
-    news: Arc<News>,
+    events: Arc<ProcessNews>,
 }
 
 /// What happens in a process of the agent's, for whoever shows it.
 #[derive(Default)]
-pub(crate) struct News {
-    so_far: Mutex<SoFar>,
-    more: Notify,
+pub(crate) struct ProcessNews {
+    state: Mutex<PrintedOutput>,
+    changed: Notify,
 }
 
 #[derive(Default)]
-struct SoFar {
+struct PrintedOutput {
     command: String,
     /// What was printed and has not been taken: the end of it, if it was much.
     text: String,
     /// How many bytes in front of that are lost.
-    lost: usize,
+    lost_bytes: usize,
     exit: Option<TerminalExitStatus>,
     /// What was printed first, taken or not.
-    beginning: String,
+    head: String,
 }
 
-impl News {
-    fn so_far(&self) -> MutexGuard<'_, SoFar> {
-        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+impl ProcessNews {
+    fn lock_state(&self) -> MutexGuard<'_, PrintedOutput> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, event: TerminalEventKind) {
-        let mut so_far = self.so_far();
+    fn record_event(&self, event: TerminalEventKind) {
+        let mut so_far = self.lock_state();
         match event {
             TerminalEventKind::Started { command, .. } => so_far.command = command,
             TerminalEventKind::Output(text) => {
-                let room = BEGINNING.saturating_sub(so_far.beginning.len());
-                so_far.beginning.push_str(head(&text, room));
+                let room = BEGINNING.saturating_sub(so_far.head.len());
+                so_far.head.push_str(head(&text, room));
                 so_far.text.push_str(&text);
                 if so_far.text.len() > NEWS_KEPT {
                     let cut = so_far.text.len() - tail(&so_far.text, NEWS_KEPT).len();
                     so_far.text.drain(..cut);
-                    so_far.lost += cut;
+                    so_far.lost_bytes += cut;
                 }
                 drop(so_far);
-                self.more.notify_one();
+                self.changed.notify_one();
             }
             TerminalEventKind::Exited(status) => so_far.exit = Some(status),
             _ => {}
@@ -91,14 +91,14 @@ impl News {
 
     /// The command, as a person would write it.
     pub(crate) fn command(&self) -> String {
-        self.so_far().command.clone()
+        self.lock_state().command.clone()
     }
 
     /// Takes what was printed since this was last called.
     pub(crate) fn take(&self) -> String {
-        let mut so_far = self.so_far();
+        let mut so_far = self.lock_state();
         let text = std::mem::take(&mut so_far.text);
-        match std::mem::take(&mut so_far.lost) {
+        match std::mem::take(&mut so_far.lost_bytes) {
             0 => text,
             lost => {
                 format!("\n[{lost} bytes were printed faster than they could be shown]\n{text}")
@@ -108,7 +108,7 @@ impl News {
 
     /// How the command ended, if it has.
     pub(crate) fn exit(&self) -> Option<TerminalExitStatus> {
-        self.so_far().exit.clone()
+        self.lock_state().exit.clone()
     }
 }
 
@@ -117,8 +117,8 @@ impl News {
 pub(crate) struct CommandOutput {
     pub(crate) text: String,
     /// What was printed first, where more was printed than is kept and the beginning is known.
-    pub(crate) beginning: String,
-    pub(crate) truncated: bool,
+    pub(crate) head: String,
+    pub(crate) is_truncated: bool,
 }
 
 /// The shell, and what makes it run a line.
@@ -128,18 +128,21 @@ const SHELL: (&str, &str) = if cfg!(windows) {
     ("sh", "-c")
 };
 
-impl Process {
+impl CommandProcess {
     /// Starts the command line that may be run, in the session's working directory.
-    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, Fault> {
-        workspace.go_on()?;
+    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolError> {
+        workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
-            return Err(Fault::failed("There is no permission to run a command."));
+            return Err(ToolError::failed(
+                "There is no permission to run a command.",
+            ));
         };
         // What the client's terminals may do, it alone knows.
-        if clients::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed() {
+        if client_quirks::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed()
+        {
             start_at_client(workspace, line).await.map(Self::Client)
         } else {
-            start_own(workspace, line).await.map(Self::Own)
+            start_local(workspace, line).await.map(Self::Local)
         }
     }
 
@@ -147,24 +150,24 @@ impl Process {
     pub(crate) fn content(&self) -> Option<ToolCallContent> {
         match self {
             Self::Client(terminal) => Some(terminal.as_content()),
-            Self::Own(_) => None,
+            Self::Local(_) => None,
         }
     }
 
     /// What happens in it, if it is the agent's own. A client shows by itself what happens in its
     /// terminals.
-    pub(crate) fn news(&self) -> Option<&Arc<News>> {
+    pub(crate) fn news(&self) -> Option<&Arc<ProcessNews>> {
         match self {
             Self::Client(_) => None,
-            Self::Own(own) => Some(&own.news),
+            Self::Local(own) => Some(&own.events),
         }
     }
 
     /// Waits for its end.
-    pub(crate) async fn exited(&self) -> acp::Result<TerminalExitStatus> {
+    pub(crate) async fn wait(&self) -> acp::Result<TerminalExitStatus> {
         match self {
             Self::Client(terminal) => terminal.wait_for_exit().await,
-            Self::Own(own) => {
+            Self::Local(own) => {
                 let request = WaitForTerminalExitRequest::new(&own.session, &own.terminal);
                 let exit = own.terminals.wait_for_exit(&request).await?;
                 let mut status = TerminalExitStatus::new();
@@ -175,30 +178,30 @@ impl Process {
     }
 
     /// Waits until it has printed more.
-    pub(crate) async fn prints(&self) {
+    pub(crate) async fn wait_for_output(&self) {
         match self {
             Self::Client(_) => std::future::pending().await,
-            Self::Own(own) => own.news.more.notified().await,
+            Self::Local(own) => own.events.changed.notified().await,
         }
     }
 
     /// What it has printed.
-    pub(crate) async fn printed(&self) -> acp::Result<CommandOutput> {
+    pub(crate) async fn output(&self) -> acp::Result<CommandOutput> {
         let output = match self {
             Self::Client(terminal) => terminal.output().await?,
-            Self::Own(own) => {
+            Self::Local(own) => {
                 let request = TerminalOutputRequest::new(&own.session, &own.terminal);
                 own.terminals.output(&request).await?
             }
         };
         let beginning = match self {
-            Self::Own(own) if output.truncated => own.news.so_far().beginning.clone(),
+            Self::Local(own) if output.truncated => own.events.lock_state().head.clone(),
             _ => String::new(),
         };
         Ok(CommandOutput {
             text: output.output,
-            beginning,
-            truncated: output.truncated,
+            head: beginning,
+            is_truncated: output.truncated,
         })
     }
 
@@ -207,7 +210,7 @@ impl Process {
         let killed = async {
             match self {
                 Self::Client(terminal) => terminal.kill().await,
-                Self::Own(own) => {
+                Self::Local(own) => {
                     let request = KillTerminalRequest::new(&own.session, &own.terminal);
                     let killed = own.terminals.kill(&request).await;
                     killed.map(drop).map_err(acp::Error::Rpc)
@@ -227,7 +230,7 @@ impl Process {
         let released = async {
             match self {
                 Self::Client(terminal) => terminal.release().await,
-                Self::Own(own) => {
+                Self::Local(own) => {
                     let request = ReleaseTerminalRequest::new(&own.session, &own.terminal);
                     own.terminals
                         .release(&request)
@@ -246,7 +249,7 @@ impl Process {
     }
 }
 
-async fn start_at_client(workspace: &Workspace, line: &str) -> Result<Terminal, Fault> {
+async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolError> {
     let (shell, option) = SHELL;
     let command = TerminalCommand::new(shell, [option, line])
         .cwd(workspace.turn.cwd())
@@ -258,35 +261,37 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<Terminal, 
         biased;
         () = workspace.turn.cancelled() => {
             if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(GRACE, &mut creating).await {
-                Process::Client(terminal).release().await;
+                CommandProcess::Client(terminal).release().await;
             }
-            return Err(Fault::Stop(acp::Error::Cancelled));
+            return Err(ToolError::Stop(acp::Error::Cancelled));
         }
         created = &mut creating => created,
     };
-    Ok(created.map_err(|e| Fault::failed(format!("the terminal was not created: {e}")))??)
+    Ok(created.map_err(|e| ToolError::failed(format!("the terminal was not created: {e}")))??)
 }
 
-async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Fault> {
+async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolError> {
     // Says why if the session's directory is not here.
-    let own = workspace.own()?;
-    let news = Arc::<News>::default();
+    let own = workspace.access()?;
+    let news = Arc::<ProcessNews>::default();
     let told = Arc::clone(&news);
-    let mut terminals = Terminals::new();
+    let mut terminals = HostTerminals::new();
     if let Some(sandbox) = &own.sandbox {
         terminals = terminals.sandboxed(sandbox.clone());
     }
     let session = workspace.turn.id().clone();
-    let terminals = terminals.session(workspace.turn.cwd(), move |event| told.tell(event.kind));
+    let terminals = terminals.session(workspace.turn.cwd(), move |event| {
+        told.record_event(event.kind)
+    });
     let (shell, option) = SHELL;
     let request = CreateTerminalRequest::new(&session, shell)
         .args(vec![option.to_owned(), line.to_owned()])
         .output_byte_limit(OWN_KEEPS);
     let created = terminals.create(&request).await.map_err(acp::Error::Rpc)?;
-    Ok(OwnProcess {
+    Ok(LocalProcess {
         terminals,
         session,
         terminal: created.terminal_id,
-        news,
+        events: news,
     })
 }

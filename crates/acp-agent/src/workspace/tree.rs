@@ -18,68 +18,68 @@ const MAX_RULES: u64 = 1024 * 1024;
 
 /// Whether anyone still wants the result. Dropping it says no to its clones for threads.
 #[derive(Debug, Default)]
-pub(crate) struct Demand {
-    over: Arc<AtomicBool>,
-    in_thread: bool,
+pub(crate) struct CancelFlag {
+    is_cancelled: Arc<AtomicBool>,
+    is_in_thread: bool,
 }
 
-impl Demand {
+impl CancelFlag {
     pub(crate) fn clone_for_thread(&self) -> Self {
         Self {
-            over: Arc::clone(&self.over),
-            in_thread: true,
+            is_cancelled: Arc::clone(&self.is_cancelled),
+            is_in_thread: true,
         }
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
     }
 
     /// A reader that fails as soon as nobody wants it any more.
     pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
-        struct Reader<'a, R>(&'a Demand, R);
-        impl<R: Read> Read for Reader<'_, R> {
+        struct CancellableReader<'a, R>(&'a CancelFlag, R);
+        impl<R: Read> Read for CancellableReader<'_, R> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                if self.0.is_over() {
+                if self.0.is_cancelled() {
                     Err(io::Error::other("given up"))
                 } else {
                     self.1.read(buffer)
                 }
             }
         }
-        Reader(self, reader)
+        CancellableReader(self, reader)
     }
 }
 
-impl Drop for Demand {
+impl Drop for CancelFlag {
     fn drop(&mut self) {
-        if !self.in_thread {
-            self.over.store(true, Ordering::Relaxed);
+        if !self.is_in_thread {
+            self.is_cancelled.store(true, Ordering::Relaxed);
         }
     }
 }
 
 /// A session's directories.
-pub(crate) struct Tree(Roots);
+pub(crate) struct DirectoryTree(Roots);
 
 /// Something in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct TreeEntry {
     pub(crate) name: String,
-    pub(crate) kind: EntryKind,
+    pub(crate) kind: TreeEntryKind,
     /// Of a file, in bytes.
     pub(crate) size: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryKind {
+pub(crate) enum TreeEntryKind {
     Directory,
     File,
     Symlink,
     Other,
 }
 
-impl Tree {
+impl DirectoryTree {
     pub(crate) fn new(roots: Roots) -> Self {
         Self(roots)
     }
@@ -88,7 +88,7 @@ impl Tree {
         &self.0
     }
 
-    fn dir(&self, path: &Path) -> Result<Dir, String> {
+    fn open_dir(&self, path: &Path) -> Result<Dir, String> {
         self.0
             .open_dir(path)
             .map_err(|refusal| self.0.explain(path, &refusal))
@@ -99,14 +99,14 @@ impl Tree {
         &self,
         path: &Path,
         most: usize,
-        demand: &Demand,
-    ) -> Result<(Vec<Entry>, bool), String> {
-        let dir = self.dir(path)?;
+        demand: &CancelFlag,
+    ) -> Result<(Vec<TreeEntry>, bool), String> {
+        let dir = self.open_dir(path)?;
         let shown = |e: io::Error| format!("{}: {e}", path.display());
         let mut entries = Vec::new();
         let mut more = false;
         for entry in dir.entries().map_err(shown)? {
-            if demand.is_over() {
+            if demand.is_cancelled() {
                 return Err("given up".to_owned());
             }
             if entries.len() == most {
@@ -115,19 +115,19 @@ impl Tree {
             }
             // Gone meanwhile, or not to be looked at: the rest is still worth showing.
             let Ok(entry) = entry else { continue };
-            let kind = entry.file_type().map_or(EntryKind::Other, kind);
+            let kind = entry.file_type().map_or(TreeEntryKind::Other, kind);
             let size = match kind {
-                EntryKind::File => entry.metadata().ok().map(|metadata| metadata.len()),
+                TreeEntryKind::File => entry.metadata().ok().map(|metadata| metadata.len()),
                 _ => None,
             };
-            entries.push(Entry {
+            entries.push(TreeEntry {
                 name: entry.file_name().to_string_lossy().into_owned(),
                 kind,
                 size,
             });
         }
         entries.sort_by(|a, b| {
-            let file = |entry: &Entry| entry.kind != EntryKind::Directory;
+            let file = |entry: &TreeEntry| entry.kind != TreeEntryKind::Directory;
             (file(a), &a.name).cmp(&(file(b), &b.name))
         });
         Ok((entries, more))
@@ -147,26 +147,26 @@ impl Tree {
         path: &Path,
         only: &Override,
         hidden: bool,
-        demand: &Demand,
-        mut visit: impl FnMut(&Path, File) -> Look,
+        demand: &CancelFlag,
+        mut visit: impl FnMut(&Path, File) -> WalkStep,
     ) -> Result<(), String> {
-        let start = match self.dir(path) {
+        let start = match self.open_dir(path) {
             Ok(start) => Arc::new(start),
             Err(why) => {
                 visit(path, self.0.open_file(path).map_err(|_| why)?);
                 return Ok(());
             }
         };
-        let rules = self.rules_above(path)?;
+        let rules = self.load_parent_rules(path)?;
         let mut ahead = VecDeque::from([(path.to_path_buf(), start, OsString::from("."), rules)]);
         while let Some((path, above, name, rules)) = ahead.pop_front() {
-            if demand.is_over() {
+            if demand.is_cancelled() {
                 return Err("given up".to_owned());
             }
             let Ok(dir) = above.open_dir(&name).map(Arc::new) else {
                 continue;
             };
-            let rules = Rules::of(&dir, &path, rules);
+            let rules = IgnoreRules::load(&dir, &path, rules);
             let Ok(entries) = dir.entries() else { continue };
             let mut names: Vec<_> = entries
                 .filter_map(Result::ok)
@@ -179,26 +179,28 @@ impl Tree {
             names.sort_by(|(a, _), (b, _)| a.cmp(b));
             let mut below = Vec::new();
             for (name, kind) in names {
-                if demand.is_over() {
+                if demand.is_cancelled() {
                     return Err("given up".to_owned());
                 }
                 let file = path.join(&name);
-                let is_dir = kind == EntryKind::Directory;
-                if only.matched(&file, is_dir).is_ignore() || Rules::ignore(&rules, &file, is_dir) {
+                let is_dir = kind == TreeEntryKind::Directory;
+                if only.matched(&file, is_dir).is_ignore()
+                    || IgnoreRules::ignores_path(&rules, &file, is_dir)
+                {
                     continue;
                 }
                 match kind {
-                    EntryKind::Directory => {
+                    TreeEntryKind::Directory => {
                         below.push((file, Arc::clone(&dir), name, rules.clone()));
                     }
-                    EntryKind::File => {
+                    TreeEntryKind::File => {
                         if let Ok(opened) = open_file(&dir, &name)
-                            && visit(&file, opened) == Look::NoFurther
+                            && visit(&file, opened) == WalkStep::Skip
                         {
                             return Ok(());
                         }
                     }
-                    EntryKind::Symlink | EntryKind::Other => {}
+                    TreeEntryKind::Symlink | TreeEntryKind::Other => {}
                 }
             }
             // Depth first, and opened when it is their turn: few are open at the same time.
@@ -210,8 +212,8 @@ impl Tree {
     }
 
     /// The rules of the directories between the root and this one.
-    fn rules_above(&self, path: &Path) -> Result<Option<Arc<Rules>>, String> {
-        let place = self.0.place(path);
+    fn load_parent_rules(&self, path: &Path) -> Result<Option<Arc<IgnoreRules>>, String> {
+        let place = self.0.lexical_path(path);
         let place = place.map_err(|refusal| self.0.explain(path, &refusal))?;
         let Ok(mut dir) = place.dir().try_clone() else {
             return Ok(None);
@@ -219,7 +221,7 @@ impl Tree {
         let mut at = place.root().to_owned();
         let mut rules = None;
         for name in place.path().components() {
-            rules = Rules::of(&dir, &at, rules);
+            rules = IgnoreRules::load(&dir, &at, rules);
             let Ok(next) = dir.open_dir(name) else { break };
             (dir, at) = (next, at.join(name));
         }
@@ -229,19 +231,19 @@ impl Tree {
 
 /// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
-    Further,
-    NoFurther,
+pub(crate) enum WalkStep {
+    Descend,
+    Skip,
 }
 
 /// The ignore rules of a directory, and those of the directories above it.
-struct Rules {
-    own: Gitignore,
-    above: Option<Arc<Rules>>,
+struct IgnoreRules {
+    gitignore: Gitignore,
+    parent: Option<Arc<IgnoreRules>>,
 }
 
-impl Rules {
-    fn of(dir: &Dir, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
+impl IgnoreRules {
+    fn load(dir: &Dir, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let mut builder = GitignoreBuilder::new(path);
         let mut any = false;
         // The later rule counts, and `.ignore` counts more.
@@ -265,32 +267,35 @@ impl Rules {
             }
         }
         match builder.build() {
-            Ok(own) if any => Some(Arc::new(Self { own, above })),
+            Ok(own) if any => Some(Arc::new(Self {
+                gitignore: own,
+                parent: above,
+            })),
             _ => above,
         }
     }
 
-    fn ignore(rules: &Option<Arc<Self>>, path: &Path, is_dir: bool) -> bool {
+    fn ignores_path(rules: &Option<Arc<Self>>, path: &Path, is_dir: bool) -> bool {
         let mut rules = rules.as_ref();
         while let Some(these) = rules {
-            match these.own.matched(path, is_dir) {
+            match these.gitignore.matched(path, is_dir) {
                 ignore::Match::Ignore(_) => return true,
                 ignore::Match::Whitelist(_) => return false,
-                ignore::Match::None => rules = these.above.as_ref(),
+                ignore::Match::None => rules = these.parent.as_ref(),
             }
         }
         false
     }
 }
 
-fn kind(file_type: cap_std::fs::FileType) -> EntryKind {
+fn kind(file_type: cap_std::fs::FileType) -> TreeEntryKind {
     if file_type.is_dir() {
-        EntryKind::Directory
+        TreeEntryKind::Directory
     } else if file_type.is_file() {
-        EntryKind::File
+        TreeEntryKind::File
     } else if file_type.is_symlink() {
-        EntryKind::Symlink
+        TreeEntryKind::Symlink
     } else {
-        EntryKind::Other
+        TreeEntryKind::Other
     }
 }

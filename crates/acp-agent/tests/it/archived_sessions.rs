@@ -5,7 +5,7 @@ use acp::{Error, Options, jsonrpc};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{Fixture, NONE};
+use crate::common::{AgentFixture, NONE};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}], [{"say": "three"}]]}"#;
 
@@ -20,7 +20,7 @@ async fn an_archived_session_is_hidden_and_not_lost() {
 
 async fn each(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = Fixture::speaking(options, agent, NONE).await;
+    let f = AgentFixture::speaking(options, agent, NONE).await;
     let id = f.session.id().clone();
     let listed = async |archived: Option<SessionArchiveFilter>| {
         let mut request = ListSessionsRequest::new().cwd(f.cwd());

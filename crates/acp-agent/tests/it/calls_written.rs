@@ -4,19 +4,20 @@
 use crate::common;
 use std::sync::Arc;
 
-use crate::common::provider::{Answer, Say, Server};
-use crate::common::{ALLOW, Fixture, NONE, REJECT, texts, until};
+use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
+use crate::common::{ALLOW, AgentFixture, NONE, REJECT, texts, until};
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
 use acp::v1::{ProtocolVersion, SessionUpdate, StopReason, ToolKind};
 use acp::{Options, Thread};
 use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{
-    CodingAgent, Message, Model, ModelConfig, Request, Step, Steps, ToolRequest, WireFormat,
+    CodingAgent, Model, ModelConfig, ModelMessage, RoundRequest, Step, Steps, ToolRequest,
+    WireFormat,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-fn agent(server: &Server) -> CodingAgent {
+fn agent(server: &ProviderServer) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap()
 }
 
@@ -57,12 +58,12 @@ async fn shown_early(options: Options, format: WireFormat) {
     let what = format!("{format}, {:?}", options.latest());
     let more = Arc::new(Notify::new());
     let answers = [
-        Answer::Held(
+        ProviderReply::Held(
             vec![
-                Say::Text("I write it."),
-                Say::Call("one", "write", json!({"path": "new.txt", "text": "new\n"})),
-                Say::Call("two", "plan", json!({"entries": []})),
-                Say::Call(
+                AnswerPiece::Text("I write it."),
+                AnswerPiece::Call("one", "write", json!({"path": "new.txt", "text": "new\n"})),
+                AnswerPiece::Call("two", "plan", json!({"entries": []})),
+                AnswerPiece::Call(
                     "three",
                     "read",
                     json!({"limit": 3, "line": 2, "path": "a.txt"}),
@@ -70,13 +71,13 @@ async fn shown_early(options: Options, format: WireFormat) {
             ],
             Arc::clone(&more),
         ),
-        Answer::Says(vec![Say::Text("Done.")]),
+        ProviderReply::Says(vec![AnswerPiece::Text("Done.")]),
     ];
-    let server = Server::new(format, answers).await;
+    let server = ProviderServer::new(format, answers).await;
     let sessions = tempfile::tempdir().unwrap();
     let store = || SqliteStore::open(sessions.path()).unwrap();
     let keeps = agent(&server).keep_sessions(store());
-    let f = Fixture::speaking(options.clone(), keeps, NONE).await;
+    let f = AgentFixture::speaking(options.clone(), keeps, NONE).await;
     f.put("a.txt", "1\n2\n3\n4\n");
     f.answers([ALLOW]);
     let turn = f.begin("Write it");
@@ -113,24 +114,24 @@ async fn shown_early(options: Options, format: WireFormat) {
 
     // And so they are shown by whoever opens the session again.
     let before = f.session.thread().read(seen);
-    let g = Fixture::speaking(options, agent(&server).keep_sessions(store()), NONE).await;
+    let g = AgentFixture::speaking(options, agent(&server).keep_sessions(store()), NONE).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     assert_eq!(again.thread().read(seen), before, "{what}");
 }
 
 /// A call that breaks off in the middle of its arguments.
-fn half() -> Say {
-    Say::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
+fn half() -> AnswerPiece {
+    AnswerPiece::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
 }
 
 #[tokio::test]
 async fn a_call_that_breaks_off_has_failed() {
     for format in WireFormat::ALL {
-        let cut = vec![Say::Text("I begin."), half()];
-        let fine = Answer::Says(vec![Say::Text("Fine.")]);
-        let server = Server::new(format, [Answer::Cut(cut), fine]).await;
-        let f = Fixture::new(agent(&server).keep_sessions(MemoryStore::new()), NONE).await;
+        let cut = vec![AnswerPiece::Text("I begin."), half()];
+        let fine = ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]);
+        let server = ProviderServer::new(format, [ProviderReply::Cut(cut), fine]).await;
+        let f = AgentFixture::new(agent(&server).keep_sessions(MemoryStore::new()), NONE).await;
         let error = f.prompt("Write it").await.unwrap_err();
         let data = error.peer_error().unwrap().data.clone().unwrap();
         assert_eq!(data["kind"], "broken", "{format}");
@@ -150,12 +151,16 @@ async fn a_call_that_breaks_off_has_failed() {
 async fn a_call_that_is_begun_anew_is_another() {
     for format in WireFormat::ALL {
         let answers = [
-            Answer::Cut(vec![half()]),
-            Answer::Says(vec![Say::Call("y", "read", json!({"path": "a.txt"}))]),
-            Answer::Says(vec![Say::Text("Fine.")]),
+            ProviderReply::Cut(vec![half()]),
+            ProviderReply::Says(vec![AnswerPiece::Call(
+                "y",
+                "read",
+                json!({"path": "a.txt"}),
+            )]),
+            ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
-        let server = Server::new(format, answers).await;
-        let f = Fixture::new(agent(&server), NONE).await;
+        let server = ProviderServer::new(format, answers).await;
+        let f = AgentFixture::new(agent(&server), NONE).await;
         f.put("a.txt", "one\n");
         assert_eq!(f.says("Go").await, "Fine.", "{format}");
         let seen = f.session.thread().read(seen);
@@ -176,10 +181,10 @@ async fn a_call_that_is_begun_anew_is_another() {
 async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         for format in WireFormat::ALL {
-            let stalls = Answer::Stalls(vec![Say::Text("I begin."), half()]);
-            let fine = Answer::Says(vec![Say::Text("Fine.")]);
-            let server = Server::new(format, [stalls, fine]).await;
-            let f = Fixture::speaking(options.clone(), agent(&server), NONE).await;
+            let stalls = ProviderReply::Stalls(vec![AnswerPiece::Text("I begin."), half()]);
+            let fine = ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]);
+            let server = ProviderServer::new(format, [stalls, fine]).await;
+            let f = AgentFixture::speaking(options.clone(), agent(&server), NONE).await;
             let ended = f.cancel_when("Write it", pends("Write `no.txt`")).await;
             assert_eq!(ended, StopReason::Cancelled, "{format}");
             let call = f.call();
@@ -204,15 +209,15 @@ async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
 
 #[tokio::test]
 async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
-    let stalls = Answer::Stalls(vec![half()]);
-    let server = Server::new(WireFormat::AnthropicMessages, [stalls]).await;
+    let stalls = ProviderReply::Stalls(vec![half()]);
+    let server = ProviderServer::new(WireFormat::AnthropicMessages, [stalls]).await;
     let sessions = tempfile::tempdir().unwrap();
     let keeps = || agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-    let f = Fixture::new(keeps(), NONE).await;
+    let f = AgentFixture::new(keeps(), NONE).await;
     let _turn = f.begin("Write it");
     until(f.session.thread(), pends("Write `no.txt`")).await;
     // As after a kill: all that is left is what was kept.
-    let g = Fixture::new(keeps(), NONE).await;
+    let g = AgentFixture::new(keeps(), NONE).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     let seen = again.thread().read(seen);
@@ -223,19 +228,19 @@ async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
 #[tokio::test]
 async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
     for format in WireFormat::ALL {
-        let write = || Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
+        let write = || AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
-            Answer::Says(vec![write()]),
-            Answer::Says(vec![Say::Text("As you like.")]),
-            Answer::Says(vec![write()]),
+            ProviderReply::Says(vec![write()]),
+            ProviderReply::Says(vec![AnswerPiece::Text("As you like.")]),
+            ProviderReply::Says(vec![write()]),
         ];
-        let server = Server::new(format, answers).await;
+        let server = ProviderServer::new(format, answers).await;
         let agent = agent(&server).mode(acp_agent::Mode::Architect);
-        let f = Fixture::new(agent, NONE).await;
+        let f = AgentFixture::new(agent, NONE).await;
         f.answers([REJECT]);
         assert_eq!(f.says("Write it").await, "As you like.", "{format}");
         assert_eq!(failed(&f.calls()), 2, "{format}");
-        f.answers([common::Answer::Hang]);
+        f.answers([common::QuestionAnswer::Hang]);
         f.seen.asked.lock().unwrap().clear();
         let ended = f.cancel_when("Write it", |_| !f.asked().is_empty()).await;
         assert_eq!(ended, StopReason::Cancelled, "{format}");
@@ -254,27 +259,27 @@ fn failed(calls: &[ThreadToolCall]) -> usize {
 
 /// A model that writes these calls in pieces of so many bytes, then one that does not come to its end, and says no
 /// more when it is asked again.
-struct Writes(Vec<ToolRequest>, usize);
+struct CallWritingModel(Vec<ToolRequest>, usize);
 
-impl Model for Writes {
+impl Model for CallWritingModel {
     fn name(&self) -> &'static str {
         "writes"
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         let mut steps = Vec::new();
-        if matches!(request.conversation.last(), Some(Message::User(_))) {
+        if matches!(request.conversation.last(), Some(ModelMessage::User(_))) {
             for (call, request) in self.0.iter().enumerate() {
                 let tool = request.tool.clone();
-                steps.push(Step::Begins { call, tool });
+                steps.push(Step::CallStarted { call, tool });
                 let written = request.arguments.to_string();
                 let pieces = written.as_bytes().chunks(self.1);
-                steps.extend(pieces.map(|piece| Step::Writes {
+                steps.extend(pieces.map(|piece| Step::CallDelta {
                     call,
                     arguments: String::from_utf8(piece.to_vec()).unwrap(),
                 }));
             }
-            steps.push(Step::Begins {
+            steps.push(Step::CallStarted {
                 call: self.0.len(),
                 tool: "frob".to_owned(),
             });
@@ -294,7 +299,11 @@ async fn a_long_call_is_not_told_piece_by_piece() {
         "plan",
         json!({"entries": [{"content": "Look", "priority": "low", "status": "pending"}]}),
     );
-    let f = Fixture::new(CodingAgent::with_model(Writes(vec![write, plan], 7)), NONE).await;
+    let f = AgentFixture::new(
+        CodingAgent::with_model(CallWritingModel(vec![write, plan], 7)),
+        NONE,
+    )
+    .await;
     f.answers([ALLOW]);
     assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
     assert_eq!(f.text("long.txt"), text);

@@ -1,7 +1,9 @@
 //! Cancelling at every point of a turn.
 
 use crate::common;
-use crate::common::{ALL, ALLOW, Answer, Fixture, NONE, count, pid, runs, shows, texts, until};
+use crate::common::{
+    ALL, ALLOW, AgentFixture, NONE, QuestionAnswer, count, pid, runs, shows, texts, until,
+};
 use acp::thread::ItemKind;
 use acp::thread::PlanEntryStatus;
 use acp::thread::ToolCallStatus;
@@ -15,7 +17,7 @@ fn child(text: &str) -> Option<u32> {
 }
 
 /// What has to be true after every cancelled turn.
-async fn is_clean(f: &Fixture) {
+async fn is_clean(f: &AgentFixture) {
     assert!(f.calls().iter().all(|call| call.is_finished()));
     f.session
         .thread()
@@ -26,7 +28,7 @@ async fn is_clean(f: &Fixture) {
 
 #[tokio::test]
 async fn while_a_terminal_runs() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.answers([ALLOW]);
     let turn = f.begin(HANG);
     let printed = f
@@ -51,7 +53,7 @@ async fn while_a_terminal_runs() {
 
 #[tokio::test]
 async fn while_a_process_of_the_agents_runs() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.answers([ALLOW]);
     let turn = f.begin(HANG);
     until(f.session.thread(), |thread| {
@@ -71,8 +73,8 @@ async fn while_a_process_of_the_agents_runs() {
 #[tokio::test]
 async fn while_a_permission_is_open() {
     for command in ["/write a.txt new", "/run touch a.txt"] {
-        let f = Fixture::offline(ALL).await;
-        f.answers([Answer::Hang]);
+        let f = AgentFixture::offline(ALL).await;
+        f.answers([QuestionAnswer::Hang]);
         let stopped = f.cancel_when(command, |_| !f.asked().is_empty()).await;
         assert_eq!(stopped, StopReason::Cancelled);
         let call = f.call();
@@ -85,9 +87,9 @@ async fn while_a_permission_is_open() {
 
 #[tokio::test]
 async fn while_the_way_out_of_architect_mode_is_open() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.session.set_mode("architect").await.unwrap();
-    f.answers([Answer::Hang]);
+    f.answers([QuestionAnswer::Hang]);
     let stopped = f
         .cancel_when("/write a.txt new", |_| !f.asked().is_empty())
         .await;
@@ -106,7 +108,7 @@ async fn while_the_model_hangs_or_streams() {
         [{"think": "hm"}, {"plan": [{"content": "a", "status": "in_progress"}]}, {"hang": true}],
         [{"say": "again"}]
     ]}"#;
-    let f = Fixture::scripted(script, NONE).await;
+    let f = AgentFixture::scripted(script, NONE).await;
     let stopped = f
         .cancel_when("go", |thread| {
             thread
@@ -136,8 +138,8 @@ async fn calls_behind_the_cancelled_one_are_not_made() {
         {"write": {"path": "a.txt", "text": "1"}},
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
-    let f = Fixture::scripted(script, NONE).await;
-    f.answers([Answer::Hang]);
+    let f = AgentFixture::scripted(script, NONE).await;
+    f.answers([QuestionAnswer::Hang]);
     assert_eq!(
         f.cancel_when("go", |_| !f.asked().is_empty()).await,
         StopReason::Cancelled
@@ -148,7 +150,7 @@ async fn calls_behind_the_cancelled_one_are_not_made() {
 
 #[tokio::test]
 async fn when_the_client_goes_away() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.answers([ALLOW]);
     let turn = f.begin(HANG);
     until(f.session.thread(), |thread| {

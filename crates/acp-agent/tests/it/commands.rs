@@ -1,7 +1,9 @@
 //! The offline model's commands, end to end, with a client that offers everything and one that
 //! offers nothing.
 
-use crate::common::{ALL, ALLOW, Fixture, NONE, Offers, REJECT, count, diff, terminal, texts};
+use crate::common::{
+    ALL, ALLOW, AgentFixture, ClientOffers, NONE, REJECT, count, diff, terminal, texts,
+};
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 
@@ -9,7 +11,7 @@ const DONE: [&str; 3] = ["pending", "in_progress", "completed"];
 
 #[tokio::test]
 async fn the_agent_says_who_it_is_and_what_can_be_typed() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let info = f.agent.info().unwrap();
     assert_eq!(info.name, "acp-agent");
     assert!(!info.version.is_empty());
@@ -49,7 +51,7 @@ async fn the_agent_says_who_it_is_and_what_can_be_typed() {
 #[tokio::test]
 async fn list_shows_a_directory() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("src/main.rs", "");
         f.put("a.txt", "123");
         let said = f.says("/list").await;
@@ -74,7 +76,7 @@ async fn list_shows_a_directory() {
 #[tokio::test]
 async fn read_shows_a_file_or_some_lines() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("a.txt", "one\ntwo\nthree\nfour\n");
         assert!(
             f.says("/read a.txt")
@@ -105,7 +107,7 @@ async fn read_shows_a_file_or_some_lines() {
 
 #[tokio::test]
 async fn search_finds_lines_and_leaves_out_what_is_ignored() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.put("src/a.rs", "fn one() {}\nfn two() {}\n");
     f.put("src/b.txt", "fn three\n");
     f.put(".gitignore", "built/\n*.log\n!kept.log\n");
@@ -157,7 +159,7 @@ async fn search_finds_lines_and_leaves_out_what_is_ignored() {
 #[cfg(unix)]
 #[tokio::test]
 async fn own_access_does_not_leave_the_directory_by_symlinks() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret.txt"), "secret").unwrap();
     std::os::unix::fs::symlink(outside.path(), f.path("link")).unwrap();
@@ -179,13 +181,13 @@ async fn write_asks_and_writes() {
     for offers in [
         ALL,
         NONE,
-        Offers {
+        ClientOffers {
             write: false,
             ..ALL
         },
-        Offers { read: false, ..ALL },
+        ClientOffers { read: false, ..ALL },
     ] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.answers([ALLOW]);
         f.says("/write new.txt\none\ntwo\n").await;
         assert_eq!(f.text("new.txt"), "one\ntwo\n");
@@ -227,7 +229,7 @@ async fn write_asks_and_writes() {
 #[tokio::test]
 async fn edit_replaces_exactly_one_text() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("a.txt", "one\n  two\nthree\ntwo\n");
         f.answers([ALLOW]);
         f.says("/edit a.txt\n  two\nthree\n===\n2\n3").await;
@@ -266,7 +268,7 @@ async fn edit_replaces_exactly_one_text() {
 
 #[tokio::test]
 async fn run_shows_a_terminal_where_the_client_has_them() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.answers([ALLOW]);
     let said = f.says("/run pwd; echo \"$((40 + 2))\"").await;
     assert!(said.contains("exit code 0"), "{said}");
@@ -296,7 +298,7 @@ async fn run_shows_a_terminal_where_the_client_has_them() {
 
 #[tokio::test]
 async fn run_shows_output_as_text_where_it_has_none() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.answers([ALLOW]);
     f.says("/run echo out; echo err >&2").await;
     let call = f.call();
@@ -308,7 +310,7 @@ async fn run_shows_output_as_text_where_it_has_none() {
 #[tokio::test]
 async fn a_command_that_fails_is_a_call_that_fails() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.answers([ALLOW]);
         let said = f.says("/run echo no; exit 3").await;
         assert!(said.contains("exit code 3"), "{said}");
@@ -322,7 +324,7 @@ async fn a_command_that_fails_is_a_call_that_fails() {
 
 #[tokio::test]
 async fn much_output_is_kept_as_its_end() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.answers([ALLOW]);
     f.says("/run i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done")
         .await;
@@ -338,7 +340,7 @@ async fn much_output_is_kept_as_its_end() {
 #[tokio::test]
 async fn test_finds_and_runs_the_projects_tests() {
     for (offers, code) in [(ALL, 0), (NONE, 0), (ALL, 7), (NONE, 7)] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put(
             "Makefile",
             &format!("all:\ntest:\n\t@echo testing; exit {code}\n"),
@@ -378,7 +380,7 @@ async fn test_finds_and_runs_the_projects_tests() {
 
 #[tokio::test]
 async fn test_says_when_there_is_nothing_or_it_may_not() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     let said = f.says("/test").await;
     assert!(said.contains("no test command"), "{said}");
     assert_eq!(f.plans().last().unwrap()[..], ["completed"]);
@@ -397,7 +399,7 @@ async fn test_says_when_there_is_nothing_or_it_may_not() {
 #[tokio::test]
 async fn plan_surveys_and_stays_honest() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("package.json", r#"{"scripts": {"test": "true"}}"#);
         f.put("src/retry.js", "function retry_request() {}\n");
         let said = f.says("/plan Make retry_request patient").await;
@@ -434,7 +436,7 @@ async fn plan_surveys_and_stays_honest() {
 #[tokio::test]
 async fn anything_else_gets_an_honest_answer() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("README.md", "# A thing\n\nIt does.\n");
         f.put("Cargo.toml", "[package]\nname = \"thing\"\n");
         let attached = TextResourceContents::new("some\ntext", "file:///x/notes.md");
@@ -469,10 +471,10 @@ async fn anything_else_gets_an_honest_answer() {
 
 #[tokio::test]
 async fn a_directory_that_is_not_there_opens_no_session() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let error = f.agent.new_session(f.path("no")).await.unwrap_err();
     assert!(error.to_string().contains(&f.path("no")), "{error}");
     // A client that lends its files may have it.
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     assert!(f.agent.new_session(f.path("no")).await.is_ok());
 }

@@ -1,7 +1,7 @@
 //! Slash commands for a model that understands words, and the user's own.
 
-use crate::common::hears::Heard;
-use crate::common::{Fixture, NONE, until};
+use crate::common::hears::HeardRequests;
+use crate::common::{AgentFixture, NONE, until};
 use acp::thread::ItemKind;
 use acp::v1::{AvailableCommand, ContentBlock};
 use acp::{Options, Thread};
@@ -23,7 +23,7 @@ fn announced(thread: &Thread) -> Vec<String> {
     thread.commands().iter().map(line).collect()
 }
 
-fn prompt(heard: &Heard) -> String {
+fn prompt(heard: &HeardRequests) -> String {
     let prompt = heard.last().prompt();
     let texts = prompt.iter().filter_map(ContentBlock::as_text);
     texts.collect::<Vec<_>>().join("\n")
@@ -42,9 +42,9 @@ fn said_by_person(thread: &Thread) -> Vec<String> {
 #[tokio::test]
 async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = Heard::default();
+        let heard = HeardRequests::default();
         let agent = heard.agent(&turns(6)).keep_sessions(MemoryStore::new());
-        let f = Fixture::speaking(options, agent, NONE).await;
+        let f = AgentFixture::speaking(options, agent, NONE).await;
         let names = [
             "plan GOAL",
             "test [WHAT]",
@@ -97,8 +97,8 @@ async fn commands_are_prompts_and_what_was_typed_stays_the_persons_words() {
 
 #[tokio::test]
 async fn help_is_the_agents_own_answer() {
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&turns(2)), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&turns(2)), NONE).await;
     let help = f.says("/help").await;
     for part in ["`/plan GOAL`", "`/compact [WHAT TO KEEP]`", ".acp/commands"] {
         assert!(help.contains(part), "{part}: {help}");
@@ -111,8 +111,8 @@ async fn help_is_the_agents_own_answer() {
 
 #[tokio::test]
 async fn the_users_own_commands_are_files() {
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&turns(5)), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&turns(5)), NONE).await;
     f.put(
         ".acp/commands/fix.md",
         "---\ndescription: Fix an issue\nargument-hint: [ISSUE] [HOW]\n---\nFix $1 ($ARGUMENTS), by $2.\n",
@@ -185,8 +185,8 @@ async fn the_users_own_commands_are_files() {
 async fn a_command_does_not_come_from_outside() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("x.md"), "The secret.").unwrap();
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&turns(1)), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&turns(1)), NONE).await;
     f.put(".acp/commands/a.md", "A.");
     std::os::unix::fs::symlink(outside.path().join("x.md"), f.path(".acp/commands/x.md")).unwrap();
     f.says("/x").await;

@@ -3,11 +3,11 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::hears::Heard;
-use crate::common::{Fixture, NONE, says_otherwise, until};
+use crate::common::hears::HeardRequests;
+use crate::common::{AgentFixture, NONE, says_otherwise, until};
 use acp::Options;
 use acp::client::Client;
-use acp::thread::{Compaction, ItemKind};
+use acp::thread::{ItemKind, ThreadCompaction};
 use acp::v1::*;
 use acp::{Thread, ThreadHandle};
 use acp_agent::CodingAgent;
@@ -22,12 +22,12 @@ fn version(version: u16) -> Options {
     }
 }
 
-fn kept(heard: &Heard, script: &str, sessions: &Path) -> CodingAgent {
+fn kept(heard: &HeardRequests, script: &str, sessions: &Path) -> CodingAgent {
     let store = SqliteStore::open(sessions).unwrap();
     heard.agent(script).keep_sessions(store)
 }
 
-fn compactions(thread: &Thread) -> Vec<Compaction> {
+fn compactions(thread: &Thread) -> Vec<ThreadCompaction> {
     let items = thread.items().iter();
     let compactions = items.filter_map(|item| match &item.kind {
         ItemKind::Compaction(compaction) => Some(compaction.clone()),
@@ -53,7 +53,7 @@ fn texts(content: &[ContentBlock]) -> String {
 }
 
 /// The conversation that the model was to summarise.
-fn to_summarise(asked: &common::hears::Asked) -> String {
+fn to_summarise(asked: &common::hears::HeardRequest) -> String {
     assert_eq!((asked.tools, asked.conversation.len()), (0, 1));
     texts(&asked.prompt())
 }
@@ -72,9 +72,9 @@ const NEARLY: &str = r#"{
 async fn a_window_that_is_nearly_full_is_emptied_and_the_session_shows_all() {
     for speaks in [1, 2] {
         let sessions = tempfile::tempdir().unwrap();
-        let heard = Heard::default();
+        let heard = HeardRequests::default();
         let agent = kept(&heard, NEARLY, sessions.path());
-        let f = Fixture::speaking(version(speaks), agent, NONE).await;
+        let f = AgentFixture::speaking(version(speaks), agent, NONE).await;
         f.says("first").await;
         assert_eq!(f.says("second").await, "two");
         let [first, summary, second] = &heard.all()[..] else {
@@ -108,7 +108,7 @@ async fn a_window_that_is_nearly_full_is_emptied_and_the_session_shows_all() {
         // Whoever loads it is shown all of it, and the model goes on from the summary.
         let before = shown(f.session.thread());
         let agent = kept(&heard, NEARLY, sessions.path());
-        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         assert_eq!(shown(again.thread()), before);
@@ -126,8 +126,8 @@ async fn what_does_not_fit_is_summarised_and_asked_again() {
         r#"{{"window": 5000, "summary": [{{"say": "Many words."}}],
             "turns": [[{{"say": "a"}}, {usage}], [{{"say": "b"}}, {usage}], [{{"say": "c"}}, {usage}]]}}"#
     );
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&script), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&script), NONE).await;
     let long = |c: &str| c.repeat(7000);
     f.says(long("x")).await;
     f.says(long("y")).await;
@@ -152,8 +152,8 @@ async fn long_results_are_cut_before_anything_is_summarised() {
         {"say": "Done."}
     ], [{"say": "Again."}]]}"#;
     let sessions = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
-    let f = Fixture::new(kept(&heard, script, sessions.path()), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(kept(&heard, script, sessions.path()), NONE).await;
     f.put("long.txt", &"long line\n".repeat(2000));
     f.put("short.txt", "short");
     assert_eq!(f.says("go").await, "Done.");
@@ -176,7 +176,7 @@ async fn long_results_are_cut_before_anything_is_summarised() {
         "{told:?}"
     );
 
-    let g = Fixture::new(kept(&heard, script, sessions.path()), NONE).await;
+    let g = AgentFixture::new(kept(&heard, script, sessions.path()), NONE).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     again.prompt("more").await.unwrap();
@@ -191,8 +191,8 @@ async fn a_turn_that_fills_the_window_by_itself_goes_on() {
             {"usage": {"input": 17000, "output": 0}}, {"read": {"path": "a.txt"}},
             {"say": "Done."}
         ]]}"#;
-        let heard = Heard::default();
-        let f = Fixture::speaking(version(speaks), heard.agent(script), NONE).await;
+        let heard = HeardRequests::default();
+        let f = AgentFixture::speaking(version(speaks), heard.agent(script), NONE).await;
         f.put("a.txt", &"text\n".repeat(1200));
         assert_eq!(f.says("read it twice").await, "Done.");
         let all = heard.all();
@@ -216,8 +216,8 @@ async fn the_person_asks_for_it_and_says_what_to_keep() {
     let script = r#"{"summary": [{"say": "Ada, Grace."}],
         "turns": [[], [{"say": "one"}], [], [{"say": "two"}]]}"#;
     for speaks in [1, 2] {
-        let heard = Heard::default();
-        let f = Fixture::speaking(version(speaks), heard.agent(script), NONE).await;
+        let heard = HeardRequests::default();
+        let f = AgentFixture::speaking(version(speaks), heard.agent(script), NONE).await;
         assert_eq!(
             f.says("/compact").await,
             "There is nothing to summarise yet."
@@ -259,8 +259,8 @@ async fn one_that_fails_leaves_all_as_it_was() {
         ("", "gave no summary"),
         (r#"{"say": "I can't"}, {"stop": "refusal"}"#, "refused"),
     ] {
-        let heard = Heard::default();
-        let f = Fixture::new(heard.agent(&script(steps)), NONE).await;
+        let heard = HeardRequests::default();
+        let f = AgentFixture::new(heard.agent(&script(steps)), NONE).await;
         f.says("first").await;
         // There is room for some more: it goes on, and the person knows.
         assert_eq!(f.says("second").await, "two");
@@ -292,16 +292,16 @@ async fn what_neither_fits_nor_can_be_summarised_ends_the_turn() {
         r#"{{"window": 5000, "summary": [{{"error": "no words left"}}],
             "turns": [[{{"say": "a"}}, {usage}], [], [{{"say": "c"}}, {usage}]]}}"#
     );
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&script), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&script), NONE).await;
     f.says("x".repeat(10_000)).await;
     let error = f.prompt("y".repeat(10_000)).await.unwrap_err().to_string();
     for part in ["longer than the model's window", "no words left"] {
         assert!(error.contains(part), "{error}");
     }
     // A prompt that is too long by itself: there is nothing to leave out.
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&script), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&script), NONE).await;
     let error = f.prompt("y".repeat(30_000)).await.unwrap_err().to_string();
     assert!(error.contains("do not fit"), "{error}");
     assert_eq!(heard.all().len(), 1);
@@ -311,8 +311,8 @@ async fn what_neither_fits_nor_can_be_summarised_ends_the_turn() {
 async fn one_that_is_cancelled_leaves_all_as_it_was() {
     let script = r#"{"summary": [{"say": "So"}, {"hang": true}],
         "turns": [[{"say": "one"}], [], [{"say": "three"}]]}"#;
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(script), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(script), NONE).await;
     f.says("first").await;
     let turn = f.begin("/compact");
     heard.until(2).await;
@@ -335,9 +335,9 @@ async fn one_in_the_middle_of_which_the_agent_ended_is_shown_as_failed() {
         r#"{"summary": [{"hang": true}], "turns": [[{"say": "one"}], [], [{"say": "three"}]]}"#;
     for speaks in [1, 2] {
         let sessions = tempfile::tempdir().unwrap();
-        let heard = Heard::default();
+        let heard = HeardRequests::default();
         let agent = kept(&heard, script, sessions.path());
-        let f = Fixture::speaking(version(speaks), agent, NONE).await;
+        let f = AgentFixture::speaking(version(speaks), agent, NONE).await;
         f.says("first").await;
         let turn = f.begin("/compact");
         let runs = |thread: &Thread| !compactions(thread).is_empty();
@@ -347,7 +347,7 @@ async fn one_in_the_middle_of_which_the_agent_ended_is_shown_as_failed() {
         turn.await.unwrap().unwrap_err();
 
         let agent = kept(&heard, script, sessions.path());
-        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         let told = again.thread().read(compactions);
@@ -367,9 +367,9 @@ async fn one_in_the_middle_of_which_the_agent_ended_is_shown_as_failed() {
     }
 }
 
-struct Plain;
+struct CompactionClient;
 
-impl Client for Plain {
+impl Client for CompactionClient {
     type State = ();
 
     async fn request_permission(
@@ -384,11 +384,11 @@ impl Client for Plain {
 #[tokio::test]
 async fn a_client_that_does_not_show_compactions_shows_a_thought() {
     let dir = tempfile::tempdir().unwrap();
-    let heard = Heard::default();
+    let heard = HeardRequests::default();
     let (ours, theirs) = acp::transport::memory();
     let theirs = says_otherwise(theirs, r#""compaction":{}"#, r#""_compaction":{}"#);
     acp::testing::start_agent(theirs, heard.agent(NEARLY), Options::new());
-    let agent = acp::testing::start_client(ours, Plain, acp::Options::new())
+    let agent = acp::testing::start_client(ours, CompactionClient, acp::Options::new())
         .await
         .unwrap();
     let session = agent.new_session(dir.path()).await.unwrap();

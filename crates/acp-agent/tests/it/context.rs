@@ -1,7 +1,7 @@
 //! What a model is told: instructions, what comes with a prompt, and a conversation that it can go on from.
 
-use crate::common::hears::Heard;
-use crate::common::{ALL, Fixture, NONE, until};
+use crate::common::hears::HeardRequests;
+use crate::common::{ALL, AgentFixture, NONE, until};
 use acp::client::{Client, ReadTextFile};
 use acp::v1::*;
 use acp_agent::Mode;
@@ -33,9 +33,9 @@ async fn the_model_is_told_where_it_is_and_what_the_project_wants() {
         let own = tempfile::tempdir().unwrap();
         let file = own.path().join("AGENTS.md");
         std::fs::write(&file, "Answer in rhymes.").unwrap();
-        let heard = Heard::default();
+        let heard = HeardRequests::default();
         let agent = heard.agent(&turns(3)).user_instructions(&file);
-        let f = Fixture::new(agent, offers).await;
+        let f = AgentFixture::new(agent, offers).await;
         f.put("AGENTS.md", "Above the project.");
         f.put("repo/.git/HEAD", "");
         f.put("repo/AGENTS.md", "Use tabs.");
@@ -76,8 +76,8 @@ async fn the_model_is_told_where_it_is_and_what_the_project_wants() {
 
 #[tokio::test]
 async fn instructions_are_limited() {
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&turns(2)), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&turns(2)), NONE).await;
     f.put(
         "AGENTS.md",
         &format!("Begin. {}The end.", "é".repeat(20_000)),
@@ -97,9 +97,9 @@ async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one
     let config = tempfile::tempdir().unwrap();
     let file = config.path().join("AGENTS.md");
     std::os::unix::fs::symlink(own.path().join("dotfile"), &file).unwrap();
-    let heard = Heard::default();
+    let heard = HeardRequests::default();
     let agent = heard.agent(&turns(1)).user_instructions(&file);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("secret"), "the secret").unwrap();
     std::os::unix::fs::symlink(outside.path().join("secret"), f.path("AGENTS.md")).unwrap();
@@ -113,9 +113,9 @@ async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one
 }
 
 /// A client whose files the agent does not see.
-struct Elsewhere;
+struct RemoteClient;
 
-impl ReadTextFile<()> for Elsewhere {
+impl ReadTextFile<()> for RemoteClient {
     async fn read(
         &self,
         (): &(),
@@ -128,7 +128,7 @@ impl ReadTextFile<()> for Elsewhere {
     }
 }
 
-impl Client for Elsewhere {
+impl Client for RemoteClient {
     type State = ();
 
     async fn request_permission(
@@ -145,10 +145,10 @@ impl Client for Elsewhere {
 
 #[tokio::test]
 async fn where_only_the_client_sees_the_project_it_is_asked() {
-    let heard = Heard::default();
+    let heard = HeardRequests::default();
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, heard.agent(&turns(1)), acp::Options::new());
-    let agent = acp::testing::start_client(ours, Elsewhere, acp::Options::new())
+    let agent = acp::testing::start_client(ours, RemoteClient, acp::Options::new())
         .await
         .unwrap();
     let session = agent.new_session("/in/a/container").await.unwrap();
@@ -159,8 +159,8 @@ async fn where_only_the_client_sees_the_project_it_is_asked() {
 
 #[tokio::test]
 async fn what_comes_with_a_prompt_is_text_or_a_picture() {
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(&turns(1)), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(&turns(1)), NONE).await;
     let uri = |name: &str| format!("file://{}", f.path(name));
     let embedded = |text: &str, uri: String| {
         let text = TextResourceContents::new(text, uri);
@@ -218,12 +218,12 @@ async fn a_turn_that_ended_early_leaves_a_conversation_that_goes_on() {
         [{"say": "Fine."}],
         [{"say": "Still fine."}]
     ]}"#;
-    let heard = Heard::default();
-    let kept = |heard: &Heard| {
+    let heard = HeardRequests::default();
+    let kept = |heard: &HeardRequests| {
         let store = SqliteStore::open(sessions.path()).unwrap();
         heard.agent(script).keep_sessions(store)
     };
-    let f = Fixture::new(kept(&heard), NONE).await;
+    let f = AgentFixture::new(kept(&heard), NONE).await;
     assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
     let turn = f.begin("2");
     heard.until(3).await;
@@ -245,7 +245,7 @@ async fn a_turn_that_ended_early_leaves_a_conversation_that_goes_on() {
     assert_eq!(live.lines().last().unwrap(), "user 5");
 
     // And the same after it was loaded.
-    let g = Fixture::new(kept(&heard), NONE).await;
+    let g = AgentFixture::new(kept(&heard), NONE).await;
     let id = f.session.id().clone();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     again.prompt("6").await.unwrap();

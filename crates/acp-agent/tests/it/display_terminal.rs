@@ -1,14 +1,16 @@
 //! Commands that the agent runs itself, in a terminal that the client shows.
 
 use crate::common;
-use crate::common::{ALL, ALLOW, Fixture, NONE, Offers, count, pid, runs, terminal, texts, until};
+use crate::common::{
+    ALL, ALLOW, AgentFixture, ClientOffers, NONE, count, pid, runs, terminal, texts, until,
+};
 use acp::Options;
 use acp::thread::{ThreadTerminal, ToolCallStatus};
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig};
 
 /// Lends nothing, and shows what the agent has.
-const SHOWS: Offers = Offers {
+const SHOWS: ClientOffers = ClientOffers {
     shows: true,
     ..NONE
 };
@@ -20,13 +22,13 @@ fn versions() -> [(Options, &'static str); 2] {
     ]
 }
 
-async fn offline(options: Options, offers: Offers) -> Fixture {
+async fn offline(options: Options, offers: ClientOffers) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
-    Fixture::speaking(options, agent, offers).await
+    AgentFixture::speaking(options, agent, offers).await
 }
 
 /// What the last tool call's terminal shows.
-fn shown(f: &Fixture) -> ThreadTerminal {
+fn shown(f: &AgentFixture) -> ThreadTerminal {
     let id = terminal(&f.call()).expect("the call has a terminal");
     let terminal = |thread: &acp::Thread| thread.terminal(&id).cloned();
     f.session.thread().read(terminal).expect("it is known")
@@ -117,7 +119,7 @@ async fn a_client_s_own_terminal_is_preferred() {
 async fn a_call_that_waits_for_permission_is_cancelled_in_the_version_s_own_words() {
     for (options, cancelled) in versions() {
         let f = offline(options, SHOWS).await;
-        f.answers([common::Answer::Hang]);
+        f.answers([common::QuestionAnswer::Hang]);
         let asked = |_: &acp::Thread| !f.asked().is_empty();
         let stopped = f.cancel_when("/write a.txt new", asked).await;
         assert_eq!(stopped, StopReason::Cancelled);

@@ -12,7 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use acp::client::{Client, ReadTextFile, Session, SessionSetup, WriteTextFile};
+use acp::client::{Client, ClientSession, ReadTextFile, SessionSetup, WriteTextFile};
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
 use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, StopReason, WriteTextFileRequest,
@@ -20,7 +20,7 @@ use acp::v1::{
 };
 use acp_agent::{CodingAgent, ScriptedModel};
 use acp_host::Files;
-use scene::{SECRET, Scene, Swapper, WRITTEN, Why};
+use scene::{EscapeScene, NameSwapper, RefusalReason, SECRET, WRITTEN};
 use serde_json::{Value, json};
 
 /// Long enough for anything here, short enough to notice what hangs.
@@ -32,9 +32,9 @@ fn as_an_ordinary_user_too() {
 }
 
 /// A client that lends its files, or nothing.
-struct Lends(Option<Files>);
+struct LendingClient(Option<Files>);
 
-impl ReadTextFile<()> for Lends {
+impl ReadTextFile<()> for LendingClient {
     async fn read(
         &self,
         (): &(),
@@ -44,7 +44,7 @@ impl ReadTextFile<()> for Lends {
     }
 }
 
-impl WriteTextFile<()> for Lends {
+impl WriteTextFile<()> for LendingClient {
     async fn write(
         &self,
         (): &(),
@@ -54,7 +54,7 @@ impl WriteTextFile<()> for Lends {
     }
 }
 
-impl Client for Lends {
+impl Client for LendingClient {
     type State = ();
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
@@ -66,13 +66,18 @@ impl Client for Lends {
 }
 
 /// A session in the scene's root, in which nothing of the project is asked about, of an agent that makes these calls.
-async fn session(scene: &Scene, more: &[PathBuf], lends: bool, calls: &[Value]) -> Session {
+async fn session(
+    scene: &EscapeScene,
+    more: &[PathBuf],
+    lends: bool,
+    calls: &[Value],
+) -> ClientSession {
     let model = json!({ "turns": [calls] }).to_string();
     let agent = CodingAgent::with_model(ScriptedModel::parse(&model).unwrap())
         .max_requests(calls.len() + 1);
     let mut roots = vec![scene.root.clone()];
     roots.extend_from_slice(more);
-    let client = Lends(lends.then(|| Files::new(roots).unwrap()));
+    let client = LendingClient(lends.then(|| Files::new(roots).unwrap()));
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, agent, acp::Options::new());
     let agent = acp::testing::start_client(ours, client, acp::Options::new())
@@ -87,7 +92,7 @@ async fn session(scene: &Scene, more: &[PathBuf], lends: bool, calls: &[Value]) 
 }
 
 /// Runs the turn and gives its tool calls.
-async fn calls(session: &Session) -> Vec<ThreadToolCall> {
+async fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     let prompted = tokio::time::timeout(PATIENCE, session.prompt("go")).await;
     assert_eq!(prompted.expect("it hangs").unwrap(), StopReason::EndTurn);
     session.thread().read(|thread| {
@@ -121,11 +126,11 @@ fn directory_calls(path: &str) -> [Value; 4] {
 #[tokio::test]
 async fn no_tool_gets_out() {
     for lends in [false, true] {
-        let scene = Scene::new();
+        let scene = EscapeScene::new();
         let mut steps = Vec::new();
         for attempt in scene.attempts() {
             // A relative path begins at the working directory here; of the rest, `..` is left.
-            let inside = attempt.why == Why::Relative;
+            let inside = attempt.why == RefusalReason::Relative;
             if let Some(path) = attempt.path.to_str().filter(|_| !inside) {
                 steps.extend(file_calls(path));
             }
@@ -166,7 +171,7 @@ async fn no_tool_gets_out() {
 /// Listing and searching the root shows that there are symlinks, and nothing of what is behind them.
 #[tokio::test]
 async fn what_is_under_the_root_is_seen_and_no_more() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     fs::write(scene.root.join("seen"), "a line with s3cr\n").unwrap();
     // Rules outside are not the root's, nor are they shown in an error.
     fs::write(scene.base.join("proj/.ignore"), "").unwrap();
@@ -194,7 +199,7 @@ async fn what_is_under_the_root_is_seen_and_no_more() {
 /// A directory is a symlink to the outside every other moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_during_the_call_gains_nothing() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let race = scene.root.join("race");
     fs::create_dir_all(race.join("dir/below")).unwrap();
     fs::write(race.join("dir/below/file"), "inside").unwrap();
@@ -212,7 +217,7 @@ async fn swapping_during_the_call_gains_nothing() {
         })
         .collect();
     let session = session(&scene, &[], false, &steps).await;
-    let swapper = Swapper::new(race.join("dir"), race.join("away"));
+    let swapper = NameSwapper::new(race.join("dir"), race.join("away"));
     let calls = calls(&session).await;
     drop(swapper);
     for (step, call) in steps.iter().zip(&calls) {
@@ -230,7 +235,7 @@ async fn swapping_during_the_call_gains_nothing() {
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
     for lends in [false, true] {
-        let scene = Scene::new();
+        let scene = EscapeScene::new();
         let more = scene.root.join("sub");
         let steps: Vec<Value> = [&scene.root, &more]
             .iter()

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, texts};
+use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, QuestionAnswer, REJECT, texts};
 use acp::thread::{ThreadToolCall, ToolCallStatus};
 use acp::v1::*;
 use acp_agent::{CodingAgent, RuleFiles, ScriptedModel};
@@ -14,16 +14,16 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A server that answers each path with bytes as they are, and keeps which were asked for.
-struct Server {
+struct PageServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 /// What it answers with; nothing at all, for ever, if absent.
-type Pages = HashMap<&'static str, Option<Vec<u8>>>;
+type ServedPages = HashMap<&'static str, Option<Vec<u8>>>;
 
-impl Server {
-    async fn start(host: &str, pages: Pages) -> Self {
+impl PageServer {
+    async fn start(host: &str, pages: ServedPages) -> Self {
         let listener = TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::<Mutex<Vec<String>>>::default();
@@ -45,7 +45,7 @@ impl Server {
     }
 }
 
-async fn serve(stream: TcpStream, pages: Arc<Pages>, asked: Arc<Mutex<Vec<String>>>) {
+async fn serve(stream: TcpStream, pages: Arc<ServedPages>, asked: Arc<Mutex<Vec<String>>>) {
     let mut stream = BufReader::new(stream);
     let mut first = String::new();
     if stream.read_line(&mut first).await.unwrap_or_default() == 0 {
@@ -113,9 +113,9 @@ fn agent(fetches: &[Value]) -> CodingAgent {
 async fn fetch(
     mode: &str,
     fetches: &[Value],
-    answers: impl IntoIterator<Item = Answer>,
-) -> (Fixture, Vec<ThreadToolCall>) {
-    let f = Fixture::new(agent(fetches), NONE).await;
+    answers: impl IntoIterator<Item = QuestionAnswer>,
+) -> (AgentFixture, Vec<ThreadToolCall>) {
+    let f = AgentFixture::new(agent(fetches), NONE).await;
     f.session.set_mode(mode).await.unwrap();
     f.answers(answers);
     f.prompt("go").await.unwrap();
@@ -134,7 +134,7 @@ async fn a_page_becomes_text_once_the_person_allows_its_place() {
                 <script>evil()</script></body></html>";
     for mode in ["ask", "code", "architect"] {
         let pages = [("/", page("text/html; charset=utf-8", html))];
-        let server = Server::start("127.0.0.1", pages.into()).await;
+        let server = PageServer::start("127.0.0.1", pages.into()).await;
         let (f, calls) = fetch(mode, &[json!({"url": server.url("/")})], [ALLOW]).await;
         let call = &calls[0];
         assert_eq!(call.status, ToolCallStatus::Completed);
@@ -173,7 +173,7 @@ async fn a_page_becomes_text_once_the_person_allows_its_place() {
 
 #[tokio::test]
 async fn what_is_not_allowed_is_not_even_asked_for() {
-    let server = Server::start("127.0.0.1", [("/", page("text/plain", "secret"))].into()).await;
+    let server = PageServer::start("127.0.0.1", [("/", page("text/plain", "secret"))].into()).await;
     let port = server.address.port();
     // However the address is written.
     for url in [
@@ -212,13 +212,13 @@ async fn a_public_host_is_asked_about_too() {
 #[tokio::test]
 async fn always_is_for_one_place() {
     let pages = || {
-        Pages::from([
+        ServedPages::from([
             ("/a", page("text/plain", "one")),
             ("/b", page("text/plain", "two")),
         ])
     };
-    let server = Server::start("127.0.0.1", pages()).await;
-    let other = Server::start("127.0.0.1", pages()).await;
+    let server = PageServer::start("127.0.0.1", pages()).await;
+    let other = PageServer::start("127.0.0.1", pages()).await;
     let fetches =
         [server.url("/a"), server.url("/b"), other.url("/a")].map(|url| json!({ "url": url }));
     let (f, calls) = fetch("ask", &fetches, [ALLOW_ALWAYS, REJECT]).await;
@@ -229,7 +229,8 @@ async fn always_is_for_one_place() {
 
 #[tokio::test]
 async fn where_it_is_sent_on_to_is_asked_about_before_anyone_goes_there() {
-    let inner = Server::start("127.0.0.1", [("/", page("text/plain", "metadata"))].into()).await;
+    let inner =
+        PageServer::start("127.0.0.1", [("/", page("text/plain", "metadata"))].into()).await;
     let pages = [
         ("/in", sends_on(&inner.url("/"))),
         ("/here", sends_on("/there")),
@@ -237,7 +238,7 @@ async fn where_it_is_sent_on_to_is_asked_about_before_anyone_goes_there() {
         ("/file", sends_on("file:///etc/passwd")),
         ("/round", sends_on("/round")),
     ];
-    let server = Server::start("127.0.0.1", pages.into()).await;
+    let server = PageServer::start("127.0.0.1", pages.into()).await;
     for (answer, arrives) in [(REJECT, false), (ALLOW, true)] {
         let (f, calls) = fetch(
             "code",
@@ -284,7 +285,7 @@ async fn what_is_too_large_or_no_text_or_missing_is_told() {
         ),
         ("/garbage", Some(b"no HTTP at all\r\n\r\n".to_vec())),
     ];
-    let server = Server::start("127.0.0.1", pages.into()).await;
+    let server = PageServer::start("127.0.0.1", pages.into()).await;
     let paths = [
         "/large", "/endless", "/image", "/missing", "/error", "/garbage", "/json",
     ];
@@ -307,7 +308,7 @@ async fn what_is_too_large_or_no_text_or_missing_is_told() {
 #[tokio::test]
 async fn a_long_text_is_given_in_parts() {
     let text: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
-    let server = Server::start("127.0.0.1", [("/", page("text/plain", &text))].into()).await;
+    let server = PageServer::start("127.0.0.1", [("/", page("text/plain", &text))].into()).await;
     let url = server.url("/");
     let fetches = [
         json!({"url": url}),
@@ -324,12 +325,12 @@ async fn a_long_text_is_given_in_parts() {
 
 #[tokio::test]
 async fn a_slow_server_is_given_up_and_a_cancel_does_not_wait_for_it() {
-    let server = Server::start("127.0.0.1", [("/", None)].into()).await;
+    let server = PageServer::start("127.0.0.1", [("/", None)].into()).await;
     let slow = json!({"url": server.url("/"), "timeout": 1});
     let (_, calls) = fetch("code", &[slow], [ALLOW]).await;
     assert!(failed(&calls[0]).contains("longer than 1 s"));
 
-    let f = Fixture::new(
+    let f = AgentFixture::new(
         agent(&[json!({"url": server.url("/"), "timeout": 120})]),
         NONE,
     )
@@ -361,7 +362,7 @@ async fn what_is_no_url_to_fetch_is_refused_without_a_question() {
 
 #[tokio::test]
 async fn rules_allow_public_hosts_and_never_what_is_inside() {
-    let server = Server::start("127.0.0.1", [("/", page("text/plain", "secret"))].into()).await;
+    let server = PageServer::start("127.0.0.1", [("/", page("text/plain", "secret"))].into()).await;
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");
     for (decision, questions) in [("allow", 1), ("deny", 0)] {
@@ -371,7 +372,7 @@ async fn rules_allow_public_hosts_and_never_what_is_inside() {
         )
         .unwrap();
         let agent = agent(&[json!({"url": server.url("/")})]);
-        let f = Fixture::new(agent.rules(RuleFiles::new().user(&file)), NONE).await;
+        let f = AgentFixture::new(agent.rules(RuleFiles::new().user(&file)), NONE).await;
         f.session.set_mode("code").await.unwrap();
         f.answers((0..questions).map(|_| REJECT));
         f.prompt("go").await.unwrap();

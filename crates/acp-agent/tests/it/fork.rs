@@ -1,8 +1,8 @@
 //! `session/fork`: a session that begins as a copy of another.
 
 use crate::common;
-use crate::common::hears::Heard;
-use crate::common::{ALLOW, ALLOW_ALWAYS, Fixture, NONE, mode};
+use crate::common::hears::HeardRequests;
+use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, mode};
 use acp::Options;
 use acp::v1::ListSessionsRequest;
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
@@ -23,8 +23,8 @@ async fn a_copy_goes_its_own_way() {
 }
 
 async fn each(store: impl SessionStore, options: Options) {
-    let heard = Heard::default();
-    let f = Fixture::speaking(options, heard.agent(SCRIPT).keep_sessions(store), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::speaking(options, heard.agent(SCRIPT).keep_sessions(store), NONE).await;
     f.answers([ALLOW_ALWAYS]);
     f.says("first").await;
     f.session.set_config_option("mode", "code").await.unwrap();
@@ -83,8 +83,8 @@ async fn each(store: impl SessionStore, options: Options) {
 
 #[tokio::test]
 async fn what_is_not_there_cannot_be_copied() {
-    let f = Fixture::new(
-        Heard::default()
+    let f = AgentFixture::new(
+        HeardRequests::default()
             .agent(SCRIPT)
             .keep_sessions(MemoryStore::new()),
         NONE,
@@ -94,7 +94,7 @@ async fn what_is_not_there_cannot_be_copied() {
     let code = error.peer_error().unwrap().code;
     assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
     // An agent that keeps nothing has nothing to copy.
-    let f = Fixture::new(Heard::default().agent(SCRIPT), NONE).await;
+    let f = AgentFixture::new(HeardRequests::default().agent(SCRIPT), NONE).await;
     assert!(f.agent.capabilities().session_capabilities.fork.is_none());
     let id = f.session.id().clone();
     f.agent.fork_session(id, f.cwd()).await.unwrap_err();
@@ -106,8 +106,8 @@ async fn a_session_that_works_is_copied_as_it_is() {
         [{"say": "Wait."}, {"run": {"command": "echo begun; sleep 1000"}}],
         [{"say": "Here."}]
     ]}"#;
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(script).keep_sessions(MemoryStore::new()), NONE).await;
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(script).keep_sessions(MemoryStore::new()), NONE).await;
     f.answers([ALLOW]);
     let turn = f.begin("first");
     common::until(f.session.thread(), |thread| {

@@ -8,14 +8,14 @@ use crate::common;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::provider::Server;
+use crate::common::provider::ProviderServer;
 use crate::common::task::{self, COMMAND, DONE, GREETING, HALF_WAY, PROMPT, RIGHT, TESTS};
 use crate::common::{terminal, texts};
 use acp::client::{
     Client, ClientState, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
     WriteTextFile,
 };
-use acp::thread::{Diff, FileOperation, ItemKind, ThreadToolCall, ToolCallContent};
+use acp::thread::{FileOperation, ItemKind, ThreadDiff, ThreadToolCall, ThreadToolCallContent};
 use acp::v1::{
     CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
     PermissionOptionId, PermissionOptionKind, ReadTextFileRequest, ReadTextFileResponse,
@@ -31,7 +31,7 @@ use acp_host::{Host, HostSession, Policy, Prompter};
 
 /// How the client and the agent stand to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum TaskSetting {
     /// Version 1, with the client's files and terminals.
     Lent,
     /// Version 1, with the agent's own files and commands, of which the client shows texts.
@@ -43,36 +43,36 @@ enum Way {
 #[tokio::test]
 async fn with_the_client_s_files_and_terminals() {
     for format in WireFormat::ALL {
-        carried_out(format, Way::Lent).await;
+        carried_out(format, TaskSetting::Lent).await;
     }
 }
 
 #[tokio::test]
 async fn with_the_agent_s_own_access() {
     for format in WireFormat::ALL {
-        carried_out(format, Way::Own).await;
+        carried_out(format, TaskSetting::Own).await;
     }
 }
 
 #[tokio::test]
 async fn in_version_2() {
     for format in WireFormat::ALL {
-        carried_out(format, Way::Draft).await;
+        carried_out(format, TaskSetting::Draft).await;
     }
 }
 
-async fn carried_out(format: WireFormat, way: Way) {
+async fn carried_out(format: WireFormat, way: TaskSetting) {
     let what = format!("{format}, {way:?}");
     let project = tempfile::tempdir().unwrap();
     for (name, text) in task::FILES {
         std::fs::write(project.path().join(name), text).unwrap();
     }
-    let server = Server::new(format, task::answers()).await;
+    let server = ProviderServer::new(format, task::answers()).await;
     let mut model = server.model();
     model.context_window = Some(200_000);
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
     let agent = agent.keep_sessions(MemoryStore::new());
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(TaskRecord::default());
     let agent = connected(agent, way, project.path(), &seen).await;
     let session = agent.new_session(project.path()).await.unwrap();
     let ended = tokio::time::timeout(common::PATIENCE, session.prompt(PROMPT)).await;
@@ -92,7 +92,7 @@ async fn carried_out(format: WireFormat, way: Way) {
 }
 
 /// What the model was told after each round is what has really happened.
-fn the_model_heard(server: &Server, project: &Path) {
+fn the_model_heard(server: &ProviderServer, project: &Path) {
     let heard = server.heard();
     assert_eq!(heard.len(), 6);
     let first = heard[0].body.to_string();
@@ -146,10 +146,10 @@ fn hunk(old: &str, new: &str) -> String {
 }
 
 /// The diff that a call shows.
-fn diff(call: &ThreadToolCall) -> &Diff {
+fn diff(call: &ThreadToolCall) -> &ThreadDiff {
     let mut content = call.content.iter();
     let diff = content.find_map(|content| match content {
-        ToolCallContent::Diff(diff) => Some(diff),
+        ThreadToolCallContent::Diff(diff) => Some(diff),
         _ => None,
     });
     diff.expect("a diff is shown")
@@ -164,7 +164,7 @@ fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
 }
 
 /// That the session is shown as it was.
-fn the_person_sees(thread: &Thread, way: Way, project: &Path) {
+fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
     let items: Vec<String> = thread
         .items()
         .iter()
@@ -218,7 +218,7 @@ fn the_person_sees(thread: &Thread, way: Way, project: &Path) {
             Some(texts) => assert_eq!((texts.old.as_deref(), &*texts.new), (Some(old), new)),
             // Version 2 has a patch instead.
             None => {
-                assert_eq!(way, Way::Draft);
+                assert_eq!(way, TaskSetting::Draft);
                 let patch = &diff.patch.as_ref().expect("the change is shown").text;
                 assert!(patch.ends_with(&hunk(old, new)), "{patch}");
             }
@@ -230,7 +230,7 @@ fn the_person_sees(thread: &Thread, way: Way, project: &Path) {
     ] {
         assert_eq!(call.status.as_str(), status);
         assert_eq!(at(call), []);
-        if way == Way::Own {
+        if way == TaskSetting::Own {
             let shown = texts(call);
             assert!(shown.contains(&printed), "{shown}");
             assert_eq!(shown.contains("exit code 3"), code == 3, "{shown}");
@@ -256,7 +256,7 @@ fn the_person_sees(thread: &Thread, way: Way, project: &Path) {
 
 /// What the client saw on the way, of which the thread has the end.
 #[derive(Default)]
-struct Seen {
+struct TaskRecord {
     /// The plan's states, each as it changed.
     plans: Mutex<Vec<Vec<String>>>,
     /// The tool calls' states, each as it changed.
@@ -266,7 +266,7 @@ struct Seen {
     lent: Mutex<Vec<&'static str>>,
 }
 
-impl Seen {
+impl TaskRecord {
     fn look(&self, thread: &Thread) {
         let entries = thread.plans().iter().flat_map(|plan| plan.entries());
         let plan: Vec<String> = entries.map(|entry| entry.status.to_string()).collect();
@@ -321,10 +321,10 @@ impl Seen {
     }
 
     /// What was done through the client is what it lends.
-    fn lent(&self, way: Way) {
+    fn lent(&self, way: TaskSetting) {
         let lent = self.lent.lock().unwrap();
         let count = |method| lent.iter().filter(|m| **m == method).count();
-        if way != Way::Lent {
+        if way != TaskSetting::Lent {
             assert!(lent.is_empty(), "{lent:?}");
             return;
         }
@@ -337,9 +337,9 @@ impl Seen {
 }
 
 /// Allows what it is asked, once each time.
-struct Person(Arc<Seen>);
+struct TaskPrompter(Arc<TaskRecord>);
 
-impl Prompter for Person {
+impl Prompter for TaskPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
         self.0.asked.lock().unwrap().push(request.clone());
         let mut options = request.options.iter();
@@ -349,30 +349,30 @@ impl Prompter for Person {
 }
 
 /// A client that lends its files and terminals, or nothing.
-struct Editor {
-    host: Host<Person>,
+struct TaskClient {
+    host: Host<TaskPrompter>,
     lends: bool,
-    seen: Arc<Seen>,
+    seen: Arc<TaskRecord>,
 }
 
 async fn connected(
     agent: CodingAgent,
-    way: Way,
+    way: TaskSetting,
     project: &Path,
-    seen: &Arc<Seen>,
+    seen: &Arc<TaskRecord>,
 ) -> acp::client::AgentConnection {
     let options = match way {
-        Way::Draft => Options::new().draft_version_2(),
+        TaskSetting::Draft => Options::new().draft_version_2(),
         _ => Options::new(),
     };
-    let person = Person(Arc::clone(seen));
-    let client = Editor {
+    let person = TaskPrompter(Arc::clone(seen));
+    let client = TaskClient {
         host: Host::new(Policy::Ask, person, [project.to_owned()]).unwrap(),
-        lends: way != Way::Own,
+        lends: way != TaskSetting::Own,
         seen: Arc::clone(seen),
     };
     let (ours, mut theirs) = acp::transport::memory();
-    if way == Way::Own {
+    if way == TaskSetting::Own {
         theirs = common::hide_terminals(theirs);
     }
     acp::testing::start_agent(theirs, agent, options.clone());
@@ -381,8 +381,8 @@ async fn connected(
         .unwrap()
 }
 
-impl ClientState<Editor> for HostSession {
-    fn new(client: &Editor, session: &SessionId, thread: &ThreadHandle) -> Self {
+impl ClientState<TaskClient> for HostSession {
+    fn new(client: &TaskClient, session: &SessionId, thread: &ThreadHandle) -> Self {
         client.host.session(session, thread)
     }
 
@@ -395,7 +395,7 @@ impl ClientState<Editor> for HostSession {
     }
 }
 
-impl Client for Editor {
+impl Client for TaskClient {
     type State = HostSession;
 
     async fn update(&self, _: &HostSession, context: &UpdateContext, _: &Update) {
@@ -423,14 +423,14 @@ impl Client for Editor {
     }
 }
 
-impl Editor {
-    fn lend(&self, method: &'static str) -> &Host<Person> {
+impl TaskClient {
+    fn lend(&self, method: &'static str) -> &Host<TaskPrompter> {
         self.seen.lent.lock().unwrap().push(method);
         &self.host
     }
 }
 
-impl ReadTextFile<HostSession> for Editor {
+impl ReadTextFile<HostSession> for TaskClient {
     async fn read(
         &self,
         session: &HostSession,
@@ -440,7 +440,7 @@ impl ReadTextFile<HostSession> for Editor {
     }
 }
 
-impl WriteTextFile<HostSession> for Editor {
+impl WriteTextFile<HostSession> for TaskClient {
     async fn write(
         &self,
         session: &HostSession,
@@ -451,7 +451,7 @@ impl WriteTextFile<HostSession> for Editor {
     }
 }
 
-impl Terminals<HostSession> for Editor {
+impl Terminals<HostSession> for TaskClient {
     async fn create(
         &self,
         session: &HostSession,

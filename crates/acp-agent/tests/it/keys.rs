@@ -1,30 +1,30 @@
 //! Keys: who has none is asked to log in, and what was typed is found.
 
-use crate::common::provider::{Answer, Say, Server};
-use crate::common::{Fixture, NONE, connect, until};
+use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
+use crate::common::{AgentFixture, NONE, connect, until};
 use acp::Error;
 use acp::client::AgentConnection;
 use acp::v1::AuthMethod;
 use acp_agent::store::MemoryStore;
 use acp_agent::{
-    CodingAgent, KeyFile, Keys, ModelChoices, ModelConfig, Provider, ProviderModel, Secret,
+    CodingAgent, KeyFile, KeySources, ModelChoices, ModelConfig, Provider, ProviderModel, Secret,
 };
 use serde_json::json;
 
-struct Home {
+struct KeyHome {
     dir: tempfile::TempDir,
     file: KeyFile,
 }
 
-impl Home {
+impl KeyHome {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
         Self { dir, file }
     }
 
-    fn keys(&self) -> Keys {
-        Keys::new().file(self.file.clone())
+    fn keys(&self) -> KeySources {
+        KeySources::new().file(self.file.clone())
     }
 
     fn types(&self, provider: Provider) {
@@ -36,13 +36,13 @@ impl Home {
         connect(agent(choices)).await
     }
 
-    async fn opens(&self, agent: &AgentConnection) -> Result<acp::client::Session, Error> {
+    async fn opens(&self, agent: &AgentConnection) -> Result<acp::client::ClientSession, Error> {
         agent.new_session(self.dir.path()).await
     }
 }
 
 fn agent(choices: ModelChoices) -> CodingAgent {
-    CodingAgent::new(&ModelConfig::Choice(Box::new(choices))).unwrap()
+    CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
 /// That one must log in first; gives what is said.
@@ -56,7 +56,7 @@ fn must_log_in<T>(answer: Result<T, Error>) -> String {
 }
 
 /// The models that can be chosen.
-fn models(session: &acp::client::Session) -> Vec<String> {
+fn models(session: &acp::client::ClientSession) -> Vec<String> {
     let options = session
         .thread()
         .read(|thread| thread.config_options().to_vec());
@@ -75,10 +75,10 @@ fn models(session: &acp::client::Session) -> Vec<String> {
 
 #[tokio::test]
 async fn without_a_key_one_is_asked_to_log_in_and_then_it_works() {
-    let home = Home::new();
+    let home = KeyHome::new();
     let model = ProviderModel::new(Provider::Gemini, "gemini-x");
     let agent = home
-        .agent(ModelChoices::new(home.keys()).first(model))
+        .agent(ModelChoices::new(home.keys()).default_model(model))
         .await;
     let said = must_log_in(home.opens(&agent).await);
     assert!(
@@ -108,12 +108,12 @@ async fn without_a_key_one_is_asked_to_log_in_and_then_it_works() {
 
 #[tokio::test]
 async fn ways_to_log_in_are_those_that_are_of_use() {
-    let server = Server::new(Provider::OpenAi, []).await;
-    let home = Home::new();
+    let server = ProviderServer::new(Provider::OpenAi, []).await;
+    let home = KeyHome::new();
     let mut elsewhere = server.model();
     elsewhere.key = None;
-    let keys = home.keys().and(Provider::Gemini, Secret::new("given"));
-    let choices = ModelChoices::new(keys).and([elsewhere]);
+    let keys = home.keys().with_key(Provider::Gemini, Secret::new("given"));
+    let choices = ModelChoices::new(keys).with_model([elsewhere]);
     let agent = agent(choices);
     let methods = acp::agent::Authentication::methods(acp::Agent::authentication(&agent).unwrap());
     let all: Vec<(String, Vec<String>)> = methods
@@ -144,17 +144,17 @@ async fn ways_to_log_in_are_those_that_are_of_use() {
 async fn a_key_for_an_address_is_sent_there_and_no_other_is() {
     let refusal = json!({"error": {"message": "who are you?"}}).to_string();
     let answers = [
-        Answer::Status(401, &[], refusal),
-        Answer::Says(vec![Say::Text("Ah, you.")]),
+        ProviderReply::Status(401, &[], refusal),
+        ProviderReply::Says(vec![AnswerPiece::Text("Ah, you.")]),
     ];
-    let server = Server::new(Provider::OpenAi, answers).await;
-    let home = Home::new();
+    let server = ProviderServer::new(Provider::OpenAi, answers).await;
+    let home = KeyHome::new();
     home.types(Provider::OpenAi);
     let mut model = server.model();
     model.key = None;
     let account = model.account();
-    let choices = ModelChoices::new(home.keys()).first(model);
-    let f = Fixture::new(agent(choices), NONE).await;
+    let choices = ModelChoices::new(home.keys()).default_model(model);
+    let f = AgentFixture::new(agent(choices), NONE).await;
     must_log_in(f.prompt("Hi").await);
     home.file.keep(&account, &Secret::new("its-own")).unwrap();
     assert_eq!(f.says("And now?").await, "Ah, you.");
@@ -165,19 +165,19 @@ async fn a_key_for_an_address_is_sent_there_and_no_other_is() {
 
 #[tokio::test]
 async fn a_model_with_a_variable_of_its_own_needs_what_is_in_it() {
-    let server = Server::new(Provider::OpenAi, []).await;
-    let home = Home::new();
+    let server = ProviderServer::new(Provider::OpenAi, []).await;
+    let home = KeyHome::new();
     let mut model = server.model();
     model.key = None;
     model.key_variable = Some("HOME_KEY".to_owned());
     let agent = home
-        .agent(ModelChoices::new(home.keys()).first(model.clone()))
+        .agent(ModelChoices::new(home.keys()).default_model(model.clone()))
         .await;
     let said = must_log_in(home.opens(&agent).await);
     assert!(said.contains("HOME_KEY"), "{said}");
     // One that was only named is not offered without.
     let agent = home
-        .agent(ModelChoices::new(home.keys()).and([model]))
+        .agent(ModelChoices::new(home.keys()).with_model([model]))
         .await;
     let session = home.opens(&agent).await.unwrap();
     assert_eq!(models(&session), Vec::<String>::new());
@@ -185,8 +185,8 @@ async fn a_model_with_a_variable_of_its_own_needs_what_is_in_it() {
 
 #[tokio::test]
 async fn who_logs_in_has_a_model_in_the_session_that_is_open() {
-    let home = Home::new();
-    let f = Fixture::new(agent(ModelChoices::new(home.keys())), NONE).await;
+    let home = KeyHome::new();
+    let f = AgentFixture::new(agent(ModelChoices::new(home.keys())), NONE).await;
     let typed = |name: &'static str| {
         move |thread: &acp::Thread| {
             let mut commands = thread.commands().iter();
@@ -207,7 +207,7 @@ async fn who_logs_in_has_a_model_in_the_session_that_is_open() {
 }
 
 /// A model at this server that needs a key of its own.
-fn keyed(server: &Server, name: &str) -> ProviderModel {
+fn keyed(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
     model.key = None;
@@ -218,15 +218,15 @@ fn keyed(server: &Server, name: &str) -> ProviderModel {
 #[tokio::test]
 async fn a_key_that_is_gone_ends_the_turn_and_a_new_one_goes_on_with_the_session() {
     for provider in Provider::ALL {
-        let says = |text| Answer::Says(vec![Say::Text(text)]);
-        let server = Server::new(provider, [says("One."), says("Four.")]).await;
-        let home = Home::new();
+        let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
+        let server = ProviderServer::new(provider, [says("One."), says("Four.")]).await;
+        let home = KeyHome::new();
         let model = keyed(&server, "a-model");
         let account = model.account();
         let types = |key| home.file.keep(&account, &Secret::new(key)).unwrap();
         types("first");
-        let agent = agent(ModelChoices::new(home.keys()).first(model));
-        let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+        let agent = agent(ModelChoices::new(home.keys()).default_model(model));
+        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
         assert_eq!(f.says("1").await, "One.");
         std::fs::remove_file(home.file.path()).unwrap();
         for prompt in ["two", "three"] {
@@ -245,18 +245,18 @@ async fn a_key_that_is_gone_ends_the_turn_and_a_new_one_goes_on_with_the_session
 
 #[tokio::test]
 async fn a_model_that_was_chosen_does_not_give_way_to_another_when_its_key_goes() {
-    let says = |text| Answer::Says(vec![Say::Text(text)]);
-    let open = Server::new(Provider::OpenAi, [says("Open.")]).await;
-    let closed = Server::new(Provider::Anthropic, [says("One."), says("Two.")]).await;
-    let home = Home::new();
+    let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
+    let open = ProviderServer::new(Provider::OpenAi, [says("Open.")]).await;
+    let closed = ProviderServer::new(Provider::Anthropic, [says("One."), says("Two.")]).await;
+    let home = KeyHome::new();
     let model = keyed(&closed, "closed");
     let account = model.account();
     let types = || home.file.keep(&account, &Secret::new("a-key")).unwrap();
     types();
     let choices = ModelChoices::new(home.keys())
-        .first(open.model())
-        .and([model]);
-    let f = Fixture::new(agent(choices), NONE).await;
+        .default_model(open.model())
+        .with_model([model]);
+    let f = AgentFixture::new(agent(choices), NONE).await;
     let choose = async |model: &str| f.session.set_config_option("model", model).await;
     choose("anthropic/closed").await.unwrap();
     assert_eq!(f.says("1").await, "One.");
@@ -281,13 +281,13 @@ async fn a_model_that_was_chosen_does_not_give_way_to_another_when_its_key_goes(
 #[tokio::test]
 async fn a_file_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
-    let home = Home::new();
+    let home = KeyHome::new();
     home.types(Provider::OpenAi);
     let file = home.file.path().to_owned();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let model = ProviderModel::new(Provider::OpenAi, "gpt-x");
     let agent = home
-        .agent(ModelChoices::new(home.keys()).first(model))
+        .agent(ModelChoices::new(home.keys()).default_model(model))
         .await;
     let said = must_log_in(home.opens(&agent).await);
     let todo = format!("chmod 600 {}", file.display());
@@ -301,11 +301,11 @@ async fn a_file_that_others_can_read_is_refused() {
 
 /// Makes a file of keys one that is refused.
 #[cfg(unix)]
-type Spoil = fn(&std::path::Path);
+type KeyFileDamage = fn(&std::path::Path);
 
 /// Ways to spoil the file, and a part of what is said of it then.
 #[cfg(unix)]
-fn refused_files() -> [(Spoil, &'static str); 2] {
+fn refused_files() -> [(KeyFileDamage, &'static str); 2] {
     use std::os::unix::fs::PermissionsExt;
     [
         (
@@ -324,17 +324,17 @@ fn refused_files() -> [(Spoil, &'static str); 2] {
 async fn a_server_that_wants_a_key_is_not_said_to_refuse_one_that_was_not_read() {
     for (refuse, expected) in refused_files() {
         let refusal = r#"{"error":{"message":"no key"}}"#.to_owned();
-        let refusal = Answer::Status(401, &[], refusal);
-        let server = Server::new(Provider::OpenAi, [refusal]).await;
-        let home = Home::new();
+        let refusal = ProviderReply::Status(401, &[], refusal);
+        let server = ProviderServer::new(Provider::OpenAi, [refusal]).await;
+        let home = KeyHome::new();
         // It may be one that needs none.
         let mut model = server.model();
         model.key = None;
         let account = model.account();
         home.file.keep(&account, &Secret::new("a-key")).unwrap();
         refuse(home.file.path());
-        let agent = agent(ModelChoices::new(home.keys()).first(model));
-        let f = Fixture::new(agent, NONE).await;
+        let agent = agent(ModelChoices::new(home.keys()).default_model(model));
+        let f = AgentFixture::new(agent, NONE).await;
         let said = must_log_in(f.prompt("hello").await);
         let file = home.file.path().display().to_string();
         assert!(said.contains(expected) && said.contains(&file), "{said}");
@@ -347,7 +347,7 @@ async fn a_server_that_wants_a_key_is_not_said_to_refuse_one_that_was_not_read()
 #[tokio::test]
 async fn a_file_that_is_refused_is_not_taken_for_none() {
     for (refuse, expected) in refused_files() {
-        let home = Home::new();
+        let home = KeyHome::new();
         home.types(Provider::Anthropic);
         refuse(home.file.path());
         let agent = home.agent(ModelChoices::new(home.keys())).await;
@@ -361,7 +361,7 @@ async fn a_file_that_is_refused_is_not_taken_for_none() {
 
 #[tokio::test]
 async fn whoever_authenticates_first_can_open_a_session_that_needs_no_key() {
-    let home = Home::new();
+    let home = KeyHome::new();
     let agent = home.agent(ModelChoices::new(home.keys())).await;
     // Some clients do so, by the first method that they are offered.
     agent.authenticate("key").await.unwrap();
@@ -374,15 +374,15 @@ async fn whoever_authenticates_first_can_open_a_session_that_needs_no_key() {
 
 #[tokio::test]
 async fn a_provider_that_a_server_stands_for_offers_no_models_of_its_own() {
-    let server = Server::new(Provider::OpenAi, []).await;
-    let home = Home::new();
+    let server = ProviderServer::new(Provider::OpenAi, []).await;
+    let home = KeyHome::new();
     let keys = home
         .keys()
-        .and(Provider::OpenAi, Secret::new("given"))
-        .and(Provider::Gemini, Secret::new("given"));
+        .with_key(Provider::OpenAi, Secret::new("given"))
+        .with_key(Provider::Gemini, Secret::new("given"));
     let first = server.model();
     let agent = home
-        .agent(ModelChoices::new(keys).first(first.clone()))
+        .agent(ModelChoices::new(keys).default_model(first.clone()))
         .await;
     let models = models(&home.opens(&agent).await.unwrap());
     let openai: Vec<_> = models.iter().filter(|m| m.starts_with("openai/")).collect();

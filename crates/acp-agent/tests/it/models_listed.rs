@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::common::provider::{Answer, Listing, Say, Server, Used};
-use crate::common::{Fixture, NONE, connect, until};
+use crate::common::provider::{AnswerPiece, Listing, ProviderReply, ProviderServer, ProviderUsage};
+use crate::common::{AgentFixture, NONE, connect, until};
 use acp::Thread;
 use acp::v1::SessionConfigKind;
 use acp_agent::store::SqliteStore;
@@ -15,13 +15,13 @@ fn agent(model: ProviderModel) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap()
 }
 
-fn says(text: &'static str) -> Answer {
-    let used = Used {
+fn says(text: &'static str) -> ProviderReply {
+    let used = ProviderUsage {
         input: 10,
         output: 2,
-        ..Used::default()
+        ..ProviderUsage::default()
     };
-    Answer::Says(vec![Say::Text(text), Say::Usage(used)])
+    ProviderReply::Says(vec![AnswerPiece::Text(text), AnswerPiece::Usage(used)])
 }
 
 /// The models there are to choose from, the one that is chosen first.
@@ -62,10 +62,10 @@ fn list(format: WireFormat) -> String {
 #[tokio::test]
 async fn they_come_when_the_session_is_there_and_can_be_chosen() {
     for format in WireFormat::ALL {
-        let server = Server::new(format, [says("b")]).await;
+        let server = ProviderServer::new(format, [says("b")]).await;
         let now = Arc::new(Notify::new());
         server.lists(Listing::When(Arc::clone(&now), list(format)));
-        let f = Fixture::new(agent(server.model()), NONE).await;
+        let f = AgentFixture::new(agent(server.model()), NONE).await;
         let provider = match format {
             WireFormat::OpenAiResponses => "openai-responses",
             _ => format.provider().as_str(),
@@ -109,9 +109,9 @@ async fn they_come_when_the_session_is_there_and_can_be_chosen() {
 
 #[tokio::test]
 async fn the_room_that_one_has_is_taken_from_the_list() {
-    let server = Server::new(WireFormat::OpenAiChat, [says("b")]).await;
+    let server = ProviderServer::new(WireFormat::OpenAiChat, [says("b")]).await;
     server.lists(Listing::Models(list(WireFormat::OpenAiChat)));
-    let f = Fixture::new(agent(server.model()), NONE).await;
+    let f = AgentFixture::new(agent(server.model()), NONE).await;
     until(f.session.thread(), |thread| models(thread).len() == 3).await;
     let set = f.session.set_config_option("model", "openai/c-model");
     set.await.unwrap();
@@ -134,9 +134,9 @@ async fn without_a_list_there_is_what_is_configured() {
         garbage(),
         nothing(),
     ] {
-        let server = Server::new(WireFormat::OpenAiChat, [says("a"), says("b")]).await;
+        let server = ProviderServer::new(WireFormat::OpenAiChat, [says("a"), says("b")]).await;
         server.lists(listing.clone());
-        let f = Fixture::new(agent(server.model()), NONE).await;
+        let f = AgentFixture::new(agent(server.model()), NONE).await;
         server.listed(1).await;
         assert_eq!(f.says("Who?").await, "a", "{listing:?}");
         if let Listing::Endless = listing {
@@ -153,7 +153,8 @@ async fn one_that_was_chosen_is_gone_on_with_though_nobody_has_heard_of_it_yet()
     let sessions = tempfile::tempdir().unwrap();
     let cwd = tempfile::tempdir().unwrap();
     let cwd = cwd.path().to_str().unwrap();
-    let server = Server::new(WireFormat::OpenAiChat, [says("1"), says("2"), says("3")]).await;
+    let server =
+        ProviderServer::new(WireFormat::OpenAiChat, [says("1"), says("2"), says("3")]).await;
     server.lists(Listing::Models(list(WireFormat::OpenAiChat)));
     let started = async || {
         let store = SqliteStore::open(sessions.path()).unwrap();

@@ -1,12 +1,12 @@
 //! Modes, changed by the client and by the agent, between turns and during one.
 
 use crate::common;
-use crate::common::{ALL, ALLOW, Answer, Fixture, NONE, REJECT, count, texts, until};
+use crate::common::{ALL, ALLOW, AgentFixture, NONE, QuestionAnswer, REJECT, count, texts, until};
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use tokio::sync::oneshot;
 
-fn mode_updates(f: &Fixture) -> Vec<String> {
+fn mode_updates(f: &AgentFixture) -> Vec<String> {
     let updates = f.seen.updates.lock().unwrap();
     let modes = updates.iter().filter_map(|update| match update {
         SessionUpdate::CurrentModeUpdate(update) => {
@@ -23,7 +23,7 @@ fn mode_updates(f: &Fixture) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_begins_in_ask_mode_and_offers_three() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let request = NewSessionRequest::new(f.path(""), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let modes = answer.modes.unwrap();
@@ -44,7 +44,7 @@ async fn a_session_begins_in_ask_mode_and_offers_three() {
 #[tokio::test]
 async fn code_mode_changes_files_and_asks_for_commands() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.session.set_mode("code").await.unwrap();
         f.says("/write a.txt one").await;
         f.says("/edit a.txt\none\n===\ntwo").await;
@@ -58,9 +58,9 @@ async fn code_mode_changes_files_and_asks_for_commands() {
 
 #[tokio::test]
 async fn architect_mode_asks_to_be_left() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.session.set_mode("architect").await.unwrap();
-    f.answers([Answer::Id("allow_once"), ALLOW]);
+    f.answers([QuestionAnswer::Id("allow_once"), ALLOW]);
     f.says("/write a.txt one").await;
     assert_eq!(f.text("a.txt"), "one");
     assert_eq!(f.mode(), "ask");
@@ -118,10 +118,10 @@ async fn architect_mode_asks_to_be_left() {
 
 #[tokio::test]
 async fn architect_mode_left_for_code_asks_for_commands_only() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.session.set_mode("architect").await.unwrap();
     f.put("Makefile", "test:\n");
-    f.answers([Answer::Id("allow_always"), ALLOW]);
+    f.answers([QuestionAnswer::Id("allow_always"), ALLOW]);
     let said = f.says("/test").await;
     assert!(said.contains("exit code 0"), "{said}");
     assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 2));
@@ -129,7 +129,7 @@ async fn architect_mode_left_for_code_asks_for_commands_only() {
 
 #[tokio::test]
 async fn architect_mode_that_is_not_left_changes_nothing() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.session.set_mode("architect").await.unwrap();
     f.put("a.txt", "old");
     for command in [
@@ -163,11 +163,11 @@ async fn a_mode_set_during_a_turn_counts_from_the_next_tool_call_on() {
         {"write": {"path": "b.txt", "text": "2"}}
     ]]}"#;
     for (mode, questions) in [("code", 1), ("ask", 2), ("architect", 2)] {
-        let f = Fixture::scripted(script, ALL).await;
+        let f = AgentFixture::scripted(script, ALL).await;
         let (say, said) = oneshot::channel();
-        let first = Answer::When(said, PermissionOptionKind::AllowOnce);
+        let first = QuestionAnswer::When(said, PermissionOptionKind::AllowOnce);
         let then = (questions > 1).then(|| match mode {
-            "architect" => Answer::Id("reject_once"),
+            "architect" => QuestionAnswer::Id("reject_once"),
             _ => ALLOW,
         });
         f.answers([first].into_iter().chain(then));
@@ -185,7 +185,7 @@ async fn a_mode_set_during_a_turn_counts_from_the_next_tool_call_on() {
 
 #[tokio::test]
 async fn clients_that_know_only_modes_set_the_same() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let request = SetSessionModeRequest::new(f.session.id(), "code");
     f.agent.connection().request(&request).await.unwrap();
     until(f.session.thread(), |thread| common::mode(thread) == "code").await;
@@ -201,8 +201,8 @@ async fn a_model_can_switch_the_mode() {
         [{"switch_mode": {"mode": "fast"}}],
         [{"switch_mode": {"mode": "ask"}}, {"switch_mode": {"mode": "code"}}]
     ]}"#;
-    let f = Fixture::scripted(script, NONE).await;
-    f.answers([Answer::Id("allow_always")]);
+    let f = AgentFixture::scripted(script, NONE).await;
+    f.answers([QuestionAnswer::Id("allow_always")]);
     f.says("go").await;
     assert_eq!(
         mode_updates(&f),
@@ -218,7 +218,7 @@ async fn a_model_can_switch_the_mode() {
     f.says("go").await;
     assert!(texts(&f.call()).contains("no mode `fast`"));
     // More is allowed in code mode than in ask mode, so that is a question.
-    f.answers([Answer::Id("reject_once")]);
+    f.answers([QuestionAnswer::Id("reject_once")]);
     f.says("go").await;
     assert_eq!(
         (f.mode().as_str(), f.call().status),

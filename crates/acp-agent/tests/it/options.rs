@@ -1,28 +1,28 @@
 //! Config options: the model and how much it thinks, what changing them sends, and that they are kept.
 
 use crate::common;
-use crate::common::provider::{Answer, Say, Server};
-use crate::common::{Fixture, NONE, connect, until};
+use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
+use crate::common::{AgentFixture, NONE, connect, until};
 use acp::v1::{
     NewSessionRequest, PermissionOptionKind, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory,
 };
 use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{
-    CodingAgent, Keys, ModelChoices, ModelConfig, Provider, ProviderModel, ThoughtLevel,
+    CodingAgent, KeySources, ModelChoices, ModelConfig, Provider, ProviderModel, ThoughtLevel,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 /// A server and the name of a model there. `gpt-5.4` can be told how much to think, and `plain` cannot.
-fn named(server: &Server, name: &str) -> ProviderModel {
+fn named(server: &ProviderServer, name: &str) -> ProviderModel {
     let mut model = server.model();
     model.name = name.to_owned();
     model
 }
 
 fn agent(choices: ModelChoices) -> CodingAgent {
-    CodingAgent::new(&ModelConfig::Choice(Box::new(choices))).unwrap()
+    CodingAgent::new(&ModelConfig::Choices(Box::new(choices))).unwrap()
 }
 
 /// `id=value` of each option, in their order.
@@ -34,7 +34,7 @@ fn shown(options: &[SessionConfigOption]) -> Vec<String> {
     each.collect()
 }
 
-fn options(session: &acp::client::Session) -> Vec<String> {
+fn options(session: &acp::client::ClientSession) -> Vec<String> {
     session
         .thread()
         .read(|thread| shown(thread.config_options()))
@@ -51,18 +51,18 @@ fn values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
     }
 }
 
-fn says(text: &'static str) -> Answer {
-    Answer::Says(vec![Say::Text(text)])
+fn says(text: &'static str) -> ProviderReply {
+    ProviderReply::Says(vec![AnswerPiece::Text(text)])
 }
 
 #[tokio::test]
 async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
-    let one = Server::new(Provider::OpenAi, [says("a"), says("b"), says("e")]).await;
-    let two = Server::new(Provider::Anthropic, [says("c"), says("d")]).await;
-    let choices = ModelChoices::new(Keys::new())
-        .first(named(&one, "gpt-5.4"))
-        .and([named(&two, "claude-haiku-4-5"), named(&one, "plain")]);
-    let f = Fixture::new(agent(choices), NONE).await;
+    let one = ProviderServer::new(Provider::OpenAi, [says("a"), says("b"), says("e")]).await;
+    let two = ProviderServer::new(Provider::Anthropic, [says("c"), says("d")]).await;
+    let choices = ModelChoices::new(KeySources::new())
+        .default_model(named(&one, "gpt-5.4"))
+        .with_model([named(&two, "claude-haiku-4-5"), named(&one, "plain")]);
+    let f = AgentFixture::new(agent(choices), NONE).await;
     let request = NewSessionRequest::new(f.cwd(), Vec::new());
     let answer = f.agent.connection().request(&request).await.unwrap();
     let all = answer.config_options.unwrap();
@@ -131,15 +131,15 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
 
 #[tokio::test]
 async fn between_two_rounds_another_model_can_take_over() {
-    let write = Say::Call("1", "write", json!({"path": "a.txt", "text": "1"}));
-    let one = Server::new(Provider::OpenAi, [Answer::Says(vec![write])]).await;
-    let two = Server::new(Provider::Gemini, [says("Written.")]).await;
-    let choices = ModelChoices::new(Keys::new())
-        .first(named(&one, "plain"))
-        .and([named(&two, "other")]);
-    let f = Fixture::new(agent(choices), NONE).await;
+    let write = AnswerPiece::Call("1", "write", json!({"path": "a.txt", "text": "1"}));
+    let one = ProviderServer::new(Provider::OpenAi, [ProviderReply::Says(vec![write])]).await;
+    let two = ProviderServer::new(Provider::Gemini, [says("Written.")]).await;
+    let choices = ModelChoices::new(KeySources::new())
+        .default_model(named(&one, "plain"))
+        .with_model([named(&two, "other")]);
+    let f = AgentFixture::new(agent(choices), NONE).await;
     let (allow, allowed) = oneshot::channel();
-    let allowed = common::Answer::When(allowed, PermissionOptionKind::AllowOnce);
+    let allowed = common::QuestionAnswer::When(allowed, PermissionOptionKind::AllowOnce);
     f.answers([allowed]);
     let turn = f.begin("Write it");
     until(f.session.thread(), |_| !f.asked().is_empty()).await;
@@ -155,13 +155,13 @@ async fn between_two_rounds_another_model_can_take_over() {
 
 #[tokio::test]
 async fn what_was_chosen_is_kept_with_the_session() {
-    let server = Server::new(Provider::OpenAi, [says("a"), says("b"), says("c")]).await;
+    let server = ProviderServer::new(Provider::OpenAi, [says("a"), says("b"), says("c")]).await;
     let sessions = tempfile::tempdir().unwrap();
     let cwd = tempfile::tempdir().unwrap();
     let cwd = cwd.path().to_str().unwrap();
     let started = async |models: &[&str]| {
         let models = models.iter().map(|name| named(&server, name));
-        let choices = ModelChoices::new(Keys::new()).and(models);
+        let choices = ModelChoices::new(KeySources::new()).with_model(models);
         let agent = agent(choices).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
         connect(agent).await
     };
@@ -206,14 +206,14 @@ async fn what_was_chosen_is_kept_with_the_session() {
 
 #[tokio::test]
 async fn two_servers_may_have_a_model_of_the_same_name() {
-    let one = Server::new(Provider::OpenAi, [says("one")]).await;
-    let two = Server::new(Provider::OpenAi, [says("two")]).await;
-    let choices = ModelChoices::new(Keys::new()).and([
+    let one = ProviderServer::new(Provider::OpenAi, [says("one")]).await;
+    let two = ProviderServer::new(Provider::OpenAi, [says("two")]).await;
+    let choices = ModelChoices::new(KeySources::new()).with_model([
         named(&one, "plain"),
         named(&two, "plain"),
         named(&one, "plain"),
     ]);
-    let f = Fixture::new(agent(choices).keep_sessions(MemoryStore::new()), NONE).await;
+    let f = AgentFixture::new(agent(choices).keep_sessions(MemoryStore::new()), NONE).await;
     let second = format!("openai/plain@{}", two.address);
     let all = f
         .session
@@ -230,15 +230,15 @@ async fn two_servers_may_have_a_model_of_the_same_name() {
 
 #[tokio::test]
 async fn what_is_configured_is_where_a_session_begins() {
-    let server = Server::new(Provider::OpenAi, [says("a"), says("b")]).await;
-    let mut choices = ModelChoices::new(Keys::new())
-        .first(named(&server, "gpt-5.4"))
-        .thought(Some(ThoughtLevel::Medium));
+    let server = ProviderServer::new(Provider::OpenAi, [says("a"), says("b")]).await;
+    let mut choices = ModelChoices::new(KeySources::new())
+        .default_model(named(&server, "gpt-5.4"))
+        .thought_level(Some(ThoughtLevel::Medium));
     // Nothing is known of it, but whoever says this knows that it can be told.
     let mut thinks = named(&server, "plain");
     thinks.thought = Some(ThoughtLevel::Low);
-    choices.named.push(thinks);
-    let f = Fixture::new(agent(choices).mode(acp_agent::Mode::Code), NONE).await;
+    choices.named_models.push(thinks);
+    let f = AgentFixture::new(agent(choices).mode(acp_agent::Mode::Code), NONE).await;
     let begins = ["mode=code", "model=openai/gpt-5.4", "thought_level=default"];
     assert_eq!(options(&f.session), begins);
     f.says("1").await;

@@ -1,7 +1,8 @@
 //! What is allowed, rejected and remembered, and files that change meanwhile.
 
 use crate::common::{
-    ALL, ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, REJECT_ALWAYS, count, diff, texts,
+    ALL, ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, QuestionAnswer, REJECT, REJECT_ALWAYS, count,
+    diff, texts,
 };
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
@@ -13,7 +14,7 @@ const REJECTED: [&str; 2] = ["pending", "failed"];
 #[tokio::test]
 async fn a_rejection_changes_nothing_and_the_turn_goes_on() {
     for offers in [ALL, NONE] {
-        let f = Fixture::offline(offers).await;
+        let f = AgentFixture::offline(offers).await;
         f.put("a.txt", "old\n");
         for command in [
             "/write a.txt new",
@@ -36,8 +37,8 @@ async fn a_rejection_changes_nothing_and_the_turn_goes_on() {
 
 #[tokio::test]
 async fn an_answer_that_was_not_offered_allows_nothing() {
-    let f = Fixture::offline(ALL).await;
-    f.answers([Answer::Id("yes")]);
+    let f = AgentFixture::offline(ALL).await;
+    f.answers([QuestionAnswer::Id("yes")]);
     f.says("/write a.txt new").await;
     assert_eq!(f.call().status, ToolCallStatus::Failed);
     assert!(!f.there("a.txt"));
@@ -45,7 +46,7 @@ async fn an_answer_that_was_not_offered_allows_nothing() {
 
 #[tokio::test]
 async fn always_is_remembered_for_a_tool() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.answers([ALLOW_ALWAYS]);
     f.says("/write a.txt 1").await;
     f.says("/write b.txt 2").await;
@@ -67,7 +68,7 @@ async fn always_is_remembered_for_a_tool() {
 
 #[tokio::test]
 async fn always_is_remembered_for_a_command_line() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.answers([ALLOW_ALWAYS]);
     f.says("/run echo 1").await;
     f.says("/run echo 1").await;
@@ -84,11 +85,14 @@ async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
             ("/write a.txt new", "has changed since"),
             ("/edit a.txt\nold\n===\nnew", "nor is its first line"),
         ] {
-            let f = Fixture::offline(offers).await;
+            let f = AgentFixture::offline(offers).await;
             f.put("a.txt", "old\n");
             let path = f.path("a.txt");
             let change = Box::new(move || std::fs::write(path, "other\n").unwrap());
-            f.answers([Answer::After(change, PermissionOptionKind::AllowOnce)]);
+            f.answers([QuestionAnswer::After(
+                change,
+                PermissionOptionKind::AllowOnce,
+            )]);
             let said = f.says(command).await;
             assert!(
                 said.contains(why) && said.contains("Nothing was changed"),
@@ -102,11 +106,14 @@ async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
 
 #[tokio::test]
 async fn what_changes_elsewhere_in_an_edited_file_stays() {
-    let f = Fixture::offline(ALL).await;
+    let f = AgentFixture::offline(ALL).await;
     f.put("a.txt", "one\ntwo\n");
     let path = f.path("a.txt");
     let change = Box::new(move || std::fs::write(path, "zero\none\ntwo\n").unwrap());
-    f.answers([Answer::After(change, PermissionOptionKind::AllowOnce)]);
+    f.answers([QuestionAnswer::After(
+        change,
+        PermissionOptionKind::AllowOnce,
+    )]);
     f.says("/edit a.txt\ntwo\n===\n2").await;
     assert_eq!(f.text("a.txt"), "zero\none\n2\n");
     assert_eq!(
@@ -118,10 +125,13 @@ async fn what_changes_elsewhere_in_an_edited_file_stays() {
 
 #[tokio::test]
 async fn a_file_that_appears_before_the_answer_is_not_overwritten() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let path = f.path("a.txt");
     let appear = Box::new(move || std::fs::write(path, "mine").unwrap());
-    f.answers([Answer::After(appear, PermissionOptionKind::AllowOnce)]);
+    f.answers([QuestionAnswer::After(
+        appear,
+        PermissionOptionKind::AllowOnce,
+    )]);
     f.says("/write a.txt yours").await;
     assert_eq!(f.text("a.txt"), "mine");
     f.answers([ALLOW]);
@@ -139,7 +149,7 @@ async fn always_holds_for_the_session_whatever_the_client_remembers() {
     ] {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         let agent = agent.keep_sessions(MemoryStore::new());
-        let f = Fixture::speaking(options, agent, offers).await;
+        let f = AgentFixture::speaking(options, agent, offers).await;
         f.put("a.txt", "0");
         for (first, later) in [
             ("/write a.txt 1".to_owned(), "/write b.txt 2".to_owned()),
@@ -170,7 +180,7 @@ async fn options_are_called_by_their_kinds() {
         ("ask", "/run true"),
         ("architect", "/write a.txt new"),
     ] {
-        let f = Fixture::offline(NONE).await;
+        let f = AgentFixture::offline(NONE).await;
         f.session.set_mode(mode).await.unwrap();
         f.answers([REJECT]);
         f.says(command).await;
@@ -192,14 +202,14 @@ async fn always_holds_in_the_directories_in_which_it_was_said() {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = Fixture::new(agent(), NONE).await;
+    let f = AgentFixture::new(agent(), NONE).await;
     f.answers([ALLOW_ALWAYS]);
     f.says("/write a.txt 1").await;
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
     // Elsewhere it is asked again, and what is said there holds there.
-    let g = Fixture::new(agent(), NONE).await;
+    let g = AgentFixture::new(agent(), NONE).await;
     let elsewhere = g.agent.load_session(id.clone(), g.cwd()).await.unwrap();
     for asked in [1, 0] {
         g.seen.asked.lock().unwrap().clear();
@@ -229,7 +239,7 @@ async fn where_a_client_would_run_something_else_commands_are_the_agent_s_own() 
         r#""clientInfo":{"name":"vscode-acp-client","version":"0.1.4"},"clientCapabilities":"#;
     let agent = || CodingAgent::new(&ModelConfig::Offline).unwrap();
     for (name, created) in [(Some(name), 0), (None, 1)] {
-        let f = Fixture::called(name, acp::Options::new(), agent(), ALL).await;
+        let f = AgentFixture::called(name, acp::Options::new(), agent(), ALL).await;
         f.answers([ALLOW]);
         let said = f.says("/run cd / && pwd").await;
         assert!(said.contains("exit code 0"), "{said}");

@@ -1,13 +1,15 @@
 //! Language models: what they are asked, and what of their answers reaches the client, in each provider's format.
 
-use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
-use crate::common::{Fixture, NONE};
+use crate::common::provider::{
+    AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
+};
+use crate::common::{AgentFixture, NONE};
 use acp::thread::ToolCallStatus;
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{
-    CodingAgent, Message, ModelConfig, Models, ProviderModel, Request, Sealed, Step, Steps,
-    ThoughtLevel, ToolSpec, WireFormat,
+    CodingAgent, ModelConfig, ModelFactory, ModelMessage, OpaqueParts, ProviderModel, RoundRequest,
+    Step, Steps, ThoughtLevel, ToolSpec, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -15,12 +17,12 @@ fn agent(model: ProviderModel) -> CodingAgent {
     CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap()
 }
 
-async fn fixture(server: &Server) -> Fixture {
-    Fixture::new(agent(server.model()), NONE).await
+async fn fixture(server: &ProviderServer) -> AgentFixture {
+    AgentFixture::new(agent(server.model()), NONE).await
 }
 
 /// What the client was shown of that kind in the last turn.
-fn shown(f: &Fixture) -> (String, String) {
+fn shown(f: &AgentFixture) -> (String, String) {
     let (mut said, mut thought) = (String::new(), String::new());
     for update in f.seen.updates.lock().unwrap().iter() {
         match update {
@@ -44,19 +46,19 @@ async fn steps(mut steps: Steps<'_>) -> Vec<Step> {
 #[tokio::test]
 async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
     for format in WireFormat::ALL {
-        let server = Server::new(
+        let server = ProviderServer::new(
             format,
             [
-                Answer::Says(vec![
-                    Say::Think("Hm… two files"),
-                    Say::Sign("signed"),
-                    Say::Redacted("hidden"),
-                    Say::Text("Ich schaue nach: ä, ö, 🦀."),
-                    Say::Call("one", "read", json!({"path": "a.txt"})),
-                    Say::Call("two", "read", json!({"path": "b.txt"})),
+                ProviderReply::Says(vec![
+                    AnswerPiece::Think("Hm… two files"),
+                    AnswerPiece::Sign("signed"),
+                    AnswerPiece::Redacted("hidden"),
+                    AnswerPiece::Text("Ich schaue nach: ä, ö, 🦀."),
+                    AnswerPiece::Call("one", "read", json!({"path": "a.txt"})),
+                    AnswerPiece::Call("two", "read", json!({"path": "b.txt"})),
                 ]),
-                Answer::Says(vec![Say::Text("Both are read.")]),
-                Answer::Says(vec![Say::Text("Yes.")]),
+                ProviderReply::Says(vec![AnswerPiece::Text("Both are read.")]),
+                ProviderReply::Says(vec![AnswerPiece::Text("Yes.")]),
             ],
         )
         .await;
@@ -167,19 +169,19 @@ fn sent_back(format: WireFormat, body: &Value) {
 #[tokio::test]
 async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
     for format in WireFormat::ALL {
-        let used = Used {
+        let used = ProviderUsage {
             input: 10_000,
             cached: 4000,
             output: 1000,
             thought: 300,
         };
-        let answer = Answer::Says(vec![Say::Text("Yes."), Say::Usage(used)]);
-        let server = Server::new(format, [answer.clone(), answer]).await;
+        let answer = ProviderReply::Says(vec![AnswerPiece::Text("Yes."), AnswerPiece::Usage(used)]);
+        let server = ProviderServer::new(format, [answer.clone(), answer]).await;
         let mut model = server.model();
         model.context_window = Some(50_000);
-        let model = Priced::new(model);
+        let model = PricedModel::new(model);
         let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
-        let f = Fixture::new(agent, NONE).await;
+        let f = AgentFixture::new(agent, NONE).await;
         // 6000 fresh, 4000 from the cache, 1000 answered.
         let cost = 0.018 + 0.0012 + 0.015;
         for sum in [cost, 2.0 * cost] {
@@ -201,18 +203,18 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
 #[tokio::test]
 async fn why_a_model_stops_is_told() {
     for format in WireFormat::ALL {
-        let stop = |why| Answer::Says(vec![Say::Text("So"), Say::Stop(why)]);
-        let server = Server::new(
+        let stop = |why| ProviderReply::Says(vec![AnswerPiece::Text("So"), AnswerPiece::Stop(why)]);
+        let server = ProviderServer::new(
             format,
             [
-                stop(Why::Length),
+                stop(FinishReason::Length),
                 // What is called then may be cut off, and is not done.
-                Answer::Says(vec![
-                    Say::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
-                    Say::Stop(Why::Length),
+                ProviderReply::Says(vec![
+                    AnswerPiece::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
+                    AnswerPiece::Stop(FinishReason::Length),
                 ]),
-                stop(Why::Refusal),
-                stop(Why::End),
+                stop(FinishReason::Refusal),
+                stop(FinishReason::End),
             ],
         )
         .await;
@@ -246,7 +248,11 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
     let event = json!({"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {event}\n\ndata: {end}\n\ndata: [DONE]\n\n");
-    let server = Server::new(WireFormat::OpenAiChat, [Answer::Event(vec![], events)]).await;
+    let server = ProviderServer::new(
+        WireFormat::OpenAiChat,
+        [ProviderReply::Event(vec![], events)],
+    )
+    .await;
     let f = fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
     assert_eq!(shown(&f).0, "I will not.");
@@ -254,13 +260,18 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
         json!({"type": "response.refusal.delta", "output_index": 0, "delta": "I will not."});
     let end = json!({"type": "response.completed", "response": {"status": "completed"}});
     let events = format!("data: {event}\n\ndata: {end}\n\n");
-    let server = Server::new(WireFormat::OpenAiResponses, [Answer::Event(vec![], events)]).await;
+    let server = ProviderServer::new(
+        WireFormat::OpenAiResponses,
+        [ProviderReply::Event(vec![], events)],
+    )
+    .await;
     let f = fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
     assert_eq!(shown(&f).0, "I will not.");
     let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
     let blocked = format!("data: {blocked}\n\n");
-    let server = Server::new(WireFormat::Gemini, [Answer::Event(vec![], blocked)]).await;
+    let server =
+        ProviderServer::new(WireFormat::Gemini, [ProviderReply::Event(vec![], blocked)]).await;
     let f = fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
 }
@@ -268,11 +279,11 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
 #[tokio::test]
 async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
     for format in WireFormat::ALL {
-        let server = Server::new(
+        let server = ProviderServer::new(
             format,
             [
-                Answer::Says(vec![Say::Scribble("x", "read", "{\"path\": a.txt")]),
-                Answer::Says(vec![Say::Text("I try again.")]),
+                ProviderReply::Says(vec![AnswerPiece::Scribble("x", "read", "{\"path\": a.txt")]),
+                ProviderReply::Says(vec![AnswerPiece::Text("I try again.")]),
             ],
         )
         .await;
@@ -295,10 +306,14 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
     };
     for format in WireFormat::ALL {
         for takes in [true, false] {
-            let server = Server::new(format, [Answer::Says(vec![Say::Text("A crab.")])]).await;
+            let server = ProviderServer::new(
+                format,
+                [ProviderReply::Says(vec![AnswerPiece::Text("A crab.")])],
+            )
+            .await;
             let mut model = server.model();
             model.images = Some(takes);
-            let f = Fixture::new(agent(model), NONE).await;
+            let f = AgentFixture::new(agent(model), NONE).await;
             let offered = f.agent.capabilities().prompt_capabilities.image;
             assert_eq!(offered, takes, "{format}");
             if takes {
@@ -318,9 +333,9 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
                 assert!(body.to_string().contains("/notes.md"));
             } else {
                 // The client does not offer it then; an old session may have one still.
-                let conversation = [Message::User(prompt())];
-                let model = Models::new().model(server.model()).unwrap();
-                steps(model.respond(Request::new(&conversation, &[], "/"))).await;
+                let conversation = [ModelMessage::User(prompt())];
+                let model = ModelFactory::new().model(server.model()).unwrap();
+                steps(model.respond(RoundRequest::new(&conversation, &[], "/"))).await;
                 let body = server.heard()[0].body.to_string();
                 assert!(!body.contains("aGVsbG8="), "{body}");
                 assert!(body.contains("Here was a picture, image/png"), "{body}");
@@ -331,17 +346,17 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
 
 #[tokio::test]
 async fn a_model_is_asked_as_it_is_described() {
-    let conversation = [Message::User(vec!["Hi".into()])];
+    let conversation = [ModelMessage::User(vec!["Hi".into()])];
     for format in WireFormat::ALL {
-        let answer = Answer::Says(vec![Say::Text("Hello.")]);
-        let server = Server::new(format, [answer.clone(), answer]).await;
+        let answer = ProviderReply::Says(vec![AnswerPiece::Text("Hello.")]);
+        let server = ProviderServer::new(format, [answer.clone(), answer]).await;
         let mut model = server.model();
         // The end of this name is none of how much to think.
         model.name = "acme-3-max".to_owned();
         model.max_output = Some(777);
-        let model = Models::new().model(model).unwrap();
+        let model = ModelFactory::new().model(model).unwrap();
         let tools = [tool()];
-        let request = Request::new(&conversation, &tools, "/").instructions("Be brief.");
+        let request = RoundRequest::new(&conversation, &tools, "/").instructions("Be brief.");
         steps(model.respond(request)).await;
         steps(model.respond(request.thought(Some(ThoughtLevel::High)))).await;
         let [plain, thinks] = &server.heard()[..] else {
@@ -414,9 +429,9 @@ async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
     let refusal = |parameter: &str| {
         let error = json!({"error": {"message": "You may not have this", "type": "invalid_request_error",
             "param": parameter, "code": "unsupported_value"}});
-        Answer::Status(400, &[], error.to_string())
+        ProviderReply::Status(400, &[], error.to_string())
     };
-    let says = || Answer::Says(vec![Say::Text("Yes.")]);
+    let says = || ProviderReply::Says(vec![AnswerPiece::Text("Yes.")]);
     let answers = [
         refusal("reasoning.summary"),
         refusal("include"),
@@ -424,12 +439,12 @@ async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
         says(),
         refusal("include"),
     ];
-    let server = Server::new(WireFormat::OpenAiResponses, answers).await;
+    let server = ProviderServer::new(WireFormat::OpenAiResponses, answers).await;
     let mut model = server.model();
     model.name = "gpt-5.4".to_owned();
     // It is not what failures are asked again for.
     model.retries.tries = 1;
-    let f = Fixture::new(agent(model), NONE).await;
+    let f = AgentFixture::new(agent(model), NONE).await;
     assert_eq!(f.says("Well?").await, "Yes.");
     assert_eq!(shown(&f).1, "", "nobody is told of it");
     assert_eq!(f.says("And now?").await, "Yes.");
@@ -452,11 +467,11 @@ async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
 
 #[tokio::test]
 async fn a_model_at_home_needs_no_key() {
-    let answer = Answer::Says(vec![Say::Text("Hello.")]);
-    let server = Server::new(WireFormat::OpenAiChat, [answer]).await;
+    let answer = ProviderReply::Says(vec![AnswerPiece::Text("Hello.")]);
+    let server = ProviderServer::new(WireFormat::OpenAiChat, [answer]).await;
     let mut model = server.model();
     model.key = None;
-    let f = Fixture::new(agent(model), NONE).await;
+    let f = AgentFixture::new(agent(model), NONE).await;
     assert_eq!(f.says("Hi").await, "Hello.");
     let heard = server.heard();
     assert_eq!(heard[0].header("authorization"), None);
@@ -466,14 +481,18 @@ async fn a_model_at_home_needs_no_key() {
 #[tokio::test]
 async fn a_conversation_goes_on_with_a_model_of_another_provider() {
     for format in WireFormat::ALL {
-        let server = Server::new(format, [Answer::Says(vec![Say::Text("I go on.")])]).await;
+        let server = ProviderServer::new(
+            format,
+            [ProviderReply::Says(vec![AnswerPiece::Text("I go on.")])],
+        )
+        .await;
         let mut said = Vec::new();
         // What was said elsewhere, as it is kept.
         for by in [
             "anthropic/x https://a.example",
             "gemini/x https://b.example",
         ] {
-            said.push(Message::User(vec!["Read it".into()]));
+            said.push(ModelMessage::User(vec!["Read it".into()]));
             let round = json!({"assistant": {
                 "text": "", "thought": "Hm", "calls": [
                     {"id": "call#read#0", "tool": "read", "arguments": {"path": "a"}},
@@ -485,8 +504,8 @@ async fn a_conversation_goes_on_with_a_model_of_another_provider() {
                 said.push(serde_json::from_value(result).unwrap());
             }
         }
-        let model = Models::new().model(server.model()).unwrap();
-        let steps = steps(model.respond(Request::new(&said, &[], "/"))).await;
+        let model = ModelFactory::new().model(server.model()).unwrap();
+        let steps = steps(model.respond(RoundRequest::new(&said, &[], "/"))).await;
         assert!(
             steps.contains(&Step::Text("I g".into())) || steps.len() > 1,
             "{steps:?}"
@@ -501,11 +520,14 @@ async fn a_conversation_goes_on_with_a_model_of_another_provider() {
 #[test]
 fn what_older_versions_kept_is_read() {
     let old = json!({"assistant": {"text": "Hi", "thought": "", "calls": []}});
-    let message: Message = serde_json::from_value(old.clone()).unwrap();
-    assert!(matches!(&message, Message::Assistant { sealed: None, .. }));
+    let message: ModelMessage = serde_json::from_value(old.clone()).unwrap();
+    assert!(matches!(
+        &message,
+        ModelMessage::Assistant { sealed: None, .. }
+    ));
     // And what is written is as it was, where nothing is sealed.
     assert_eq!(serde_json::to_value(&message).unwrap(), old);
-    let sealed = Sealed::new("x", json!([1]));
-    let back: Sealed = serde_json::from_value(serde_json::to_value(&sealed).unwrap()).unwrap();
+    let sealed = OpaqueParts::new("x", json!([1]));
+    let back: OpaqueParts = serde_json::from_value(serde_json::to_value(&sealed).unwrap()).unwrap();
     assert_eq!(back, sealed);
 }

@@ -4,8 +4,8 @@
 use crate::common;
 use std::time::Duration;
 
-use crate::common::provider::{Answer, Say, Server};
-use crate::common::{Fixture, NONE, connect};
+use crate::common::provider::{AnswerPiece, ProviderReply, ProviderServer};
+use crate::common::{AgentFixture, NONE, connect};
 use acp::thread::ToolCallStatus;
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
@@ -14,18 +14,18 @@ use serde_json::json;
 use tokio::net::TcpSocket;
 
 /// What is answered in the end, after all that fails.
-fn fine() -> Answer {
-    Answer::Says(vec![Say::Text("Fine.")])
+fn fine() -> ProviderReply {
+    ProviderReply::Says(vec![AnswerPiece::Text("Fine.")])
 }
 
-async fn fixture(model: ProviderModel) -> Fixture {
+async fn fixture(model: ProviderModel) -> AgentFixture {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
     // What is kept is read back by the next turn just the same.
-    Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await
+    AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await
 }
 
 /// What a prompt is answered with that fails: the code, the kind, and the text.
-async fn fails(f: &Fixture) -> (i32, String, String) {
+async fn fails(f: &AgentFixture) -> (i32, String, String) {
     let error = f.prompt("Well?").await.expect_err("the model fails");
     let error = error.peer_error().unwrap().clone();
     let kind = error.data.as_ref().and_then(|data| data["kind"].as_str());
@@ -35,7 +35,7 @@ async fn fails(f: &Fixture) -> (i32, String, String) {
 }
 
 /// All that was thought aloud in the last turn.
-fn thoughts(f: &Fixture) -> String {
+fn thoughts(f: &AgentFixture) -> String {
     let updates = f.seen.updates.lock().unwrap();
     let thoughts = updates.iter().filter_map(|update| match update {
         SessionUpdate::AgentThoughtChunk(chunk) => chunk.content.as_text(),
@@ -172,8 +172,8 @@ fn refusals(format: WireFormat) -> Vec<(u16, String, &'static str)> {
 async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
     for format in WireFormat::ALL {
         for (status, body, expected) in refusals(format) {
-            let refused = Answer::Status(status, &[], body.clone());
-            let server = Server::new(format, [refused, fine()]).await;
+            let refused = ProviderReply::Status(status, &[], body.clone());
+            let server = ProviderServer::new(format, [refused, fine()]).await;
             let f = fixture(server.model()).await;
             let (code, kind, text) = fails(&f).await;
             assert_eq!(kind, expected, "{body}: {text}");
@@ -227,8 +227,8 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
         (WireFormat::Gemini, 502, "<html>Bad Gateway</html>"),
     ];
     for (format, status, body) in busy {
-        let busy = || Answer::Status(status, &[], body.to_owned());
-        let server = Server::new(format, [busy(), busy(), fine()]).await;
+        let busy = || ProviderReply::Status(status, &[], body.to_owned());
+        let server = ProviderServer::new(format, [busy(), busy(), fine()]).await;
         let f = fixture(server.model()).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{body}");
         assert_eq!(server.heard().len(), 3);
@@ -239,7 +239,7 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
         );
         assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");
         // The model does not hear of it.
-        let server = Server::new(format, [busy(), busy(), busy(), fine()]).await;
+        let server = ProviderServer::new(format, [busy(), busy(), busy(), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "overloaded"), "{text}");
@@ -263,12 +263,13 @@ async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
         (WireFormat::OpenAiResponses, failed),
         (WireFormat::Gemini, gemini),
     ] {
-        let busy = |says: &[Say]| Answer::Event(says.to_vec(), event.to_owned());
-        let server = Server::new(format, [busy(&[]), fine()]).await;
+        let busy = |says: &[AnswerPiece]| ProviderReply::Event(says.to_vec(), event.to_owned());
+        let server = ProviderServer::new(format, [busy(&[]), fine()]).await;
         let f = fixture(server.model()).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{format}");
         // Behind something that was shown, it is the end.
-        let server = Server::new(format, [busy(&[Say::Text("I begin")]), fine()]).await;
+        let server =
+            ProviderServer::new(format, [busy(&[AnswerPiece::Text("I begin")]), fine()]).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "overloaded", "{format}: {text}");
@@ -279,7 +280,7 @@ async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
 #[tokio::test]
 async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
     let after = |headers| {
-        Answer::Status(
+        ProviderReply::Status(
             429,
             headers,
             r#"{"error":{"message":"Slow down"}}"#.to_owned(),
@@ -287,13 +288,14 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
     };
     for format in WireFormat::ALL {
         // Our own wait would take longer than any test.
-        let server = Server::new(format, [after(&[("retry-after", "0")]), fine()]).await;
+        let server = ProviderServer::new(format, [after(&[("retry-after", "0")]), fine()]).await;
         let mut model = server.model();
         model.retries.first = Duration::from_secs(3600);
         model.retries.longest = Duration::from_secs(3600);
         let f = fixture(model).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{format}");
-        let server = Server::new(format, [after(&[("retry-after", "86400")]), fine()]).await;
+        let server =
+            ProviderServer::new(format, [after(&[("retry-after", "86400")]), fine()]).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "overloaded");
@@ -305,8 +307,8 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
 
 #[tokio::test]
 async fn a_cancel_ends_the_wait_for_another_try_at_once() {
-    let busy = Answer::Status(503, &[("retry-after", "3000")], "{}".to_owned());
-    let server = Server::new(WireFormat::OpenAiChat, [busy, fine()]).await;
+    let busy = ProviderReply::Status(503, &[("retry-after", "3000")], "{}".to_owned());
+    let server = ProviderServer::new(WireFormat::OpenAiChat, [busy, fine()]).await;
     let mut model = server.model();
     model.retries.longest = Duration::from_secs(3600);
     let f = fixture(model).await;
@@ -323,8 +325,14 @@ async fn a_cancel_ends_the_wait_for_another_try_at_once() {
 #[tokio::test]
 async fn a_cancel_ends_an_answer_that_goes_on() {
     for format in WireFormat::ALL {
-        let server =
-            Server::new(format, [Answer::Stalls(vec![Say::Text("I begin")]), fine()]).await;
+        let server = ProviderServer::new(
+            format,
+            [
+                ProviderReply::Stalls(vec![AnswerPiece::Text("I begin")]),
+                fine(),
+            ],
+        )
+        .await;
         let f = fixture(server.model()).await;
         let turn = f.begin("Well?");
         common::until(f.session.thread(), |thread| {
@@ -342,10 +350,10 @@ async fn a_cancel_ends_an_answer_that_goes_on() {
 async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
     for format in WireFormat::ALL {
         let cut = vec![
-            Say::Text("I begin, but"),
-            Say::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
+            AnswerPiece::Text("I begin, but"),
+            AnswerPiece::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
         ];
-        let server = Server::new(format, [Answer::Cut(cut), fine()]).await;
+        let server = ProviderServer::new(format, [ProviderReply::Cut(cut), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!(
@@ -370,8 +378,8 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
     for format in WireFormat::ALL {
         let breaks = || {
             [
-                Answer::Closes,
-                Answer::Cut(vec![Say::Call(
+                ProviderReply::Closes,
+                ProviderReply::Cut(vec![AnswerPiece::Call(
                     "x",
                     "write",
                     json!({"path": "no.txt", "text": "no"}),
@@ -379,12 +387,12 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
             ]
         };
         let answers = breaks().into_iter().chain([fine()]);
-        let server = Server::new(format, answers).await;
+        let server = ProviderServer::new(format, answers).await;
         let f = fixture(server.model()).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{format}");
         assert!(!f.there("no.txt"));
-        let answers = breaks().into_iter().chain([Answer::Closes, fine()]);
-        let server = Server::new(format, answers).await;
+        let answers = breaks().into_iter().chain([ProviderReply::Closes, fine()]);
+        let server = ProviderServer::new(format, answers).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "broken", "{text}");
@@ -401,31 +409,31 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
 #[tokio::test]
 async fn garbage_is_the_end_of_an_answer() {
     let page = || {
-        Answer::Body(
+        ProviderReply::Body(
             "text/html",
             "<html>Welcome to the hotel's network</html>".to_owned(),
         )
     };
-    let bytes = || Answer::Body("text/event-stream", "\u{0}\u{1}\u{2}".to_owned());
+    let bytes = || ProviderReply::Body("text/event-stream", "\u{0}\u{1}\u{2}".to_owned());
     for format in WireFormat::ALL {
         let name = match format {
             WireFormat::AnthropicMessages => "event: content_block_start\n",
             _ => "",
         };
-        let scribble = || Answer::Event(vec![], format!("{name}data: {{\"what\": \n\n"));
+        let scribble = || ProviderReply::Event(vec![], format!("{name}data: {{\"what\": \n\n"));
         for garbage in [page(), bytes(), scribble()] {
             let answers = [garbage.clone(), garbage.clone(), garbage.clone(), fine()];
-            let server = Server::new(format, answers).await;
+            let server = ProviderServer::new(format, answers).await;
             let f = fixture(server.model()).await;
             let (_, kind, text) = fails(&f).await;
             assert_eq!(kind, "broken", "{format} {garbage:?}: {text}");
             assert_eq!(f.says("And now?").await, "Fine.");
         }
-        let server = Server::new(
+        let server = ProviderServer::new(
             format,
             [
-                Answer::Event(
-                    vec![Say::Text("I begin")],
+                ProviderReply::Event(
+                    vec![AnswerPiece::Text("I begin")],
                     format!("{name}data: {{\"what\": \n\n"),
                 ),
                 fine(),
@@ -452,11 +460,11 @@ async fn who_says_nothing_for_too_long_is_given_up() {
 }
 
 async fn silent(format: WireFormat) {
-    let stalls = Answer::Stalls(vec![Say::Text("I begin")]);
-    let server = Server::new(format, [stalls, Answer::Silent, fine()]).await;
+    let stalls = ProviderReply::Stalls(vec![AnswerPiece::Text("I begin")]);
+    let server = ProviderServer::new(format, [stalls, ProviderReply::Silent, fine()]).await;
     let mut model = server.model();
     // Long enough for whoever does answer.
-    model.silence = Duration::from_millis(1500);
+    model.idle_timeout = Duration::from_millis(1500);
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;
     assert_eq!(kind, "broken", "{format}: {text}");
@@ -470,9 +478,9 @@ async fn silent(format: WireFormat) {
 #[tokio::test]
 async fn an_answer_without_an_end_is_ended() {
     for format in WireFormat::ALL {
-        let server = Server::new(format, [Answer::Endless, fine()]).await;
+        let server = ProviderServer::new(format, [ProviderReply::Endless, fine()]).await;
         let mut model = server.model();
-        model.longest_answer = 20_000;
+        model.max_response_bytes = 20_000;
         let f = fixture(model).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "broken", "{format}: {text}");
@@ -487,9 +495,9 @@ const TAKEN: u64 = 24 * 1024 * 1024;
 #[tokio::test]
 async fn an_event_without_an_end_is_ended() {
     for format in WireFormat::ALL {
-        let server = Server::new(format, [Answer::EndlessEvent, fine()]).await;
+        let server = ProviderServer::new(format, [ProviderReply::EndlessEvent, fine()]).await;
         let mut model = server.model();
-        model.longest_answer = 1_000_000;
+        model.max_response_bytes = 1_000_000;
         let f = fixture(model).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "broken"), "{format}");
@@ -507,7 +515,7 @@ async fn an_event_without_an_end_is_ended() {
 #[tokio::test]
 async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
     for format in WireFormat::ALL {
-        let server = Server::new(format, [Answer::EndlessStatus(400), fine()]).await;
+        let server = ProviderServer::new(format, [ProviderReply::EndlessStatus(400), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "other"), "{format}");
@@ -531,11 +539,11 @@ async fn who_is_slow_is_waited_for() {
 
 async fn slow(format: WireFormat) {
     let time = Duration::from_millis(2200);
-    let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(Say::Text);
-    let server = Server::new(format, [Answer::Slowly(time, words.into())]).await;
+    let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(AnswerPiece::Text);
+    let server = ProviderServer::new(format, [ProviderReply::Slowly(time, words.into())]).await;
     let mut model = server.model();
     // No pause takes so long, but all of them together do.
-    model.silence = Duration::from_millis(1500);
+    model.idle_timeout = Duration::from_millis(1500);
     let f = fixture(model).await;
     let began = std::time::Instant::now();
     let said = f.says("Well?").await;
@@ -551,14 +559,17 @@ async fn who_is_not_there_is_named_and_asked_when_it_is() {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = format!("http://{}", socket.local_addr().unwrap());
-        let model = Server::new(format, []).await.model().at(&address);
+        let model = ProviderServer::new(format, [])
+            .await
+            .model()
+            .base_url(&address);
         let f = fixture(model).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "unreachable"));
         assert!(text.contains("the connection was refused"), "{text}");
         assert!(text.contains(&address), "{text}");
         assert_eq!(thoughts(&f), "", "nobody waits for it");
-        let server = Server::on(socket.listen(16).unwrap(), format, [fine()]);
+        let server = ProviderServer::on(socket.listen(16).unwrap(), format, [fine()]);
         assert_eq!(f.says("And now?").await, "Fine.", "{format}");
         let told = server.heard()[0].body.to_string();
         assert!(
@@ -572,10 +583,10 @@ async fn who_is_not_there_is_named_and_asked_when_it_is() {
 async fn a_host_that_nobody_knows_is_named() {
     // No system asks anyone for a name that is too long for one.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
-    let mut model = Server::new(WireFormat::OpenAiChat, [])
+    let mut model = ProviderServer::new(WireFormat::OpenAiChat, [])
         .await
         .model()
-        .at(nowhere);
+        .base_url(nowhere);
     model.retries.tries = 1;
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;
@@ -586,8 +597,10 @@ async fn a_host_that_nobody_knows_is_named() {
 
 #[tokio::test]
 async fn where_tls_is_not_spoken_it_is_said() {
-    let server = Server::new(WireFormat::OpenAiChat, []).await;
-    let model = server.model().at(format!("https://{}", server.address));
+    let server = ProviderServer::new(WireFormat::OpenAiChat, []).await;
+    let model = server
+        .model()
+        .base_url(format!("https://{}", server.address));
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;
     assert_eq!(kind, "unreachable", "{text}");
@@ -610,7 +623,7 @@ async fn without_a_key_one_must_log_in() {
 }
 
 /// Nothing makes this model answer, but what the agent answers itself it does.
-async fn is_usable(f: &Fixture) {
+async fn is_usable(f: &AgentFixture) {
     let said = f.says("/help").await;
     assert!(said.contains("/compact"), "{said}");
 }

@@ -1,30 +1,30 @@
 //! Language models that fail while a task is under way, in both versions: the turn ends, what was done is not lost,
 //! and the model goes on from it.
 
-use crate::common::provider::{Answer, Say, Server, Why};
-use crate::common::{Fixture, NONE};
+use crate::common::provider::{AnswerPiece, FinishReason, ProviderReply, ProviderServer};
+use crate::common::{AgentFixture, NONE};
 use acp::Options;
 use acp::v1::StopReason;
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use serde_json::json;
 
-fn agent(server: &Server) -> CodingAgent {
+fn agent(server: &ProviderServer) -> CodingAgent {
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap();
     // What is kept is read back by the next turn just the same.
     agent.keep_sessions(MemoryStore::new())
 }
 
 /// How the second round goes, and what kind of failure that is.
-fn failures() -> Vec<(Answer, &'static str)> {
+fn failures() -> Vec<(ProviderReply, &'static str)> {
     let status = |status, message: &str| {
-        Answer::Status(
+        ProviderReply::Status(
             status,
             &[],
             json!({"error": {"message": message}}).to_string(),
         )
     };
-    let begins = || vec![Say::Text("I begin")];
+    let begins = || vec![AnswerPiece::Text("I begin")];
     vec![
         (status(401, "no such key"), "unauthorized"),
         (
@@ -32,16 +32,16 @@ fn failures() -> Vec<(Answer, &'static str)> {
             "unknown_model",
         ),
         (
-            Answer::Status(
+            ProviderReply::Status(
                 429,
                 &[("retry-after", "86400")],
                 json!({"error": {"message": "Slow down"}}).to_string(),
             ),
             "overloaded",
         ),
-        (Answer::Cut(begins()), "broken"),
+        (ProviderReply::Cut(begins()), "broken"),
         (
-            Answer::Event(
+            ProviderReply::Event(
                 begins(),
                 "event: content_block_delta\ndata: {\"what\": \n\n".to_owned(),
             ),
@@ -61,16 +61,16 @@ async fn what_was_done_before_is_known_afterwards() {
     }
 }
 
-async fn goes_on_after(options: Options, format: WireFormat, fails: Answer, kind: &str) {
+async fn goes_on_after(options: Options, format: WireFormat, fails: ProviderReply, kind: &str) {
     let what = format!("{:?}, {format}, {fails:?}", options.latest());
-    let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
+    let read = AnswerPiece::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [
-        Answer::Says(vec![read]),
+        ProviderReply::Says(vec![read]),
         fails,
-        Answer::Says(vec![Say::Text("I know it still.")]),
+        ProviderReply::Says(vec![AnswerPiece::Text("I know it still.")]),
     ];
-    let server = Server::new(format, answers).await;
-    let f = Fixture::speaking(options, agent(&server), NONE).await;
+    let server = ProviderServer::new(format, answers).await;
+    let f = AgentFixture::speaking(options, agent(&server), NONE).await;
     f.put("notes.txt", "the number is 4711\n");
     let error = f.prompt("Read my notes").await.expect_err(&what);
     let error = error.peer_error().expect(&what).clone();
@@ -99,14 +99,14 @@ async fn goes_on_after(options: Options, format: WireFormat, fails: Answer, kind
 #[tokio::test]
 async fn what_is_not_carried_out_has_a_result_all_the_same() {
     for format in WireFormat::ALL {
-        let write = Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
+        let write = AnswerPiece::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
             // Cut off, so that it may not be what was meant.
-            Answer::Says(vec![write, Say::Stop(Why::Length)]),
-            Answer::Says(vec![Say::Text("Fine.")]),
+            ProviderReply::Says(vec![write, AnswerPiece::Stop(FinishReason::Length)]),
+            ProviderReply::Says(vec![AnswerPiece::Text("Fine.")]),
         ];
-        let server = Server::new(format, answers).await;
-        let f = Fixture::new(agent(&server), NONE).await;
+        let server = ProviderServer::new(format, answers).await;
+        let f = AgentFixture::new(agent(&server), NONE).await;
         assert_eq!(f.prompt("Write").await.unwrap(), StopReason::MaxTokens);
         assert_eq!(f.says("And now?").await, "Fine.", "{format}");
         assert!(!f.there("no.txt"));
@@ -119,7 +119,7 @@ async fn what_is_not_carried_out_has_a_result_all_the_same() {
 }
 
 /// How each provider says that a conversation is too long.
-fn too_long(format: WireFormat) -> Answer {
+fn too_long(format: WireFormat) -> ProviderReply {
     let error = match format {
         WireFormat::AnthropicMessages => {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}})
@@ -131,15 +131,15 @@ fn too_long(format: WireFormat) -> Answer {
             json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."}})
         }
     };
-    Answer::Status(400, &[], error.to_string())
+    ProviderReply::Status(400, &[], error.to_string())
 }
 
 /// A session whose model reads a file, and is then answered so.
-async fn reading(format: WireFormat, then: Vec<Answer>) -> (Fixture, Server) {
-    let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
-    let answers = [Answer::Says(vec![read])].into_iter().chain(then);
-    let server = Server::new(format, answers).await;
-    let f = Fixture::new(agent(&server), NONE).await;
+async fn reading(format: WireFormat, then: Vec<ProviderReply>) -> (AgentFixture, ProviderServer) {
+    let read = AnswerPiece::Call("one", "read", json!({"path": "notes.txt"}));
+    let answers = [ProviderReply::Says(vec![read])].into_iter().chain(then);
+    let server = ProviderServer::new(format, answers).await;
+    let f = AgentFixture::new(agent(&server), NONE).await;
     f.put("notes.txt", "the number is 4711\n");
     (f, server)
 }
@@ -149,8 +149,8 @@ async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
     for format in WireFormat::ALL {
         let then = vec![
             too_long(format),
-            Answer::Says(vec![Say::Text("They want the number; it is 4711.")]),
-            Answer::Says(vec![Say::Text("It is 4711.")]),
+            ProviderReply::Says(vec![AnswerPiece::Text("They want the number; it is 4711.")]),
+            ProviderReply::Says(vec![AnswerPiece::Text("It is 4711.")]),
         ];
         let (f, server) = reading(format, then).await;
         assert_eq!(f.says("What is my number?").await, "It is 4711.");
@@ -176,7 +176,9 @@ async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
     for format in WireFormat::ALL {
         // Each summary is tried with less, until nobody believes in it.
         let mut then = vec![too_long(format); 5];
-        then.push(Answer::Says(vec![Say::Text("Now there is room.")]));
+        then.push(ProviderReply::Says(vec![AnswerPiece::Text(
+            "Now there is room.",
+        )]));
         let (f, server) = reading(format, then).await;
         let error = f.prompt("What is my number?").await.unwrap_err();
         let error = error.peer_error().unwrap().clone();

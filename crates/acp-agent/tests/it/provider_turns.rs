@@ -1,11 +1,13 @@
 //! Several turns with a language model, in each provider's format: what is asked behind a turn without an answer, and
 //! what it costs that the conversation is made shorter.
 
-use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
-use crate::common::{Fixture, NONE};
+use crate::common::provider::{
+    AnswerPiece, FinishReason, PricedModel, ProviderReply, ProviderServer, ProviderUsage,
+};
+use crate::common::{AgentFixture, NONE};
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, Message, ModelConfig, Models, Request, WireFormat};
+use acp_agent::{CodingAgent, ModelConfig, ModelFactory, ModelMessage, RoundRequest, WireFormat};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -13,15 +15,15 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
     for format in WireFormat::ALL {
         let refused = json!({"error": {"message": "Not today"}}).to_string();
         let answers = [
-            Answer::Status(400, &[], refused),
-            Answer::Silent,
-            Answer::Says(vec![Say::Text("Three.")]),
-            Answer::Says(vec![Say::Text("Four.")]),
+            ProviderReply::Status(400, &[], refused),
+            ProviderReply::Silent,
+            ProviderReply::Says(vec![AnswerPiece::Text("Three.")]),
+            ProviderReply::Says(vec![AnswerPiece::Text("Four.")]),
         ];
-        let server = Server::new(format, answers).await;
+        let server = ProviderServer::new(format, answers).await;
         let model = ModelConfig::Provider(Box::new(server.model()));
         let agent = CodingAgent::new(&model).unwrap();
-        let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+        let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
         f.prompt("one").await.unwrap_err();
         let turn = f.begin("two");
         server.asked(2).await;
@@ -54,13 +56,13 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
 #[tokio::test]
 async fn all_rounds_are_asked_over_one_connection() {
     for format in WireFormat::ALL {
-        let says = |text| Answer::Says(vec![Say::Text(text)]);
-        let server = Server::new(format, ["One.", "Two.", "Three."].map(says)).await;
+        let says = |text| ProviderReply::Says(vec![AnswerPiece::Text(text)]);
+        let server = ProviderServer::new(format, ["One.", "Two.", "Three."].map(says)).await;
         // Nobody asks it for its models, so that there are no other connections.
-        let model = Models::new().model(server.model()).unwrap();
-        let conversation = [Message::User(vec!["Hi".into()])];
+        let model = ModelFactory::new().model(server.model()).unwrap();
+        let conversation = [ModelMessage::User(vec!["Hi".into()])];
         for _ in 0..3 {
-            let mut steps = model.respond(Request::new(&conversation, &[], "/"));
+            let mut steps = model.respond(RoundRequest::new(&conversation, &[], "/"));
             while let Some(step) = std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
                 step.unwrap();
             }
@@ -90,7 +92,7 @@ fn text(parts: &Value) -> String {
 }
 
 /// The costs that were reported in the last turn, in US dollars.
-fn costs(f: &Fixture) -> Vec<f64> {
+fn costs(f: &AgentFixture) -> Vec<f64> {
     let updates = f.seen.updates.lock().unwrap();
     let costs = updates.iter().filter_map(|update| match update {
         SessionUpdate::UsageUpdate(usage) => Some(usage.cost.as_ref().unwrap().amount),
@@ -102,26 +104,30 @@ fn costs(f: &Fixture) -> Vec<f64> {
 #[tokio::test]
 async fn a_summary_costs_what_it_costs() {
     // Whether it comes to anything or not.
-    for why in [Why::End, Why::Refusal] {
+    for why in [FinishReason::End, FinishReason::Refusal] {
         for format in WireFormat::ALL {
             let says = |text, input, why| {
-                let used = Used {
+                let used = ProviderUsage {
                     input,
                     output: 1000,
-                    ..Used::default()
+                    ..ProviderUsage::default()
                 };
-                Answer::Says(vec![Say::Text(text), Say::Usage(used), Say::Stop(why)])
+                ProviderReply::Says(vec![
+                    AnswerPiece::Text(text),
+                    AnswerPiece::Usage(used),
+                    AnswerPiece::Stop(why),
+                ])
             };
             let answers = [
-                says("One.", 45_000, Why::End),
+                says("One.", 45_000, FinishReason::End),
                 says("They said one.", 20_000, why),
-                says("Two.", 10_000, Why::End),
+                says("Two.", 10_000, FinishReason::End),
             ];
-            let server = Server::new(format, answers).await;
+            let server = ProviderServer::new(format, answers).await;
             let mut model = server.model();
             model.context_window = Some(50_000);
-            let agent = CodingAgent::with_model(Priced::new(model));
-            let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+            let agent = CodingAgent::with_model(PricedModel::new(model));
+            let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
             f.says("1").await;
             let first = 0.135 + 0.015;
             assert_eq!(rounded(&costs(&f)), rounded(&[first]), "{format}");
@@ -129,7 +135,7 @@ async fn a_summary_costs_what_it_costs() {
             let summary = 0.06 + 0.015;
             let second = 0.03 + 0.015;
             let mut all = vec![first + summary + second];
-            if why == Why::End {
+            if why == FinishReason::End {
                 // Once more as soon as there is room.
                 all.insert(0, first + summary);
             }

@@ -3,15 +3,17 @@
 use crate::common;
 use std::time::Duration;
 
-use crate::common::{ALL, ALLOW, Fixture, NONE, diff, shows, texts};
+use crate::common::{ALL, ALLOW, AgentFixture, NONE, diff, shows, texts};
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::store::{MemoryStore, SqliteStore};
-use acp_agent::{CodingAgent, Message, Model, ModelConfig, Request, Step, Steps, ToolRequest};
+use acp_agent::{
+    CodingAgent, Model, ModelConfig, ModelMessage, RoundRequest, Step, Steps, ToolRequest,
+};
 use serde_json::{Value, json};
 
 /// What was reported of tool calls, as it went over the wire.
-fn reported(f: &Fixture) -> Vec<Value> {
+fn reported(f: &AgentFixture) -> Vec<Value> {
     let updates = f.seen.updates.lock().unwrap();
     updates
         .iter()
@@ -36,7 +38,7 @@ async fn an_update_has_what_changed_and_always_the_status() {
                 "/read b.txt",
                 "/read missing.txt",
             ] {
-                let f = Fixture::offline(offers).await;
+                let f = AgentFixture::offline(offers).await;
                 f.put("b.txt", "old\n");
                 f.session.set_mode(mode).await.unwrap();
                 let asks = match mode {
@@ -69,7 +71,7 @@ async fn an_update_has_what_changed_and_always_the_status() {
 
 #[tokio::test]
 async fn a_cancelled_command_keeps_what_it_has_shown() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     f.answers([ALLOW]);
     let ended = f
         .cancel_when("/run echo shown; sleep 60", |thread| {
@@ -94,7 +96,7 @@ async fn what_a_restored_call_has_produced_comes_once_and_in_an_update() {
         let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
         agent.keep_sessions(store)
     };
-    let f = Fixture::new(agent(), NONE).await;
+    let f = AgentFixture::new(agent(), NONE).await;
     f.put("a.txt", "old\n");
     f.answers([ALLOW]);
     f.says("/write a.txt new").await;
@@ -104,7 +106,7 @@ async fn what_a_restored_call_has_produced_comes_once_and_in_an_update() {
     let id = f.session.id().clone();
     f.session.close().await.unwrap();
 
-    let g = Fixture::new(agent(), NONE).await;
+    let g = AgentFixture::new(agent(), NONE).await;
     g.seen.updates.lock().unwrap().clear();
     let again = g.agent.load_session(id, f.cwd()).await.unwrap();
     let all = reported(&g);
@@ -128,23 +130,23 @@ async fn what_a_restored_call_has_produced_comes_once_and_in_an_update() {
 }
 
 /// A model that begins to write the call of a tool, waits, and writes the rest.
-struct Slow(Duration);
+struct SlowWritingModel(Duration);
 
-impl Model for Slow {
+impl Model for SlowWritingModel {
     fn name(&self) -> &'static str {
         "slow"
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        if !matches!(request.conversation.last(), Some(Message::User(_))) {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
+        if !matches!(request.conversation.last(), Some(ModelMessage::User(_))) {
             return Box::pin(futures_util::stream::empty());
         }
         let arguments = json!({"command": "make"});
-        let begins = Step::Begins {
+        let begins = Step::CallStarted {
             call: 0,
             tool: "run".to_owned(),
         };
-        let writes = Step::Writes {
+        let writes = Step::CallDelta {
             call: 0,
             arguments: arguments.to_string(),
         };
@@ -166,8 +168,8 @@ impl Model for Slow {
 
 /// The titles of its call, in the order in which they were told.
 async fn titles(waits: Duration) -> Vec<String> {
-    let agent = CodingAgent::with_model(Slow(waits)).keep_sessions(MemoryStore::new());
-    let f = Fixture::new(agent, NONE).await;
+    let agent = CodingAgent::with_model(SlowWritingModel(waits)).keep_sessions(MemoryStore::new());
+    let f = AgentFixture::new(agent, NONE).await;
     f.answers([common::REJECT]);
     assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
     let all = reported(&f);

@@ -1,18 +1,18 @@
 //! Rules of the user and of the project, which the agent keeps by itself in each of its modes.
 
-use crate::common::{ALL, ALLOW, ALLOW_ALWAYS, Fixture, NONE, Offers, REJECT, texts};
+use crate::common::{ALL, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NONE, REJECT, texts};
 use acp::v1::*;
 use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
 use acp_host::SandboxRules;
 use serde_json::json;
 
 /// A session of a user who has these rules.
-async fn ruled(rules: &str, offers: Offers) -> (Fixture, tempfile::TempDir) {
+async fn ruled(rules: &str, offers: ClientOffers) -> (AgentFixture, tempfile::TempDir) {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");
     std::fs::write(&file, rules).unwrap();
     let agent = CodingAgent::with_model(OfflineModel::new()).rules(RuleFiles::new().user(file));
-    (Fixture::new(agent, offers).await, home)
+    (AgentFixture::new(agent, offers).await, home)
 }
 
 const ECHO: &str = "[[rule]]\ndecision = \"allow\"\ncommand = \"echo *\"\n";
@@ -91,7 +91,7 @@ async fn what_must_not_be_read_is_not_named_either() {
     let keys = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"**/*.key\"\n";
     std::fs::write(&file, keys).unwrap();
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap());
-    let f = Fixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
+    let f = AgentFixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
     f.put(
         ".acp/permissions.toml",
         "[[rule]]\ndecision = \"deny\"\npath = \"secret/**\"\n",
@@ -217,7 +217,7 @@ async fn code_mode_runs_what_is_sandboxed_unless_a_rule_forbids_it() {
         "[[rule]]\ndecision = \"deny\"\ncommand = \"touch*\"\n",
     )
     .unwrap();
-    let f = Fixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
+    let f = AgentFixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
     f.session.set_mode("code").await.unwrap();
     f.says("/run echo one > two").await;
     assert_eq!(f.text("two"), "one\n");

@@ -1,6 +1,6 @@
 //! The scripted model, and the loop around any model.
 
-use crate::common::{ALL, ALLOW, Fixture, NONE, REJECT, count, diff, texts};
+use crate::common::{ALL, ALLOW, AgentFixture, NONE, REJECT, count, diff, texts};
 use acp::thread::ItemKind;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
@@ -22,7 +22,7 @@ async fn a_turn_with_every_step() {
         {"say": "Done."}
     ]]}"#;
     for offers in [ALL, NONE] {
-        let f = Fixture::scripted(script, offers).await;
+        let f = AgentFixture::scripted(script, offers).await;
         f.put("a.txt", "one\n");
         f.answers([ALLOW, ALLOW, ALLOW]);
         assert_eq!(f.says("go").await, "Done.");
@@ -69,7 +69,7 @@ async fn results_of_all_kinds_let_the_model_go_on() {
         {"write": {"path": "a.txt", "text": "1"}},
         {"say": "Still here."}
     ]]}"#;
-    let f = Fixture::scripted(script, ALL).await;
+    let f = AgentFixture::scripted(script, ALL).await;
     f.answers([REJECT]);
     assert_eq!(f.says("go").await, "Still here.");
     let calls = f.calls();
@@ -97,7 +97,7 @@ async fn stop_reasons_and_errors_reach_the_client() {
         [{"error": "the model is on fire"}],
         [{"say": "fine"}]
     ]}"#;
-    let f = Fixture::scripted(script, NONE).await;
+    let f = AgentFixture::scripted(script, NONE).await;
     assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
     assert_eq!(f.prompt("2").await.unwrap(), StopReason::Refusal);
     f.answers([ALLOW]);
@@ -124,14 +124,14 @@ async fn stop_reasons_and_errors_reach_the_client() {
 async fn a_model_that_never_stops_is_stopped() {
     let steps = [r#"{"list": {}}, {"say": "more"}"#; 10].join(", ");
     let model = ScriptedModel::parse(&format!(r#"{{"turns": [[{steps}]]}}"#)).unwrap();
-    let f = Fixture::new(CodingAgent::with_model(model).max_requests(3), NONE).await;
+    let f = AgentFixture::new(CodingAgent::with_model(model).max_requests(3), NONE).await;
     assert_eq!(f.prompt("go").await.unwrap(), StopReason::MaxTurnRequests);
     assert_eq!(f.calls().len(), 3);
 }
 
 #[tokio::test]
 async fn sessions_play_the_script_each_by_itself() {
-    let f = Fixture::scripted(r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#, NONE).await;
+    let f = AgentFixture::scripted(r#"{"turns": [[{"say": "1"}], [{"say": "2"}]]}"#, NONE).await;
     assert_eq!(f.says("go").await, "1");
     let other = f.agent.new_session(f.path("")).await.unwrap();
     other.prompt("go").await.unwrap();
@@ -171,7 +171,7 @@ async fn line_ends_stay_as_they_are_in_the_file() {
         {"say": "Done."}
     ]]}"#;
     for offers in [ALL, NONE] {
-        let f = Fixture::scripted(script, offers).await;
+        let f = AgentFixture::scripted(script, offers).await;
         f.put("a.txt", "one\r\ntwo\r\n");
         f.put("b.txt", "\u{FEFF}one\r\n");
         f.answers([ALLOW, ALLOW]);

@@ -4,13 +4,15 @@ use crate::common;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{ALL, ALLOW, ALLOW_ALWAYS, Fixture, NONE, Offers, mode, shows, texts, until};
-use acp::thread::{ItemKind, ToolCallContent, ToolCallStatus};
+use crate::common::{
+    ALL, ALLOW, ALLOW_ALWAYS, AgentFixture, ClientOffers, NONE, mode, shows, texts, until,
+};
+use acp::thread::{ItemKind, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ListSessionsRequest, StopReason};
 use acp::{Options, Thread, ThreadHandle};
 use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{
-    CodingAgent, Message, Model, OfflineModel, Request, ScriptedModel, Steps, ToolStatus,
+    CodingAgent, Model, ModelMessage, OfflineModel, RoundRequest, ScriptedModel, Steps, ToolStatus,
 };
 
 fn version(version: u16) -> Options {
@@ -50,7 +52,7 @@ fn line(thread: &Thread, kind: &ItemKind) -> String {
             let diffs = call
                 .content
                 .iter()
-                .filter(|content| matches!(content, ToolCallContent::Diff(_)));
+                .filter(|content| matches!(content, ThreadToolCallContent::Diff(_)));
             format!(
                 "{} {:?} {} {:?} {:?} {:?} {:?} {terminal:?}",
                 call.id,
@@ -83,14 +85,15 @@ const WORK: &str = r#"{"turns": [
 
 #[tokio::test]
 async fn an_old_session_is_shown_as_it_was_and_goes_on() {
-    let shown = Offers {
+    let shown = ClientOffers {
         shows: true,
         ..NONE
     };
     // What the client lends, and whether it is version 2: there a terminal of the agent's is a terminal again.
     for (offers, speaks) in [(NONE, 1), (shown, 1), (NONE, 2)] {
         let sessions = tempfile::tempdir().unwrap();
-        let f = Fixture::speaking(version(speaks), scripted(WORK, sessions.path()), offers).await;
+        let f =
+            AgentFixture::speaking(version(speaks), scripted(WORK, sessions.path()), offers).await;
         f.put("a.txt", "one\n");
         f.answers([ALLOW_ALWAYS, ALLOW]);
         f.prompt("Do\nit").await.unwrap();
@@ -103,7 +106,7 @@ async fn an_old_session_is_shown_as_it_was_and_goes_on() {
         f.session.set_config_option("mode", "ask").await.unwrap();
 
         let agent = scripted(WORK, sessions.path());
-        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
         let id = f.session.id().clone();
         let mut again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
         let after = seen(again.thread());
@@ -143,13 +146,13 @@ async fn an_old_session_is_shown_as_it_was_and_goes_on() {
 async fn a_terminal_of_a_client_that_is_gone_is_text() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"run": {"command": "echo printed"}}]]}"#;
-    let f = Fixture::new(scripted(script, sessions.path()), ALL).await;
+    let f = AgentFixture::new(scripted(script, sessions.path()), ALL).await;
     f.answers([ALLOW]);
     f.prompt("go").await.unwrap();
     assert!(common::terminal(&f.call()).is_some());
     for speaks in [1, 2] {
         let agent = scripted(script, sessions.path());
-        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         let call = again.thread().read(|thread| match &thread.items()[1].kind {
@@ -163,22 +166,22 @@ async fn a_terminal_of_a_client_that_is_gone_is_text() {
 }
 
 /// A model that says what it is told, and keeps what it was told.
-struct Hears(Arc<Mutex<Vec<Message>>>);
+struct RepeatingModel(Arc<Mutex<Vec<ModelMessage>>>);
 
-impl Model for Hears {
+impl Model for RepeatingModel {
     fn name(&self) -> &str {
         "hears"
     }
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         *self.0.lock().unwrap() = request.conversation.to_vec();
         let steps = [Ok(acp_agent::Step::Text("Heard.".to_owned()))];
-        Box::pin(Once(steps.into_iter().collect()))
+        Box::pin(SingleStep(steps.into_iter().collect()))
     }
 }
 
-struct Once(std::collections::VecDeque<Result<acp_agent::Step, acp_agent::ModelError>>);
+struct SingleStep(std::collections::VecDeque<Result<acp_agent::Step, acp_agent::ModelError>>);
 
-impl futures_core::Stream for Once {
+impl futures_core::Stream for SingleStep {
     type Item = Result<acp_agent::Step, acp_agent::ModelError>;
     fn poll_next(
         mut self: std::pin::Pin<&mut Self>,
@@ -196,7 +199,8 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
             [{"say": "One."}],
             [{"say": ["Wait", " a bit."]}, {"list": {}}, {"run": {"command": "echo begun; sleep 1000"}}]
         ]}"#;
-        let f = Fixture::speaking(version(speaks), scripted(script, sessions.path()), NONE).await;
+        let f =
+            AgentFixture::speaking(version(speaks), scripted(script, sessions.path()), NONE).await;
         f.prompt("first").await.unwrap();
         f.answers([ALLOW]);
         let turn = f.begin("second");
@@ -212,9 +216,9 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
         turn.await.unwrap().unwrap_err();
 
         let heard = Arc::new(Mutex::new(Vec::new()));
-        let agent = CodingAgent::with_model(Hears(Arc::clone(&heard)))
+        let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let g = AgentFixture::speaking(version(speaks), agent, NONE).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
         let after = seen(again.thread());
@@ -252,17 +256,17 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
     }
 }
 
-fn said(message: &Message) -> String {
+fn said(message: &ModelMessage) -> String {
     match message {
-        Message::User(content) => {
+        ModelMessage::User(content) => {
             let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
             format!("user {}", texts.concat())
         }
-        Message::Assistant { text, calls, .. } => {
+        ModelMessage::Assistant { text, calls, .. } => {
             let tools: Vec<_> = calls.iter().map(|call| call.tool.as_str()).collect();
             format!("assistant {text} [{}]", tools.join(", "))
         }
-        Message::ToolResult(result) => {
+        ModelMessage::ToolResult(result) => {
             if result.status == ToolStatus::Cancelled {
                 assert!(result.text.contains("was ended"), "{}", result.text);
             }
@@ -276,7 +280,7 @@ fn said(message: &Message) -> String {
 async fn an_answer_that_was_torn_off_was_said() {
     let sessions = tempfile::tempdir().unwrap();
     let script = r#"{"turns": [[{"think": "Hm"}, {"say": ["Half", " an ans"]}, {"hang": true}]]}"#;
-    let f = Fixture::new(scripted(script, sessions.path()), NONE).await;
+    let f = AgentFixture::new(scripted(script, sessions.path()), NONE).await;
     let turn = f.begin("first");
     until(f.session.thread(), |thread| {
         let mut items = thread.items().iter();
@@ -287,9 +291,9 @@ async fn an_answer_that_was_torn_off_was_said() {
     turn.await.unwrap().unwrap_err();
     let heard = Arc::new(Mutex::new(Vec::new()));
     for prompts in 1..3 {
-        let agent = CodingAgent::with_model(Hears(Arc::clone(&heard)))
+        let agent = CodingAgent::with_model(RepeatingModel(Arc::clone(&heard)))
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let g = Fixture::new(agent, NONE).await;
+        let g = AgentFixture::new(agent, NONE).await;
         let id = f.session.id().clone();
         let again = g.agent.load_session(id, f.cwd()).await.unwrap();
         again.prompt("more").await.unwrap();
@@ -308,7 +312,7 @@ async fn sessions_are_listed_and_deleted() {
     for speaks in [1, 2] {
         let agent = CodingAgent::with_model(OfflineModel::new())
             .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
-        let f = Fixture::speaking(version(speaks), agent, NONE).await;
+        let f = AgentFixture::speaking(version(speaks), agent, NONE).await;
         f.prompt("\n  /help me  \nplease").await.unwrap();
         let request = ListSessionsRequest::new().cwd(f.cwd());
         let listed = f.agent.list_sessions(&request).await.unwrap();
@@ -345,7 +349,7 @@ async fn a_store_without_room_ends_the_turn_and_loses_nothing() {
     let script = format!(r#"{{"turns": [[{{"say": [{many}]}}], [{{"say": "on"}}]]}}"#);
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
         .keep_sessions(MemoryStore::with_room(10_000));
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     let error = f.prompt("go").await.unwrap_err().to_string();
     assert!(
         error.contains("there is no room for the session"),
@@ -362,7 +366,7 @@ async fn a_store_without_room_ends_the_turn_and_loses_nothing() {
 
 #[tokio::test]
 async fn an_agent_without_a_store_offers_no_old_sessions() {
-    let f = Fixture::offline(NONE).await;
+    let f = AgentFixture::offline(NONE).await;
     let capabilities = f.agent.capabilities();
     assert!(!capabilities.load_session);
     let sessions = &capabilities.session_capabilities;

@@ -4,8 +4,8 @@ use acp::Options;
 use acp::v1::{PermissionOptionKind, SteeringOutcome, StopReason};
 use tokio::sync::oneshot;
 
-use crate::common::hears::Heard;
-use crate::common::{Answer, Fixture, NONE, until};
+use crate::common::hears::HeardRequests;
+use crate::common::{AgentFixture, NONE, QuestionAnswer, until};
 
 const SCRIPT: &str = r#"{"turns": [
     [{"write": {"path": "right.txt", "text": "right"}}, {"say": "I went right."}],
@@ -16,13 +16,16 @@ const SCRIPT: &str = r#"{"turns": [
 #[tokio::test]
 async fn the_model_hears_it_in_the_turn_that_runs() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = Heard::default();
-        let f = Fixture::speaking(options, heard.agent(SCRIPT), NONE).await;
+        let heard = HeardRequests::default();
+        let f = AgentFixture::speaking(options, heard.agent(SCRIPT), NONE).await;
         let early = f.session.steer("too early").await.unwrap();
         assert_eq!(early.outcome, SteeringOutcome::PromptRequired);
 
         let (allow, allowed) = oneshot::channel();
-        f.answers([Answer::When(allowed, PermissionOptionKind::AllowOnce)]);
+        f.answers([QuestionAnswer::When(
+            allowed,
+            PermissionOptionKind::AllowOnce,
+        )]);
         let steered = async {
             heard.until(1).await;
             let taken = f.session.steer("go left").await.unwrap();
@@ -52,9 +55,9 @@ async fn what_was_said_in_a_turn_that_is_cancelled_is_not_lost() {
         [{"say": "not reached"}],
         [{"say": "Left, then."}]
     ]}"#;
-    let heard = Heard::default();
-    let f = Fixture::new(heard.agent(script), NONE).await;
-    f.answers([Answer::Hang]);
+    let heard = HeardRequests::default();
+    let f = AgentFixture::new(heard.agent(script), NONE).await;
+    f.answers([QuestionAnswer::Hang]);
     let steered = async {
         heard.until(1).await;
         let taken = f.session.steer("go left").await.unwrap();

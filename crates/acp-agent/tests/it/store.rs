@@ -4,8 +4,8 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    Always, Entry, EntryKind, MemoryStore, Properties, SessionFilter, SessionStore, SqliteStore,
-    StoreError, Subject, Version, Which,
+    AlwaysAnswer, AlwaysSubject, EntryFilter, MemoryStore, SessionFilter, SessionProperties,
+    SessionRevision, SessionStore, SqliteStore, StoreEntry, StoreEntryKind, StoreError,
 };
 
 /// Does the same with a store of each kind.
@@ -15,21 +15,25 @@ async fn each<F: AsyncFn(&dyn SessionStore)>(test: F) {
     test(&SqliteStore::open(dir.path()).unwrap()).await;
 }
 
-fn shown(text: impl Into<String>) -> Entry {
-    Entry::new(EntryKind::ShownV1, text)
+fn shown(text: impl Into<String>) -> StoreEntry {
+    StoreEntry::new(StoreEntryKind::UpdateV1, text)
 }
 
-fn message(text: &str) -> Entry {
-    Entry::new(EntryKind::Message, text)
+fn message(text: &str) -> StoreEntry {
+    StoreEntry::new(StoreEntryKind::Message, text)
 }
 
-fn properties(cwd: &str) -> Properties {
-    let mut properties = Properties::default();
+fn properties(cwd: &str) -> SessionProperties {
+    let mut properties = SessionProperties::default();
     properties.cwd = cwd.to_owned();
     properties
 }
 
-async fn session(store: &dyn SessionStore, id: &str, entries: Vec<Entry>) -> (SessionId, Version) {
+async fn session(
+    store: &dyn SessionStore,
+    id: &str,
+    entries: Vec<StoreEntry>,
+) -> (SessionId, SessionRevision) {
     let id = SessionId::from(id);
     let kept = store.create(id.clone(), properties("/work")).await.unwrap();
     let version = store.append(id.clone(), kept.version, entries, None);
@@ -41,9 +45,9 @@ async fn session(store: &dyn SessionStore, id: &str, entries: Vec<Entry>) -> (Se
 async fn all(
     store: &dyn SessionStore,
     id: &SessionId,
-    version: Version,
-    which: Which,
-) -> (Vec<(u64, Entry)>, usize) {
+    version: SessionRevision,
+    which: EntryFilter,
+) -> (Vec<(u64, StoreEntry)>, usize) {
     let (mut entries, mut pages, mut from) = (Vec::new(), 0, Some(0));
     while let Some(at) = from {
         let page = store.read(id.clone(), version, which, at).await.unwrap();
@@ -61,7 +65,7 @@ async fn a_session_has_its_properties_and_its_log() {
         let mut properties = properties("/work");
         properties.additional_directories = vec!["/more".to_owned()];
         let kept = store.create(id.clone(), properties.clone()).await.unwrap();
-        assert_eq!((&kept.properties, kept.next), (&properties, 0));
+        assert_eq!((&kept.properties, kept.next_entry), (&properties, 0));
         let again = store.create(id.clone(), properties.clone()).await;
         assert_eq!(again, Err(StoreError::Exists(id.clone())));
 
@@ -69,21 +73,28 @@ async fn a_session_has_its_properties_and_its_log() {
         properties.mode = "code".to_owned();
         properties.calls = 7;
         properties.always = vec![
-            Always::new(
-                Subject::Tool("edit".to_owned()),
+            AlwaysAnswer::new(
+                AlwaysSubject::Tool("edit".to_owned()),
                 true,
                 vec!["/w".to_owned()],
             ),
-            Always::new(Subject::Command("rm -rf /".to_owned()), false, Vec::new()),
+            AlwaysAnswer::new(
+                AlwaysSubject::Command("rm -rf /".to_owned()),
+                false,
+                Vec::new(),
+            ),
         ];
         let entries = vec![shown("\"a\""), message("\"b\"")];
         let changed = store.append(id.clone(), kept.version, entries, Some(properties.clone()));
         let version = changed.await.unwrap();
         let found = store.find(id.clone()).await.unwrap();
         assert_eq!(found.properties, properties);
-        assert_eq!((found.version, found.next, found.folded), (version, 2, 0));
-        assert!(found.updated >= found.created);
-        let (entries, _) = all(store, &id, version, Which::All).await;
+        assert_eq!(
+            (found.version, found.next_entry, found.folded_until),
+            (version, 2, 0)
+        );
+        assert!(found.updated_at >= found.created_at);
+        let (entries, _) = all(store, &id, version, EntryFilter::All).await;
         assert_eq!(entries, [(0, shown("\"a\"")), (1, message("\"b\""))]);
 
         store.delete(id.clone()).await.unwrap();
@@ -107,17 +118,17 @@ async fn who_does_not_know_the_latest_version_changes_nothing() {
         assert_eq!(appended, Err(conflict.clone()));
         let folded = store.fold(id.clone(), old, 0, 2, vec![shown("12")]).await;
         assert_eq!(folded, Err(conflict.clone()));
-        let read = store.read(id.clone(), old, Which::All, 0).await;
+        let read = store.read(id.clone(), old, EntryFilter::All, 0).await;
         assert_eq!(read, Err(conflict.clone()));
-        let (entries, _) = all(store, &id, new, Which::All).await;
+        let (entries, _) = all(store, &id, new, EntryFilter::All).await;
         assert_eq!(entries.len(), 3);
         // Also who has folded is noticed by who reads meanwhile.
         let newer = store.fold(id.clone(), new, 0, 2, vec![shown("12")]).await;
-        let read = store.read(id.clone(), new, Which::All, 2).await;
+        let read = store.read(id.clone(), new, EntryFilter::All, 2).await;
         assert_eq!(read, Err(conflict));
-        let (entries, _) = all(store, &id, newer.unwrap(), Which::All).await;
+        let (entries, _) = all(store, &id, newer.unwrap(), EntryFilter::All).await;
         assert_eq!(entries, [(0, shown("12")), (2, shown("3"))]);
-        assert_eq!(store.find(id).await.unwrap().folded, 2);
+        assert_eq!(store.find(id).await.unwrap().folded_until, 2);
     })
     .await;
 }
@@ -133,9 +144,12 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
         let forked = store.fork(id.clone(), copy.clone(), properties("/other"));
         let forked = forked.await.unwrap();
         assert_eq!(forked.properties, properties("/other"));
-        assert_eq!((forked.next, forked.folded), (3, 2));
+        assert_eq!((forked.next_entry, forked.folded_until), (3, 2));
         let whole = [(0, shown("12")), (2, message("3"))];
-        assert_eq!(all(store, &copy, forked.version, Which::All).await.0, whole);
+        assert_eq!(
+            all(store, &copy, forked.version, EntryFilter::All).await.0,
+            whole
+        );
 
         let again = store.fork(id.clone(), copy.clone(), properties("/other"));
         assert_eq!(again.await, Err(StoreError::Exists(copy.clone())));
@@ -144,9 +158,9 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
         // Each is changed without the other.
         let more = store.append(copy.clone(), forked.version, vec![shown("4")], None);
         more.await.unwrap();
-        assert_eq!(all(store, &id, version, Which::All).await.0, whole);
+        assert_eq!(all(store, &id, version, EntryFilter::All).await.0, whole);
         store.delete(id).await.unwrap();
-        assert_eq!(store.find(copy).await.unwrap().next, 4);
+        assert_eq!(store.find(copy).await.unwrap().next_entry, 4);
     })
     .await;
 }
@@ -154,9 +168,9 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
 #[tokio::test]
 async fn a_log_is_read_in_pages() {
     each(async |store| {
-        let many: Vec<Entry> = (0..1000).map(|n| shown(n.to_string())).collect();
+        let many: Vec<StoreEntry> = (0..1000).map(|n| shown(n.to_string())).collect();
         let (id, version) = session(store, "many", many).await;
-        let (entries, pages) = all(store, &id, version, Which::All).await;
+        let (entries, pages) = all(store, &id, version, EntryFilter::All).await;
         assert_eq!((entries.len(), pages), (1000, 4));
         assert!(entries.iter().map(|(n, _)| *n).eq(0..1000));
 
@@ -169,10 +183,10 @@ async fn a_log_is_read_in_pages() {
             shown(large),
         ];
         let (id, version) = session(store, "large", entries).await;
-        assert_eq!(all(store, &id, version, Which::All).await.1, 4);
-        let (messages, pages) = all(store, &id, version, Which::Messages).await;
+        assert_eq!(all(store, &id, version, EntryFilter::All).await.1, 4);
+        let (messages, pages) = all(store, &id, version, EntryFilter::Messages).await;
         assert_eq!((messages.len(), messages[0].0, pages), (1, 1, 1));
-        let (shown, _) = all(store, &id, version, Which::Shown).await;
+        let (shown, _) = all(store, &id, version, EntryFilter::Updates).await;
         assert_eq!(shown.len(), 3);
     })
     .await;
@@ -202,7 +216,11 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
                     )
                     .await;
                 let listed = listed.unwrap();
-                assert!(listed.sessions.is_sorted_by(|a, b| a.updated >= b.updated));
+                assert!(
+                    listed
+                        .sessions
+                        .is_sorted_by(|a, b| a.updated_at >= b.updated_at)
+                );
                 ids.extend(listed.sessions.iter().map(|kept| kept.id.to_string()));
                 (cursor, pages) = (listed.cursor, pages + 1);
                 if cursor.is_none() {
@@ -236,7 +254,7 @@ async fn memory_is_bounded() {
     let version = folded.await.unwrap();
     let more = store.append(id.clone(), version, vec![shown("x".repeat(60))], None);
     more.await.unwrap();
-    let copied = store.fork(id.clone(), "copy".into(), Properties::default());
+    let copied = store.fork(id.clone(), "copy".into(), SessionProperties::default());
     assert!(matches!(copied.await, Err(StoreError::Full(_))));
     store.delete(id).await.unwrap();
     session(&store, "t", vec![shown("x".repeat(99))]).await;
@@ -258,7 +276,7 @@ async fn what_is_on_disk_is_there_for_the_next_and_for_others() {
     // And after them.
     drop((store, other));
     let store = SqliteStore::open(&dir).unwrap();
-    let (entries, _) = all(&store, &id, next, Which::All).await;
+    let (entries, _) = all(&store, &id, next, EntryFilter::All).await;
     assert_eq!(entries, [(0, shown("1")), (1, shown("2"))]);
 }
 

@@ -5,8 +5,8 @@ use acp::client::SessionSetup;
 use acp::v1::{ContentBlock, SystemPrompt, SystemPromptMode};
 use acp_agent::store::MemoryStore;
 
-use crate::common::hears::Heard;
-use crate::common::{Fixture, NONE};
+use crate::common::hears::HeardRequests;
+use crate::common::{AgentFixture, NONE};
 
 const SCRIPT: &str =
     r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}], [{"say": "4"}]]}"#;
@@ -19,9 +19,9 @@ fn in_words(mode: SystemPromptMode, words: &[&str]) -> SystemPrompt {
 #[tokio::test]
 async fn it_is_added_to_what_the_agent_says_or_replaces_it() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let heard = Heard::default();
+        let heard = HeardRequests::default();
         let agent = heard.agent(SCRIPT).keep_sessions(MemoryStore::new());
-        let f = Fixture::speaking(options, agent, NONE).await;
+        let f = AgentFixture::speaking(options, agent, NONE).await;
         f.put("repo/.git/HEAD", "");
         f.put("repo/AGENTS.md", "Use tabs.");
         let cwd = f.path("repo");

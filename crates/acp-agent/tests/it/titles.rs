@@ -6,7 +6,7 @@ use acp::{Error, Options};
 use acp_agent::store::{MemoryStore, SessionStore, SqliteStore};
 use acp_agent::{CodingAgent, ScriptedModel};
 
-use crate::common::{Fixture, NONE};
+use crate::common::{AgentFixture, NONE};
 
 const SCRIPT: &str = r#"{"turns": [[{"say": "one"}], [{"say": "two"}]]}"#;
 
@@ -21,7 +21,7 @@ async fn a_title_that_a_person_chose_stays() {
 
 async fn each(store: impl SessionStore, options: Options) {
     let agent = CodingAgent::with_model(ScriptedModel::parse(SCRIPT).unwrap()).keep_sessions(store);
-    let f = Fixture::speaking(options, agent, NONE).await;
+    let f = AgentFixture::speaking(options, agent, NONE).await;
     let id = f.session.id().clone();
     let listed = async || {
         let request = ListSessionsRequest::new().cwd(f.cwd());

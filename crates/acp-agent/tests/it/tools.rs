@@ -2,13 +2,13 @@
 //! by the agent's own access.
 
 use crate::common;
-use crate::common::{ALL, ALLOW, Fixture, NONE, Offers, diff, texts};
-use acp::thread::{ThreadToolCall, ToolCallContent, ToolCallStatus};
+use crate::common::{ALL, ALLOW, AgentFixture, ClientOffers, NONE, diff, texts};
+use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use serde_json::{Value, json};
 
 /// A session in code mode whose model makes these calls.
-async fn calls(offers: Offers, calls: &[Value]) -> Fixture {
+async fn calls(offers: ClientOffers, calls: &[Value]) -> AgentFixture {
     let calls: Vec<Value> = calls
         .iter()
         .map(|call| {
@@ -16,13 +16,13 @@ async fn calls(offers: Offers, calls: &[Value]) -> Fixture {
             json!({ "call": { "tool": tool, "arguments": arguments } })
         })
         .collect();
-    let f = Fixture::scripted(&json!({ "turns": [calls] }).to_string(), offers).await;
+    let f = AgentFixture::scripted(&json!({ "turns": [calls] }).to_string(), offers).await;
     f.session.set_mode("code").await.unwrap();
     f
 }
 
 /// Runs them and gives the one there is.
-async fn only(f: &Fixture) -> ThreadToolCall {
+async fn only(f: &AgentFixture) -> ThreadToolCall {
     f.prompt("go").await.unwrap();
     let [call] = &f.calls()[..] else { panic!() };
     call.clone()
@@ -99,7 +99,7 @@ async fn images_are_shown_and_binary_files_are_named() {
         f.prompt("go").await.unwrap();
         let calls = f.calls();
         let image = calls[0].content.iter().find_map(|content| match content {
-            ToolCallContent::Content(ContentBlock::Image(image)) => Some(image),
+            ThreadToolCallContent::Content(ContentBlock::Image(image)) => Some(image),
             _ => None,
         });
         let image = image.expect("it is shown");

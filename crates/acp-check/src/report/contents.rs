@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use acp_rules::schema::Version;
-use acp_rules::{Level, Side};
+use acp_rules::schema::SchemaVersion;
+use acp_rules::{RequirementLevel, Side};
 
-use crate::outcome::Outcome;
+use crate::outcome::CheckOutcome;
 use crate::verdict::Verdict;
 
 /// A run of the suite.
 #[derive(Debug)]
-pub struct Report {
+pub struct CheckReport {
     /// Which side was tested.
     pub side: Side,
     /// What was tested: its command line.
@@ -18,9 +18,9 @@ pub struct Report {
     /// How long it took in all.
     pub took: Duration,
     /// The versions that the program does not speak, whose checks were left out.
-    pub not_spoken: Vec<Version>,
+    pub not_spoken: Vec<SchemaVersion>,
     /// What came of each check.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<CheckOutcome>,
     /// What does not fit the baseline, in words; nothing if there is none.
     pub surprises: Vec<String>,
     /// The ids of checks that are expected to fail.
@@ -29,7 +29,7 @@ pub struct Report {
 
 /// How many checks came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Summary {
+pub struct CheckSummary {
     /// Requirements that are met.
     pub passed: usize,
     /// MUSTs that are not.
@@ -42,11 +42,11 @@ pub struct Summary {
     pub broken: usize,
 }
 
-impl Report {
+impl CheckReport {
     /// How many checks came to what.
     #[must_use]
-    pub fn summary(&self) -> Summary {
-        let mut summary = Summary::default();
+    pub fn summary(&self) -> CheckSummary {
+        let mut summary = CheckSummary::default();
         for outcome in &self.outcomes {
             match outcome.verdict {
                 Verdict::Pass => summary.passed += 1,
@@ -63,7 +63,7 @@ impl Report {
     /// expected is stale, and, if `strict`, no SHOULD is violated either.
     #[must_use]
     pub fn passed(&self, strict: bool) -> bool {
-        let fails = |outcome: &Outcome| match outcome.verdict {
+        let fails = |outcome: &CheckOutcome| match outcome.verdict {
             Verdict::Fail(_) => true,
             Verdict::Warn(_) => strict,
             _ => false,
@@ -76,14 +76,14 @@ impl Report {
                 .all(|outcome| self.is_expected(outcome))
     }
 
-    pub(super) fn is_expected(&self, outcome: &Outcome) -> bool {
+    pub(super) fn is_expected(&self, outcome: &CheckOutcome) -> bool {
         let id = outcome.check.id();
         self.expected.contains(&id)
     }
 
     /// The outcomes by version and page, in order.
-    pub(super) fn pages(&self) -> Vec<(Version, &'static str, Vec<&Outcome>)> {
-        let mut pages: Vec<(Version, &'static str, Vec<&Outcome>)> = Vec::new();
+    pub(super) fn pages(&self) -> Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> {
+        let mut pages: Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> = Vec::new();
         for outcome in &self.outcomes {
             let (version, page) = (outcome.check.version, outcome.check.page);
             match pages
@@ -99,7 +99,7 @@ impl Report {
 }
 
 /// The page of the specification that a check is of. Version 2's are beside version 1's.
-pub(super) fn address(version: Version, page: &str) -> String {
+pub(super) fn address(version: SchemaVersion, page: &str) -> String {
     let base = "https://agentclientprotocol.com/protocol";
     // What has no page of its own.
     let page = match page {
@@ -107,12 +107,12 @@ pub(super) fn address(version: Version, page: &str) -> String {
         other => other,
     };
     match version {
-        Version::V1 => format!("{base}/{page}"),
-        Version::V2 => format!("{base}/v2/{page}"),
+        SchemaVersion::V1 => format!("{base}/{page}"),
+        SchemaVersion::V2 => format!("{base}/v2/{page}"),
     }
 }
 
-impl Summary {
+impl CheckSummary {
     pub(super) fn words(self, took: Duration) -> String {
         let Self {
             passed,
@@ -133,6 +133,6 @@ impl Summary {
 }
 
 /// How binding a requirement is, as wide as the widest.
-pub(super) fn padded(level: Level) -> String {
+pub(super) fn padded(level: RequirementLevel) -> String {
     format!("{:<6}", level.to_string())
 }

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use acp_rules::schema::Direction;
 
-use crate::transcript::{Entry, Transcript};
+use crate::transcript::{Transcript, TranscriptEntry};
 
 /// A line of evidence.
-pub(super) struct Line {
+pub(super) struct EvidenceLine {
     /// Seconds from the beginning of the check on.
     pub(super) at: f64,
     /// `client`, `agent`, or nothing for what else happened.
@@ -16,9 +16,9 @@ pub(super) struct Line {
 }
 
 /// What was said, a line each, with nothing in it that commands a terminal.
-pub(super) fn lines(transcript: &Transcript) -> Vec<Line> {
+pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
     let lines = transcript.entries().iter().map(|entry| match entry {
-        Entry::Line {
+        TranscriptEntry::Line {
             at,
             direction,
             text,
@@ -28,21 +28,24 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<Line> {
             if *length > text.len() {
                 let _ = write!(shown, "… ({length} bytes)");
             }
-            Line {
+            EvidenceLine {
                 at: at.as_secs_f64(),
                 from: direction.sender(),
                 text: shown,
             }
         }
-        Entry::Event { at, what } => Line {
+        TranscriptEntry::Event {
+            at,
+            description: what,
+        } => EvidenceLine {
             at: at.as_secs_f64(),
             from: "",
             text: harmless(what),
         },
     });
-    let mut lines: Vec<Line> = lines.collect();
+    let mut lines: Vec<EvidenceLine> = lines.collect();
     if transcript.left_out() > 0 {
-        lines.push(Line {
+        lines.push(EvidenceLine {
             at: 0.0,
             from: "",
             text: format!("{} more lines were not kept", transcript.left_out()),

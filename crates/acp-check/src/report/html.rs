@@ -2,19 +2,19 @@
 
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::contents::{Report, address};
+use super::contents::{CheckReport, address};
 use super::evidence::lines;
-use crate::check::Play;
+use crate::check::CheckProcedure;
 use crate::verdict::Verdict;
-impl Report {
+impl CheckReport {
     /// As one page of HTML that needs nothing else.
     #[must_use]
     pub fn to_html(&self) -> String {
-        html(self)
+        render_html(self)
     }
 }
 
-fn html(report: &Report) -> String {
+fn render_html(report: &CheckReport) -> String {
     let summary = report.summary();
     let title = format!("acp check {}", report.side);
     let counts = [
@@ -60,13 +60,13 @@ fn html(report: &Report) -> String {
                         section {
                             h2 { a href=(address(version, page)) { (version) "/" (page) } }
                             @for outcome in outcomes {
-                                @let word = outcome.verdict.word();
+                                @let word = outcome.verdict.as_str();
                                 details.(word) id=(outcome.check.id()) data-verdict=(word) {
                                     summary {
                                         span.verdict { (word) }
                                         " "
                                         span.number { (match outcome.check.play {
-                                            Play::Shape(_) => String::new(),
+                                            CheckProcedure::Shape(_) => String::new(),
                                             _ => outcome.check.name(),
                                         }) }
                                         " "
@@ -74,7 +74,7 @@ fn html(report: &Report) -> String {
                                         " "
                                         span.requirement { (outcome.check.sentence()) }
                                         @if report.is_expected(outcome) { " (expected)" }
-                                        @if let Some(why) = outcome.verdict.why() {
+                                        @if let Some(why) = outcome.verdict.reason() {
                                             span.why { (why) }
                                         }
                                     }

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::contents::Report;
+use super::contents::CheckReport;
 use super::evidence::lines;
 use crate::verdict::Verdict;
-impl Report {
+impl CheckReport {
     /// As JSON: an object with `side`, `program`, `summary` and `checks`.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json(self)
+        render_json(self)
     }
 }
 
-fn json(report: &Report) -> Value {
+fn render_json(report: &CheckReport) -> Value {
     let summary = report.summary();
     let checks: Vec<Value> = report
         .outcomes
@@ -26,10 +26,10 @@ fn json(report: &Report) -> Value {
                 "page": check.page,
                 "level": check.level.to_string(),
                 "requirement": check.sentence(),
-                "verdict": outcome.verdict.word(),
+                "verdict": outcome.verdict.as_str(),
                 "seconds": outcome.took.as_secs_f64(),
             });
-            if let Some(why) = outcome.verdict.why() {
+            if let Some(why) = outcome.verdict.reason() {
                 said["why"] = json!(why);
             }
             if report.is_expected(outcome) {

@@ -2,20 +2,20 @@
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::contents::{Report, address};
+use super::contents::{CheckReport, address};
 use super::evidence::{arrow, lines};
 use crate::verdict::Verdict;
-impl Report {
+impl CheckReport {
     /// As JUnit's XML, which CI services show.
     ///
     /// # Errors
     /// It cannot be written as XML.
     pub fn to_junit(&self) -> Result<String, String> {
-        junit(self)
+        render_junit(self)
     }
 }
 
-fn junit(report: &Report) -> Result<String, String> {
+fn render_junit(report: &CheckReport) -> Result<String, String> {
     let mut xml = quick_junit::Report::new(format!("acp check {}", report.side));
     xml.set_time(report.took);
     for (version, page, outcomes) in report.pages() {
@@ -33,8 +33,8 @@ fn junit(report: &Report) -> Result<String, String> {
                 Verdict::Fail(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
                 Verdict::Harness(_) => TestCaseStatus::non_success(NonSuccessKind::Error),
             };
-            if let Some(why) = outcome.verdict.why() {
-                status.set_message(format!("{}: {why}", outcome.verdict.word()));
+            if let Some(why) = outcome.verdict.reason() {
+                status.set_message(format!("{}: {why}", outcome.verdict.as_str()));
             }
             let mut case = TestCase::new(format!("{} {}", check.id(), check.sentence()), status);
             case.set_classname(format!("{version}.{page}"));

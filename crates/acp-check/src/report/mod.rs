@@ -7,5 +7,5 @@ mod json;
 mod junit;
 mod text;
 
-pub use contents::{Report, Summary};
+pub use contents::{CheckReport, CheckSummary};
 pub use text::TextStyle;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::contents::{Report, padded};
+use super::contents::{CheckReport, padded};
 use super::evidence::{arrow, harmless, lines};
-use crate::check::Play;
-use crate::outcome::Outcome;
-use crate::verdict::{Verdict, cut};
+use crate::check::CheckProcedure;
+use crate::outcome::CheckOutcome;
+use crate::verdict::{Verdict, truncate};
 
 /// How many lines of evidence are shown with a failure: the last of them.
 const EVIDENCE: usize = 12;
@@ -27,22 +27,22 @@ pub struct TextStyle {
     /// How wide a line of evidence may be, in characters.
     pub width: usize,
 }
-impl Report {
+impl CheckReport {
     /// As text for a person.
     #[must_use]
     pub fn to_text(&self, style: TextStyle) -> String {
-        text(self, style)
+        render_text(self, style)
     }
 }
 
-fn text(report: &Report, style: TextStyle) -> String {
+fn render_text(report: &CheckReport, style: TextStyle) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_all(&mut text, report, style);
     text
 }
 
-fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::Result {
+fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
     let paint = |code: &str, words: &str| {
         if style.colour {
             format!("\u{1b}[{code}m{words}\u{1b}[0m")
@@ -56,20 +56,20 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
             let check = &outcome.check;
             let (mark, colour) = mark(outcome);
             let mark = paint(colour, mark);
-            let expected = if report.is_expected(outcome) && outcome.verdict.why().is_some() {
+            let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
                 " (expected)"
             } else {
                 ""
             };
             // A shape is named by its sentence.
             let number = match check.play {
-                Play::Shape(_) => String::new(),
+                CheckProcedure::Shape(_) => String::new(),
                 _ => check.name(),
             };
             let level = padded(check.level);
             let requirement = check.sentence();
             writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
-            if let Some(why) = outcome.verdict.why() {
+            if let Some(why) = outcome.verdict.reason() {
                 let why = paint(colour, &harmless(why));
                 writeln!(text, "               {why}")?;
             }
@@ -89,7 +89,7 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
                 }
                 for line in lines.iter().skip(first) {
                     let room = style.width.saturating_sub(32).max(40);
-                    let said = cut(&line.text, room);
+                    let said = truncate(&line.text, room);
                     let at = format!("{:8.3}", line.at);
                     let line = format!("{at} {}{said}", arrow(line.from));
                     writeln!(text, "               {}", paint("2", &line))?;
@@ -99,7 +99,7 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
         writeln!(text)?;
     }
     for (why, count) in common_causes(report) {
-        let why = cut(&harmless(why), LONGEST_CAUSE);
+        let why = truncate(&harmless(why), LONGEST_CAUSE);
         let line = format!("{count} checks come to the same: {why}");
         writeln!(text, "{}", paint("33", &line))?;
     }
@@ -123,7 +123,7 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
 }
 
 /// The reasons that many checks have in common, and how many: what is wrong once shows in all that build on it.
-fn common_causes(report: &Report) -> Vec<(&str, usize)> {
+fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {
         let (Verdict::Fail(why) | Verdict::Warn(why)) = &outcome.verdict else {
@@ -139,7 +139,7 @@ fn common_causes(report: &Report) -> Vec<(&str, usize)> {
     causes
 }
 
-fn mark(outcome: &Outcome) -> (&'static str, &'static str) {
+fn mark(outcome: &CheckOutcome) -> (&'static str, &'static str) {
     match outcome.verdict {
         Verdict::Pass => ("✓", "32"),
         Verdict::Fail(_) => ("✗", "31"),

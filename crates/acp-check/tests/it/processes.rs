@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_check::Version;
-use acp_check::{Check, Options, Program, Target, Verdict};
+use acp_check::SchemaVersion;
+use acp_check::{AgentProgram, Check, CheckOptions, CheckTarget, Verdict};
 use acp_host::AgentCommand;
 
 /// How long the right one may take.
@@ -27,13 +27,13 @@ while IFS= read -r line; do
 done
 "#;
 
-fn agent(script: &str) -> Arc<dyn Target> {
+fn agent(script: &str) -> Arc<dyn CheckTarget> {
     let command = AgentCommand::new("/bin/sh").args(["-c", script]);
-    Arc::new(Program::new(command))
+    Arc::new(AgentProgram::new(command))
 }
 
 fn checks(ids: &[&str]) -> Vec<Check> {
-    let all = acp_check::agents(Version::V1).into_iter();
+    let all = acp_check::agents(SchemaVersion::V1).into_iter();
     let found: Vec<Check> = all
         .filter(|check| ids.contains(&check.id().as_str()))
         .collect();
@@ -41,11 +41,11 @@ fn checks(ids: &[&str]) -> Vec<Check> {
     found
 }
 
-fn options(patience: Duration) -> Options {
-    Options {
+fn options(patience: Duration) -> CheckOptions {
+    CheckOptions {
         patience,
         turn_patience: patience,
-        ..Options::default()
+        ..CheckOptions::default()
     }
 }
 

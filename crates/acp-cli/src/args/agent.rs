@@ -34,7 +34,7 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     #[command(subcommand)]
-    pub(crate) command: Option<AgentCommand>,
+    pub(crate) command: Option<AgentSubcommand>,
 
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
@@ -70,7 +70,7 @@ pub(crate) struct AgentArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum AgentCommand {
+pub(crate) enum AgentSubcommand {
     /// Type the key of a provider, for the bundled agent. It is kept in a file that you alone can read.
     Login(AccountArgs),
 

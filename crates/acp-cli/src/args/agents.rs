@@ -13,7 +13,7 @@ pub(crate) struct AgentsArgs {
     pub(crate) list: ListAgentsArgs,
 
     #[command(subcommand)]
-    pub(crate) command: Option<AgentsCommand>,
+    pub(crate) command: Option<AgentsSubcommand>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct ListAgentsArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum AgentsCommand {
+pub(crate) enum AgentsSubcommand {
     Allow(AllowAgentsArgs),
     Revoke(RevokeAgentsArgs),
 }

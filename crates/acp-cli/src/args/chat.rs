@@ -3,8 +3,8 @@
 use acp_config::{Background, SessionName};
 use acp_host::Policy;
 
-use super::shared::{WorkArgs, policy};
-use super::which::WhichArgs;
+use super::agent_choice::AgentChoiceArgs;
+use super::shared::{SessionArgs, policy};
 
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]")]
@@ -14,7 +14,7 @@ pub(crate) struct ChatArgs {
     pub(crate) prompt: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Go on with an old session of the agent's, by its id; `acp sessions` lists them.
     #[arg(long, value_name = "SESSION ID")]
@@ -33,11 +33,11 @@ pub(crate) struct ChatArgs {
     pub(crate) allow: Option<Policy>,
 
     #[command(flatten)]
-    pub(crate) work: WorkArgs,
+    pub(crate) session_args: SessionArgs,
 
     /// Colours for a dark or a light terminal. By default what is configured, or what the terminal says.
     #[arg(long, value_enum)]
-    pub(crate) theme: Option<Theming>,
+    pub(crate) theme: Option<ThemeArg>,
 
     /// Scroll with the mouse's wheel. Text is then selected with Shift held down.
     #[arg(long)]
@@ -46,16 +46,16 @@ pub(crate) struct ChatArgs {
 
 /// What the colours are to fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Theming {
+pub(crate) enum ThemeArg {
     Dark,
     Light,
 }
 
-impl From<Theming> for Background {
-    fn from(theming: Theming) -> Self {
+impl From<ThemeArg> for Background {
+    fn from(theming: ThemeArg) -> Self {
         match theming {
-            Theming::Dark => Self::Dark,
-            Theming::Light => Self::Light,
+            ThemeArg::Dark => Self::Dark,
+            ThemeArg::Light => Self::Light,
         }
     }
 }

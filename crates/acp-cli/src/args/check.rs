@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use acp_check::Task;
+use acp_check::AgentTask;
 use clap::{Subcommand, ValueEnum};
 
-use super::which::EnvArgs;
+use super::agent_choice::EnvArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -26,7 +26,7 @@ pub(crate) enum CheckArgs {
         after_help = "See --help for the exit codes.",
         override_usage = "acp check agent [OPTIONS] -- AGENT COMMAND..."
     )]
-    Agent(CheckedAgent),
+    Agent(CheckAgentArgs),
 
     /// Check a client: each check has it start our scripted agent, and plays that agent.
     ///
@@ -39,15 +39,15 @@ pub(crate) enum CheckArgs {
         after_help = "See --help for the exit codes.",
         override_usage = "acp check client [OPTIONS] -- CLIENT COMMAND..."
     )]
-    Client(CheckedClient),
+    Client(CheckClientArgs),
 }
 
 // What both sides are checked with.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Common {
+pub(crate) struct CheckCommonArgs {
     /// How to tell what came of it.
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: CheckFormat,
 
     /// Write it to this file instead of stdout.
     #[arg(long, value_name = "FILE")]
@@ -75,14 +75,14 @@ pub(crate) struct Common {
 
     /// The version whose checks are carried out. By default those that the program speaks.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
-    pub(crate) protocol: Spoken,
+    pub(crate) protocol: CheckedVersions,
 
     /// How long an answer may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
     /// How many checks to carry out at once.
-    #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = jobs)]
+    #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = parse_jobs)]
     pub(crate) jobs: usize,
 
     #[command(flatten)]
@@ -90,9 +90,9 @@ pub(crate) struct Common {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CheckedAgent {
+pub(crate) struct CheckAgentArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CheckCommonArgs,
 
     /// What to say to the agent where anything will do.
     #[arg(long, value_name = "TEXT")]
@@ -101,8 +101,8 @@ pub(crate) struct CheckedAgent {
     /// What to say so that the agent does a certain thing: `answer` in words, `read` notes.txt, `edit` it (beta becomes
     /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can
     /// be cancelled. By default it is asked in plain words; can be given several times.
-    #[arg(long, value_name = "TASK=TEXT", value_parser = task)]
-    pub(crate) prompt_for: Vec<(Task, String)>,
+    #[arg(long, value_name = "TASK=TEXT", value_parser = parse_task)]
+    pub(crate) prompt_for: Vec<(AgentTask, String)>,
 
     /// How long a turn may take, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -118,9 +118,9 @@ pub(crate) struct CheckedAgent {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct CheckedClient {
+pub(crate) struct CheckClientArgs {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CheckCommonArgs,
 
     /// How long the client may take until it starts its agent, and until it prompts, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -132,7 +132,7 @@ pub(crate) struct CheckedClient {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum CheckFormat {
     /// For a person.
     Text,
     /// For a program.
@@ -145,7 +145,7 @@ pub(crate) enum Format {
 
 /// The versions that are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Spoken {
+pub(crate) enum CheckedVersions {
     #[value(name = "1")]
     V1,
     #[value(name = "2")]
@@ -153,23 +153,23 @@ pub(crate) enum Spoken {
     All,
 }
 
-fn jobs(text: &str) -> Result<usize, String> {
+fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs @ 1..=64) => Ok(jobs),
         _ => Err("expected a number from 1 to 64".to_owned()),
     }
 }
 
-fn task(text: &str) -> Result<(Task, String), String> {
+fn parse_task(text: &str) -> Result<(AgentTask, String), String> {
     let (task, text) = text.split_once('=').ok_or("expected TASK=TEXT")?;
     let task = match task {
-        "answer" => Task::Answer,
-        "read" => Task::Read,
-        "edit" => Task::Edit,
-        "run" => Task::Run,
-        "long" => Task::Long,
-        "plan" => Task::Plan,
-        "delegate" => Task::Delegate,
+        "answer" => AgentTask::Answer,
+        "read" => AgentTask::Read,
+        "edit" => AgentTask::Edit,
+        "run" => AgentTask::Run,
+        "long" => AgentTask::Long,
+        "plan" => AgentTask::Plan,
+        "delegate" => AgentTask::Delegate,
         _ => {
             let tasks = "expected one of answer, read, edit, run, long, plan, delegate";
             return Err(tasks.to_owned());

@@ -1,6 +1,6 @@
 //! What can be typed behind `acp login` and `acp logout`.
 
-use super::which::WhichArgs;
+use super::agent_choice::AgentChoiceArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -10,7 +10,7 @@ use super::which::WhichArgs;
 )]
 pub(crate) struct LoginArgs {
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Which way to log in, by its id.
     #[arg(long, value_name = "ID")]
@@ -25,7 +25,7 @@ pub(crate) struct LoginArgs {
 )]
 pub(crate) struct LogoutArgs {
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 }
 
 const EXIT_CODES: &str = "\

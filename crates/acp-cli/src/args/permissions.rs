@@ -13,7 +13,7 @@ pub(crate) struct PermissionsArgs {
     pub(crate) list: ListPermissionsArgs,
 
     #[command(subcommand)]
-    pub(crate) command: Option<PermissionsCommand>,
+    pub(crate) command: Option<PermissionsSubcommand>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub(crate) struct ListPermissionsArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum PermissionsCommand {
+pub(crate) enum PermissionsSubcommand {
     Revoke(RevokeArgs),
 }
 

@@ -7,8 +7,8 @@ use acp_config::SessionName;
 use acp_host::Policy;
 use clap::ValueEnum;
 
-use super::shared::{WorkArgs, policy};
-use super::which::WhichArgs;
+use super::agent_choice::AgentChoiceArgs;
+use super::shared::{SessionArgs, policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -23,7 +23,7 @@ pub(crate) struct RunArgs {
     pub(crate) prompt: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Read what to say from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     pub(crate) system_prompt: Option<String>,
 
     #[command(flatten)]
-    pub(crate) work: WorkArgs,
+    pub(crate) session_args: SessionArgs,
 
     /// Give up after this time.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -76,7 +76,7 @@ pub(crate) struct RunArgs {
     /// What to print: `text` for people; `json` for programs, the messages received from the agent,
     /// one a line; `quiet` the text of the agent's message alone.
     #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    pub(crate) format: RunFormat,
 }
 
 impl RunArgs {
@@ -103,7 +103,7 @@ Exit codes:
   130  cancelled: Ctrl-C cancels the turn, a second one ends everything at once";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum RunFormat {
     Text,
     Json,
     Quiet,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use acp_config::SessionName;
 use clap::Subcommand;
 
+use super::agent_choice::AgentChoiceArgs;
 use super::shared::ListFormat;
-use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -20,13 +20,13 @@ pub(crate) struct SessionsArgs {
     pub(crate) list: ListSessionsArgs,
 
     #[command(subcommand)]
-    pub(crate) command: Option<SessionsCommand>,
+    pub(crate) command: Option<SessionsSubcommand>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListSessionsArgs {
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Only sessions that work in this directory.
     #[arg(long, value_name = "DIR")]
@@ -44,7 +44,7 @@ pub(crate) struct ListSessionsArgs {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
+pub(crate) enum SessionsSubcommand {
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
     Rename(RenameSessionArgs),
@@ -72,7 +72,7 @@ pub(crate) struct NameSessionArgs {
     pub(crate) name: SessionName,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -88,7 +88,7 @@ pub(crate) struct ForgetSessionArgs {
     pub(crate) name: String,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -102,7 +102,7 @@ pub(crate) struct ManageSessionArgs {
     pub(crate) session: String,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -122,7 +122,7 @@ pub(crate) struct RenameSessionArgs {
     pub(crate) title: String,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -149,7 +149,7 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) out: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) which: WhichArgs,
+    pub(crate) agent_choice: AgentChoiceArgs,
 
     /// Where the session works.
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use acp::v1::McpServer;
-use acp_config::{AgentChoice, mcp_servers_of, places};
+use acp_config::{AgentChoice, paths, read_mcp_file};
 use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 
 /// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
 const UNDONE: &str = "undone";
@@ -33,20 +33,20 @@ pub(crate) struct SandboxArgs {
     /// Let TCP connections through to this port; can be given several times. Only the port counts: with
     /// `example.org:443` every server's port 443 can be reached.
     #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
-    pub(crate) reachable: Vec<Reachable>,
+    pub(crate) reachable: Vec<ReachablePort>,
 }
 
 /// What `--sandbox` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
     /// What it says of writing, if it does.
-    pub(crate) writes: Option<Writes>,
+    pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
 
 /// Where may be written in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writes {
+pub(crate) enum SandboxWrites {
     /// Where the session works.
     Workspace,
     /// Not there.
@@ -65,9 +65,9 @@ impl FromStr for SandboxMode {
         };
         for word in text.split(',') {
             let writes = match word.trim() {
-                "workspace" => Writes::Workspace,
-                "read-only" => Writes::ReadOnly,
-                "off" => Writes::Off,
+                "workspace" => SandboxWrites::Workspace,
+                "read-only" => SandboxWrites::ReadOnly,
+                "off" => SandboxWrites::Off,
                 "no-network" => {
                     mode.no_network = true;
                     continue;
@@ -81,7 +81,7 @@ impl FromStr for SandboxMode {
             }
             mode.writes = Some(writes);
         }
-        if mode.no_network && mode.writes == Some(Writes::Off) {
+        if mode.no_network && mode.writes == Some(SandboxWrites::Off) {
             return Err("without a sandbox there is no no-network".to_owned());
         }
         Ok(mode)
@@ -90,9 +90,9 @@ impl FromStr for SandboxMode {
 
 /// A port that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reachable(pub(crate) u16);
+pub(crate) struct ReachablePort(pub(crate) u16);
 
-impl FromStr for Reachable {
+impl FromStr for ReachablePort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -110,42 +110,47 @@ impl SandboxArgs {
     ///
     /// # Errors
     /// A directory of --writable is not there, or there is nothing that --writable or --reachable could mean.
-    pub(crate) fn rules(&self, policy: Option<Policy>) -> Result<Option<SandboxRules>, Exit> {
+    pub(crate) fn rules(
+        &self,
+        policy: Option<Policy>,
+    ) -> Result<Option<SandboxRules>, CommandExit> {
         let implied = match policy {
-            Some(Policy::Reads | Policy::None) => Some(Writes::ReadOnly),
+            Some(Policy::Reads | Policy::None) => Some(SandboxWrites::ReadOnly),
             _ => None,
         };
         let mode = self.sandbox;
         let named = mode.and_then(|mode| mode.writes);
-        let usual = mode.map(|_| Writes::Workspace);
+        let usual = mode.map(|_| SandboxWrites::Workspace);
         let rules = match named.or(implied).or(usual) {
-            Some(Writes::Workspace) => SandboxRules::new(),
-            Some(Writes::ReadOnly) => SandboxRules::new().read_only(),
-            Some(Writes::Off) | None if self.writable.is_empty() && self.reachable.is_empty() => {
+            Some(SandboxWrites::Workspace) => SandboxRules::new(),
+            Some(SandboxWrites::ReadOnly) => SandboxRules::new().read_only(),
+            Some(SandboxWrites::Off) | None
+                if self.writable.is_empty() && self.reachable.is_empty() =>
+            {
                 return Ok(None);
             }
-            Some(Writes::Off) | None => {
+            Some(SandboxWrites::Off) | None => {
                 let message = "--writable and --reachable are for a sandbox; add --sandbox";
-                return Err(Exit::usage(message));
+                return Err(CommandExit::usage(message));
             }
         };
         let called = |path: &PathBuf| {
             std::fs::canonicalize(path)
-                .map_err(|e| Exit::usage(format!("--writable {}: {e}", path.display())))
+                .map_err(|e| CommandExit::usage(format!("--writable {}: {e}", path.display())))
         };
         let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
         let mut rules = rules.writable(writable);
-        if let Some(state) = places::state() {
-            rules = rules.keep_undone_in(state.join(UNDONE));
+        if let Some(state) = paths::state_dir() {
+            rules = rules.undone_directory(state.join(UNDONE));
         }
         if mode.is_some_and(|mode| mode.no_network) {
-            let ports = self.reachable.iter().map(|Reachable(port)| *port);
+            let ports = self.reachable.iter().map(|ReachablePort(port)| *port);
             return Ok(Some(rules.without_tcp(ports)));
         }
         if !self.reachable.is_empty() {
             let message =
                 "--reachable is for --sandbox=no-network; otherwise everything can be reached";
-            return Err(Exit::usage(message));
+            return Err(CommandExit::usage(message));
         }
         Ok(Some(rules))
     }
@@ -153,7 +158,7 @@ impl SandboxArgs {
 
 // Where an agent works, and with what its sessions begin.
 #[derive(Debug, clap::Args)]
-pub(crate) struct WorkArgs {
+pub(crate) struct SessionArgs {
     /// Where the agent works.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
@@ -163,7 +168,7 @@ pub(crate) struct WorkArgs {
     pub(crate) mode: Option<String>,
 
     /// Set a config option of the agent's; can be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) options: Vec<(String, String)>,
 
     /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
@@ -175,23 +180,28 @@ pub(crate) struct WorkArgs {
     pub(crate) sandbox: SandboxArgs,
 }
 
-impl WorkArgs {
+impl SessionArgs {
     /// Where the agent works, as it is called from everywhere.
-    pub(crate) fn directory(&self) -> Result<PathBuf, Exit> {
+    pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
         let cwd = directory(&self.cwd)?;
         match cwd.is_dir() {
             true => Ok(cwd),
             false => {
                 let message = format!("--cwd {}: not a directory", self.cwd.display());
-                Err(Exit::usage(message))
+                Err(CommandExit::usage(message))
             }
         }
     }
 
     /// The MCP servers of --mcp, and those that are configured of the agent and have other names.
-    pub(crate) fn servers(&self, configured: Vec<McpServer>) -> Result<Vec<McpServer>, Exit> {
+    pub(crate) fn servers(
+        &self,
+        configured: Vec<McpServer>,
+    ) -> Result<Vec<McpServer>, CommandExit> {
         let mut all = match &self.mcp {
-            Some(file) => mcp_servers_of(file).map_err(|e| Exit::usage(format!("--mcp {e}")))?,
+            Some(file) => {
+                read_mcp_file(file).map_err(|e| CommandExit::usage(format!("--mcp {e}")))?
+            }
             None => Vec::new(),
         };
         for server in configured {
@@ -204,11 +214,12 @@ impl WorkArgs {
 }
 
 /// The directory of `--cwd`, without symlinks.
-pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, Exit> {
-    std::fs::canonicalize(cwd).map_err(|e| Exit::usage(format!("--cwd {}: {e}", cwd.display())))
+pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
+    std::fs::canonicalize(cwd)
+        .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
 
-fn key_value(text: &str) -> Result<(String, String), String> {
+fn parse_key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
@@ -266,8 +277,8 @@ mod tests {
             };
             args.rules(policy).unwrap()
         };
-        let kept = places::state().unwrap().join(UNDONE);
-        let workspace = SandboxRules::new().keep_undone_in(kept);
+        let kept = paths::state_dir().unwrap().join(UNDONE);
+        let workspace = SandboxRules::new().undone_directory(kept);
         let read_only = workspace.clone().read_only();
         for policy in [None, Some(Policy::Ask), Some(Policy::All)] {
             assert_eq!(rules(None, policy), None);
@@ -298,10 +309,10 @@ mod tests {
     #[test]
     fn only_the_port_counts_of_what_can_be_reached() {
         for (text, port) in [("443", 443), ("example.org:8080", 8080), ("[::1]:80", 80)] {
-            assert_eq!(text.parse(), Ok(Reachable(port)));
+            assert_eq!(text.parse(), Ok(ReachablePort(port)));
         }
         for wrong in ["", "0", "example.org", "example.org:", ":x", "70000"] {
-            assert!(wrong.parse::<Reachable>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ReachablePort>().is_err(), "{wrong}");
         }
     }
 }

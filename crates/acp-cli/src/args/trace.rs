@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use acp_trace::{Ignore, Side};
+use acp_trace::{IgnoredPath, Side};
 use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 
-use super::which::EnvArgs;
+use super::agent_choice::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -18,14 +18,14 @@ use super::which::EnvArgs;
 )]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
-    pub(crate) command: Option<TraceCommand>,
+    pub(crate) command: Option<TraceSubcommand>,
 
     #[command(flatten)]
     pub(crate) record: RecordArgs,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum TraceCommand {
+pub(crate) enum TraceSubcommand {
     /// Show a trace: who said what and when, and how long each answer took.
     Show(ShowArgs),
 
@@ -60,7 +60,7 @@ pub(crate) struct ReplayArgs {
 
     /// Which side to be.
     #[arg(long = "as", value_name = "SIDE", value_enum)]
-    pub(crate) side: From,
+    pub(crate) side: SideArg,
 
     /// Wait between messages as long as was recorded; otherwise everything is as fast as the other side.
     #[arg(long)]
@@ -69,7 +69,7 @@ pub(crate) struct ReplayArgs {
     /// Do not compare what is here, such as `params.cwd` or `result.sessions.*.updatedAt`; can be given several times.
     /// Ids of sessions, tool calls, terminals and messages never are.
     #[arg(long, value_name = "PATH")]
-    pub(crate) ignore: Vec<Ignore>,
+    pub(crate) ignore: Vec<IgnoredPath>,
 
     /// How long the other side may take for a message.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
@@ -98,22 +98,22 @@ pub(crate) struct HtmlArgs {
 
 // What of a trace is looked at.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Filter {
+pub(crate) struct TraceFilterArgs {
     /// Only what belongs to this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
     /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
     /// several times.
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     method: Vec<GlobMatcher>,
 
     /// Only what this side said, or did wrong.
     #[arg(long, value_name = "SIDE", value_enum)]
-    from: Option<From>,
+    from: Option<SideArg>,
 }
 
-impl Filter {
+impl TraceFilterArgs {
     /// Whether it is looked at: what this side said in this session, by these names.
     pub(crate) fn wants<'a>(
         &self,
@@ -141,7 +141,7 @@ pub(crate) struct ShowArgs {
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: TraceFilterArgs,
 
     /// Only what went wrong: answers that are errors or that nobody asked for, what is no message, an agent that
     /// failed or had to be ended.
@@ -165,7 +165,7 @@ pub(crate) struct LintArgs {
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
-    pub(crate) filter: Filter,
+    pub(crate) filter: TraceFilterArgs,
 
     /// Fail for a broken SHOULD, too.
     #[arg(long)]
@@ -185,21 +185,21 @@ pub(crate) enum LintFormat {
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum From {
+pub(crate) enum SideArg {
     Client,
     Agent,
 }
 
-impl std::convert::From<From> for Side {
-    fn from(side: From) -> Self {
+impl std::convert::From<SideArg> for Side {
+    fn from(side: SideArg) -> Self {
         match side {
-            From::Client => Self::Client,
-            From::Agent => Self::Agent,
+            SideArg::Client => Self::Client,
+            SideArg::Agent => Self::Agent,
         }
     }
 }
 
-fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(Glob::new(pattern)?.compile_matcher())
 }
 

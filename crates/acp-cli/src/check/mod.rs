@@ -5,52 +5,56 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acp_check::Version;
+use acp_check::SchemaVersion;
 use acp_check::relay::ClientProgram;
-use acp_check::report::{Report, TextStyle};
-use acp_check::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
+use acp_check::report::{CheckReport, TextStyle};
+use acp_check::{
+    self, AgentProgram, AgentTask, Check, CheckOptions, CheckTarget, Side, Verdict, baseline,
+};
 use acp_host::AgentCommand;
 use globset::{Glob, GlobSetBuilder};
 
-use crate::args::check::{CheckArgs, CheckedAgent, CheckedClient, Common, Format, Spoken};
-use crate::exit::Exit;
+use crate::args::check::{
+    CheckAgentArgs, CheckArgs, CheckClientArgs, CheckCommonArgs, CheckFormat, CheckedVersions,
+};
+use crate::exit::CommandExit;
 use crate::signals::Signals;
 
 /// How wide text is where the width of the terminal is not known.
 const WIDTH: usize = 120;
 
-pub(crate) async fn check(args: CheckArgs) -> Exit {
+pub(crate) async fn check(args: CheckArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     let work = async {
         match args {
-            CheckArgs::Agent(args) => agent(args).await,
-            CheckArgs::Client(args) => client(args).await,
+            CheckArgs::Agent(args) => check_agent(args).await,
+            CheckArgs::Client(args) => check_client(args).await,
         }
     };
     tokio::select! {
         checked = work => checked.unwrap_or_else(|exit| exit),
-        _ = signals.next() => Exit::CANCELLED,
+        _ = signals.next() => CommandExit::CANCELLED,
     }
 }
 
-async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
+async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
     let known = |version| acp_check::agents(version);
     if args.common.list {
-        return list(&args.common, known);
+        return list_checks(&args.common, known);
     }
-    let command = command(Side::Agent, &args.agent, &args.common)?;
-    let target: Arc<dyn Target> = Arc::new(Program::new(command));
+    let command = checked_command(Side::Agent, &args.agent, &args.common)?;
+    let target: Arc<dyn CheckTarget> = Arc::new(AgentProgram::new(command));
     let mut texts = HashMap::new();
     for (task, text) in args.prompt_for {
         texts.insert(task, text);
     }
     if let Some(text) = args.prompt {
-        texts.entry(Task::Answer).or_insert(text);
+        texts.entry(AgentTask::Answer).or_insert(text);
     }
-    let options = Options {
+    let options = CheckOptions {
         patience: Duration::from_secs(args.common.timeout),
         turn_patience: Duration::from_secs(args.turn_timeout),
         limit: Duration::from_secs(args.turn_timeout.max(args.common.timeout) * 4),
@@ -58,10 +62,10 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
         login: args.login,
         texts,
     };
-    let spoken = acp_check::spoken(&*target, &options)
+    let spoken = acp_check::agent_versions(&*target, &options)
         .await
-        .map_err(Exit::broken)?;
-    carry_out(
+        .map_err(CommandExit::agent_failed)?;
+    run_checks(
         Side::Agent,
         &args.agent,
         &args.common,
@@ -73,30 +77,30 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
     .await
 }
 
-async fn client(args: CheckedClient) -> Result<Exit, Exit> {
+async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit> {
     let known = |version| acp_check::clients(version);
     if args.common.list {
-        return list(&args.common, known);
+        return list_checks(&args.common, known);
     }
-    let command = command(Side::Client, &args.client, &args.common)?;
+    let command = checked_command(Side::Client, &args.client, &args.common)?;
     let this = std::env::current_exe()
-        .map_err(|e| Exit::failed(format!("this program does not know where it is: {e}")))?;
+        .map_err(|e| CommandExit::failed(format!("this program does not know where it is: {e}")))?;
     let patience = Duration::from_secs(args.prompt_timeout);
     let target = ClientProgram::new(command, [this.into_os_string(), "check-relay".into()])
-        .map_err(|e| Exit::usage(e.to_string()))?
+        .map_err(|e| CommandExit::usage(e.to_string()))?
         .patience(patience);
-    let options = Options {
+    let options = CheckOptions {
         patience: Duration::from_secs(args.common.timeout),
         turn_patience: patience,
         limit: Duration::from_secs(args.prompt_timeout.max(args.common.timeout) * 4),
         jobs: args.common.jobs,
-        ..Options::default()
+        ..CheckOptions::default()
     };
-    let spoken = acp_check::spoken_by_client(&target, &options)
+    let spoken = acp_check::client_versions(&target, &options)
         .await
-        .map_err(Exit::broken)?;
-    let target: Arc<dyn Target> = Arc::new(target);
-    carry_out(
+        .map_err(CommandExit::agent_failed)?;
+    let target: Arc<dyn CheckTarget> = Arc::new(target);
+    run_checks(
         Side::Client,
         &args.client,
         &args.common,
@@ -109,64 +113,68 @@ async fn client(args: CheckedClient) -> Result<Exit, Exit> {
 }
 
 /// The command that is to be checked, with what it is given of the environment.
-fn command(side: Side, words: &[String], common: &Common) -> Result<AgentCommand, Exit> {
+fn checked_command(
+    side: Side,
+    words: &[String],
+    common: &CheckCommonArgs,
+) -> Result<AgentCommand, CommandExit> {
     let Some((program, rest)) = words.split_first() else {
-        return Err(Exit::usage(format!("no {side} to check is given")));
+        return Err(CommandExit::usage(format!("no {side} to check is given")));
     };
-    let given = common.env.given()?;
+    let given = common.env.environment()?;
     let command = AgentCommand::new(program).args(rest);
     Ok(command.environment(given.environment()))
 }
 
-async fn carry_out(
+async fn run_checks(
     side: Side,
     command: &[String],
-    common: &Common,
-    target: Arc<dyn Target>,
-    options: Options,
-    spoken: &[Version],
-    known: impl Fn(Version) -> Vec<Check>,
-) -> Result<Exit, Exit> {
+    common: &CheckCommonArgs,
+    target: Arc<dyn CheckTarget>,
+    options: CheckOptions,
+    spoken: &[SchemaVersion],
+    known: impl Fn(SchemaVersion) -> Vec<Check>,
+) -> Result<CommandExit, CommandExit> {
     let expected = match &common.baseline {
         None => Vec::new(),
         Some(path) => match std::fs::read_to_string(path) {
             Ok(text) => baseline::read(&text),
             Err(e) => {
                 let path = path.display();
-                return Err(Exit::usage(format!(
+                return Err(CommandExit::usage(format!(
                     "--baseline: {path} cannot be read: {e}"
                 )));
             }
         },
     };
-    let wanted = common.wanted();
-    let (spoken, not_spoken): (Vec<Version>, Vec<Version>) =
+    let wanted = common.versions();
+    let (spoken, not_spoken): (Vec<SchemaVersion>, Vec<SchemaVersion>) =
         wanted.iter().partition(|version| spoken.contains(version));
-    let all: Vec<Check> = [Version::V1, Version::V2]
+    let all: Vec<Check> = [SchemaVersion::V1, SchemaVersion::V2]
         .into_iter()
         .flat_map(&known)
         .collect();
     let checks: Vec<Check> = spoken.iter().copied().flat_map(&known).collect();
-    let checks = chosen(common, checks)?;
+    let checks = filter_checks(common, checks)?;
     let began = Instant::now();
-    let progress = Progress::new(checks.len());
-    let outcomes = acp_check::run_telling(target, &checks, options, |_| progress.one()).await;
-    progress.end();
-    let report = Report {
+    let progress = CheckProgress::new(checks.len());
+    let outcomes = acp_check::run_telling(target, &checks, options, |_| progress.increment()).await;
+    progress.clear();
+    let report = CheckReport {
         side,
         program: command.join(" "),
         took: began.elapsed(),
         not_spoken,
-        surprises: baseline::surprises(&expected, &all, &outcomes),
+        surprises: baseline::unexpected_results(&expected, &all, &outcomes),
         expected,
         outcomes,
     };
-    write(common, &report)?;
-    Ok(judged(&report, common.strict))
+    write_report(common, &report)?;
+    Ok(report_exit(&report, common.strict))
 }
 
 /// How the command ends.
-fn judged(report: &Report, strict: bool) -> Exit {
+fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
     let broken = report
         .outcomes
         .iter()
@@ -175,122 +183,132 @@ fn judged(report: &Report, strict: bool) -> Exit {
         let why = report
             .outcomes
             .first()
-            .and_then(|outcome| outcome.verdict.why());
-        return Exit::broken(why.unwrap_or("no check could be carried out"));
+            .and_then(|outcome| outcome.verdict.reason());
+        return CommandExit::agent_failed(why.unwrap_or("no check could be carried out"));
     }
     if report.passed(strict) {
-        Exit::SUCCESS
+        CommandExit::SUCCESS
     } else {
-        Exit {
+        CommandExit {
             code: 1,
             message: None,
         }
     }
 }
 
-fn write(common: &Common, report: &Report) -> Result<(), Exit> {
+fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), CommandExit> {
     let stdout = std::io::stdout();
     let text = match common.format {
-        Format::Text => report.to_text(TextStyle {
+        CheckFormat::Text => report.to_text(TextStyle {
             colour: common.out.is_none()
                 && stdout.is_terminal()
                 && std::env::var_os("NO_COLOR").is_none(),
             verbose: common.verbose,
             width: WIDTH,
         }),
-        Format::Json => format!("{:#}\n", report.to_json()),
-        Format::Junit => report
-            .to_junit()
-            .map_err(|e| Exit::failed(format!("the report cannot be written as XML: {e}")))?,
-        Format::Html => report.to_html(),
+        CheckFormat::Json => format!("{:#}\n", report.to_json()),
+        CheckFormat::Junit => report.to_junit().map_err(|e| {
+            CommandExit::failed(format!("the report cannot be written as XML: {e}"))
+        })?,
+        CheckFormat::Html => report.to_html(),
     };
     match &common.out {
         Some(path) => std::fs::write(path, text).map_err(|e| {
             let path = path.display();
-            Exit::failed(format!("{path} cannot be written: {e}"))
+            CommandExit::failed(format!("{path} cannot be written: {e}"))
         }),
         None => match stdout.lock().write_all(text.as_bytes()) {
             Ok(()) => Ok(()),
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Exit::UNREAD),
-            Err(e) => Err(Exit::failed(format!("stdout cannot be written: {e}"))),
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CommandExit::UNREAD),
+            Err(e) => Err(CommandExit::failed(format!(
+                "stdout cannot be written: {e}"
+            ))),
         },
     }
 }
 
 /// The checks that `--only` names.
-fn chosen(common: &Common, checks: Vec<Check>) -> Result<Vec<Check>, Exit> {
+fn filter_checks(common: &CheckCommonArgs, checks: Vec<Check>) -> Result<Vec<Check>, CommandExit> {
     if common.only.is_empty() {
         return Ok(checks);
     }
     let mut globs = GlobSetBuilder::new();
     for glob in &common.only {
-        let glob = Glob::new(glob).map_err(|e| Exit::usage(format!("--only: {e}")))?;
+        let glob = Glob::new(glob).map_err(|e| CommandExit::usage(format!("--only: {e}")))?;
         globs.add(glob);
     }
     let globs = globs
         .build()
-        .map_err(|e| Exit::usage(format!("--only: {e}")))?;
+        .map_err(|e| CommandExit::usage(format!("--only: {e}")))?;
     let chosen = checks
         .into_iter()
         .filter(|check| globs.is_match(check.id()));
     let chosen: Vec<Check> = chosen.collect();
     if chosen.is_empty() {
         let message = "--only: no check has such an id; --list names them";
-        return Err(Exit::usage(message));
+        return Err(CommandExit::usage(message));
     }
     Ok(chosen)
 }
 
-fn list(common: &Common, known: impl Fn(Version) -> Vec<Check>) -> Result<Exit, Exit> {
-    let checks = common.wanted().into_iter().flat_map(known).collect();
+fn list_checks(
+    common: &CheckCommonArgs,
+    known: impl Fn(SchemaVersion) -> Vec<Check>,
+) -> Result<CommandExit, CommandExit> {
+    let checks = common.versions().into_iter().flat_map(known).collect();
     let mut stdout = std::io::stdout().lock();
-    for check in chosen(common, checks)? {
+    for check in filter_checks(common, checks)? {
         let (id, level, requirement) = (check.id(), check.level, check.sentence());
         if writeln!(stdout, "{id:<34} {level:<6} {requirement}").is_err() {
-            return Err(Exit::UNREAD);
+            return Err(CommandExit::UNREAD);
         }
     }
-    Ok(Exit::SUCCESS)
+    Ok(CommandExit::SUCCESS)
 }
 
 /// How far it has come, for a person who waits.
-struct Progress {
+struct CheckProgress {
     shown: bool,
-    done: std::cell::Cell<usize>,
-    all: usize,
+    done_count: std::cell::Cell<usize>,
+    total: usize,
 }
 
-impl Progress {
+impl CheckProgress {
     fn new(all: usize) -> Self {
         let shown = std::io::stderr().is_terminal();
         Self {
             shown,
-            done: 0.into(),
-            all,
+            done_count: 0.into(),
+            total: all,
         }
     }
 
-    fn one(&self) {
-        self.done.set(self.done.get() + 1);
+    fn increment(&self) {
+        self.done_count.set(self.done_count.get() + 1);
         if self.shown {
-            let _ = write!(std::io::stderr(), "\r{} of {}", self.done.get(), self.all);
+            let _ = write!(
+                std::io::stderr(),
+                "\r{} of {}",
+                self.done_count.get(),
+                self.total
+            );
         }
     }
 
-    fn end(&self) {
+    fn clear(&self) {
         if self.shown {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }
 }
 
-impl Common {
+impl CheckCommonArgs {
     /// The versions whose checks are asked for.
-    fn wanted(&self) -> Vec<Version> {
+    fn versions(&self) -> Vec<SchemaVersion> {
         match self.protocol {
-            Spoken::All => vec![Version::V1, Version::V2],
-            Spoken::V1 => vec![Version::V1],
-            Spoken::V2 => vec![Version::V2],
+            CheckedVersions::All => vec![SchemaVersion::V1, SchemaVersion::V2],
+            CheckedVersions::V1 => vec![SchemaVersion::V1],
+            CheckedVersions::V2 => vec![SchemaVersion::V2],
         }
     }
 }

@@ -10,32 +10,36 @@ use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, HostSession};
 
-use super::notes::Notes;
-use super::permission::Ask;
+use super::notes::RunNotes;
+use super::permission::TerminalPrompter;
 use super::setup::RunSetup;
-use crate::ask::{self, Person};
 use crate::confinement::Confinement;
-use crate::elicit::Elicit;
+use crate::elicit::TerminalElicitation;
 use crate::permissions;
+use crate::terminal_user::{self, TerminalUser};
 
 pub(super) struct RunClient {
-    host: Arc<Host<Ask>>,
+    host: Arc<Host<TerminalPrompter>>,
     /// Where there is someone to ask.
-    elicit: Option<Elicit>,
+    elicitation: Option<TerminalElicitation>,
 }
 
 impl RunClient {
-    pub(super) fn new(run: &RunSetup, person: &Arc<Person>, notes: Notes) -> io::Result<Self> {
-        let asks = Ask {
-            person: Arc::clone(person),
+    pub(super) fn new(
+        run: &RunSetup,
+        person: &Arc<TerminalUser>,
+        notes: RunNotes,
+    ) -> io::Result<Self> {
+        let asks = TerminalPrompter {
+            user: Arc::clone(person),
             cwd: run.cwd.clone(),
         };
         let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
         let mut host = host
-            .environment(run.agent.given.environment())
-            .on_note(move |note| notes.add(permissions::in_words(&note)));
+            .environment(run.agent.environment.environment())
+            .on_note(move |note| notes.add(permissions::note_text(&note)));
         if run.agent.is_bundled() {
-            host = host.agent_asks();
+            host = host.trust_agent_to_ask();
         }
         let sandbox = run.sandbox.as_ref().and_then(Confinement::of_commands);
         if let Some(sandbox) = sandbox {
@@ -43,11 +47,12 @@ impl RunClient {
         }
         Ok(Self {
             host: Arc::new(host),
-            elicit: ask::possible().then(|| Elicit::new(Arc::clone(person))),
+            elicitation: terminal_user::can_ask()
+                .then(|| TerminalElicitation::new(Arc::clone(person))),
         })
     }
 
-    pub(super) fn host(&self) -> Arc<Host<Ask>> {
+    pub(super) fn host(&self) -> Arc<Host<TerminalPrompter>> {
         Arc::clone(&self.host)
     }
 }
@@ -87,24 +92,24 @@ impl Client for RunClient {
     }
 
     fn elicitation(&self) -> Option<&impl Elicitation<HostSession>> {
-        self.elicit.as_ref()
+        self.elicitation.as_ref()
     }
 
     async fn elicitation_completed(&self, id: &ElicitationId) {
-        if let Some(elicit) = &self.elicit {
+        if let Some(elicit) = &self.elicitation {
             elicit.completed(id);
         }
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<HostSession>> {
-        self.host.offers_reading().then_some(&*self.host)
+        self.host.can_read_files().then_some(&*self.host)
     }
 
     fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
-        self.host.offers_changing().then_some(&*self.host)
+        self.host.can_change_files().then_some(&*self.host)
     }
 
     fn terminals(&self) -> Option<&impl Terminals<HostSession>> {
-        self.host.offers_changing().then_some(&*self.host)
+        self.host.can_change_files().then_some(&*self.host)
     }
 }

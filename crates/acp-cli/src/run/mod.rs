@@ -14,35 +14,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::client::RunClient;
-use self::notes::Notes;
+use self::notes::RunNotes;
 use self::render::Renderer;
 use self::setup::RunSetup;
 use self::turn::AgentTurn;
 use crate::args::run::RunArgs;
-use crate::ask::Person;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::signals::Signals;
 use crate::start::GRACE;
+use crate::terminal_user::TerminalUser;
 
-pub(crate) async fn run(args: RunArgs) -> Exit {
+pub(crate) async fn run(args: RunArgs) -> CommandExit {
     match RunSetup::prepare(args) {
-        Ok(run) => carry_out(&run).await,
+        Ok(run) => run_agent(&run).await,
         Err(exit) => exit,
     }
 }
 
 /// Starts the agent, drives it through its turn, and ends it.
-async fn carry_out(run: &RunSetup) -> Exit {
+async fn run_agent(run: &RunSetup) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     let renderer = Renderer::new(run.args.format);
-    let notes = Notes::default();
-    let person = Person::new(renderer.screen());
+    let notes = RunNotes::default();
+    let person = TerminalUser::new(renderer.screen());
     let client = match RunClient::new(run, &person, notes.clone()) {
         Ok(client) => client,
-        Err(e) => return Exit::usage(format!("--cwd {}: {e}", run.cwd.display())),
+        Err(e) => return CommandExit::usage(format!("--cwd {}: {e}", run.cwd.display())),
     };
     let terminals = client.host();
     let process = match run.start(&notes) {
@@ -53,14 +53,14 @@ async fn carry_out(run: &RunSetup) -> Exit {
         run,
         renderer,
         notes,
-        person,
+        user: person,
         process: Arc::clone(&process),
     };
     let exit = run.with_hint(turn.drive(client, &mut signals).await);
     turn.renderer.finish();
     terminals.close().await;
     // Told twice: nothing is waited for but that no process is left.
-    let grace = if exit == Exit::CANCELLED {
+    let grace = if exit == CommandExit::CANCELLED {
         Duration::ZERO
     } else {
         GRACE
@@ -71,7 +71,7 @@ async fn carry_out(run: &RunSetup) -> Exit {
             process.shutdown(Duration::ZERO).await;
         }
     }
-    for note in process.undone() {
+    for note in process.undo_report() {
         turn.renderer.note(&note);
     }
     exit

@@ -2,31 +2,31 @@
 
 use std::path::Path;
 
-use acp::client::{AgentConnection, Session};
+use acp::client::{AgentConnection, ClientSession};
 use acp_config::{AgentChoice, SessionName, SessionNames};
 
-use super::notes::Notes;
+use super::notes::RunNotes;
 use crate::args::run::RunArgs;
-use crate::exit::Exit;
-use crate::start::gone;
+use crate::exit::CommandExit;
+use crate::start::is_not_found;
 
 /// The name, and which session has it.
-pub(super) struct Naming {
+pub(super) struct SessionNaming {
     names: SessionNames,
     name: SessionName,
     /// What has the name.
-    has: Option<String>,
+    session_id: Option<String>,
     /// `--new`: another is to have it.
     anew: bool,
 }
 
-impl Naming {
+impl SessionNaming {
     /// What the command line says of it, if anything.
-    pub(super) fn of(
+    pub(super) fn from_args(
         args: &RunArgs,
         agent: &AgentChoice,
         cwd: &Path,
-    ) -> Result<Option<Self>, Exit> {
+    ) -> Result<Option<Self>, CommandExit> {
         let Some(name) = &args.session else {
             return Ok(None);
         };
@@ -35,7 +35,7 @@ impl Naming {
         Ok(Some(Self {
             names,
             name: name.clone(),
-            has,
+            session_id: has,
             anew: args.new,
         }))
     }
@@ -45,14 +45,14 @@ impl Naming {
     }
 
     /// Whether this session has the name.
-    pub(super) fn is_of(&self, id: &str) -> bool {
+    pub(super) fn belongs_to(&self, id: &str) -> bool {
         let named = self.names.find(self.name.as_str());
         named.is_ok_and(|named| named.is_some_and(|named| named.id == id))
     }
 
     /// The session to go on with; `None` if one is to be begun.
-    pub(super) fn goes_on_with(&self) -> Option<String> {
-        self.has.clone().filter(|_| !self.anew)
+    pub(super) fn existing_session(&self) -> Option<String> {
+        self.session_id.clone().filter(|_| !self.anew)
     }
 
     /// The agent has to keep its sessions.
@@ -63,18 +63,18 @@ impl Naming {
         agent: &AgentChoice,
         connection: &AgentConnection,
         why_not: impl FnOnce() -> Option<String>,
-    ) -> Result<(), Exit> {
+    ) -> Result<(), CommandExit> {
         let offers = connection.capabilities();
         if offers.load_session || offers.session_capabilities.resume.is_some() {
             return Ok(());
         }
         if let Some(why) = why_not() {
-            return Err(Exit::usage(format!(
+            return Err(CommandExit::usage(format!(
                 "sessions are not kept, so that --session {} could not be gone on with: {why}",
                 self.name
             )));
         }
-        Err(Exit::usage(format!(
+        Err(CommandExit::usage(format!(
             "{} does not keep its sessions (it offers neither loadSession nor sessionCapabilities.resume), so that --session {} could not be gone on with",
             agent.title(),
             self.name
@@ -82,22 +82,28 @@ impl Naming {
     }
 
     /// Why the session that has the name could not be gone on with.
-    pub(super) fn failed(&self, agent: &AgentChoice, id: &str, error: &acp::Error) -> Exit {
+    pub(super) fn failed(&self, agent: &AgentChoice, id: &str, error: &acp::Error) -> CommandExit {
         let agent = agent.title();
         let name = &self.name;
-        let what = match gone(error) {
+        let what = match is_not_found(error) {
             true => {
                 format!("the session `{name}` ({id}) is gone: {agent} does not have it any more")
             }
             false => format!("the session `{name}` ({id}) cannot be gone on with: {error}"),
         };
-        Exit::failed(format!("{what}; --new begins another under this name"))
+        CommandExit::failed(format!("{what}; --new begins another under this name"))
     }
 
     /// Gives the name to the session that was begun.
-    pub(super) fn give(&self, session: &Session, notes: &Notes) -> Result<(), Exit> {
+    pub(super) fn give(
+        &self,
+        session: &ClientSession,
+        notes: &RunNotes,
+    ) -> Result<(), CommandExit> {
         let id = session.id().as_str();
-        let has = self.names.give(&self.name, id, self.has.as_deref())?;
+        let has = self
+            .names
+            .assign(&self.name, id, self.session_id.as_deref())?;
         if has != id {
             // Another run was quicker.
             notes.add(format!(

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is to be told to the person beside the thread.
 #[derive(Clone, Default)]
-pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
+pub(super) struct RunNotes(Arc<Mutex<Vec<String>>>);
 
-impl Notes {
+impl RunNotes {
     pub(super) fn add(&self, note: String) {
         self.0
             .lock()

@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use acp::client::{Session, SessionSetup};
+use acp::client::{ClientSession, SessionSetup};
 use tokio::time::Instant;
 
 use super::client::RunClient;
-use super::notes::Notes;
+use super::notes::RunNotes;
 use super::setup::RunSetup;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::login;
-use crate::start::Failure;
+use crate::start::StartFailure;
 
 /// How long an option may take to be offered.
 const OFFERED: Duration = Duration::from_secs(3);
 
 /// Sets an option. Some agents learn only when a session is open what there is to choose from, such as the models of a
 /// server; that is waited for.
-async fn set_when_offered(session: &Session, key: &str, value: &str) -> acp::Result<()> {
+async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> acp::Result<()> {
     let deadline = Instant::now() + OFFERED;
     let mut seen = 0;
     loop {
         let error = match session.set_config_option(key, value).await {
-            Err(error @ (acp::Error::NotOffered { .. } | acp::Error::Invalid(_))) => error,
+            Err(error @ (acp::Error::Unsupported { .. } | acp::Error::Invalid(_))) => error,
             set => return set,
         };
         let changed = session.thread().changed(seen);
@@ -39,13 +39,13 @@ impl RunSetup {
         &self,
         (transport, options): (acp::Transport, acp::Options),
         client: RunClient,
-        notes: Notes,
-    ) -> Result<Session, Failure> {
+        notes: RunNotes,
+    ) -> Result<ClientSession, StartFailure> {
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
         tokio::spawn(driver);
         let agent = handshake.await?;
-        if let Some(named) = &self.named {
-            named.check(&self.agent, &agent, || self.why_not_kept())?;
+        if let Some(named) = &self.naming {
+            named.check(&self.agent, &agent, || self.storage_problem())?;
         }
         let mut setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
         setup.system_prompt = self.args.system_prompt();
@@ -55,16 +55,16 @@ impl RunSetup {
             Some(id) if resumes => agent.resume_session(id.as_str(), setup).await,
             Some(id) => agent.load_session(id.as_str(), setup).await,
         };
-        let session = match (session, &self.named, &self.resume) {
+        let session = match (session, &self.naming, &self.resume) {
             (Err(error), _, _) if error.is_auth_required() => {
-                return Err(login::needed(&self.target(), &agent, &error).into());
+                return Err(login::login_required_exit(&self.target(), &agent, &error).into());
             }
             (Err(error @ acp::Error::Rpc(_)), Some(named), Some(id)) => {
                 return Err(named.failed(&self.agent, id, &error).into());
             }
             (session, _, _) => session?,
         };
-        if let (Some(named), None) = (&self.named, &self.resume) {
+        if let (Some(named), None) = (&self.naming, &self.resume) {
             named.give(&session, &notes)?;
         }
         self.configure(&session).await?;
@@ -73,34 +73,40 @@ impl RunSetup {
 
     /// Sets the mode and the options. What is configured of the agent is for new sessions, in which nobody has
     /// chosen yet; what is typed is for any.
-    async fn configure(&self, session: &Session) -> Result<(), Failure> {
+    async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
-        if let Some(mode) = &self.args.work.mode {
+        if let Some(mode) = &self.args.session_args.mode {
             session.set_mode(mode).await?;
         } else if let Some(mode) = self.agent.mode.as_deref().filter(|_| begins) {
             let set = session.set_mode(mode).await;
-            set.map_err(|e| self.configured(&format!("mode {mode:?}"), e))?;
+            set.map_err(|e| self.configuration_error(&format!("mode {mode:?}"), e))?;
         }
-        let is_typed = |key: &str| self.args.work.options.iter().any(|(typed, _)| typed == key);
+        let is_typed = |key: &str| {
+            self.args
+                .session_args
+                .options
+                .iter()
+                .any(|(typed, _)| typed == key)
+        };
         for (key, value) in self.agent.options.iter().filter(|_| begins) {
             if !is_typed(key) {
                 let set = session.set_config_option(key.as_str(), value.as_str());
                 let what = format!("option {key:?}");
-                set.await.map_err(|e| self.configured(&what, e))?;
+                set.await.map_err(|e| self.configuration_error(&what, e))?;
             }
         }
-        for (key, value) in &self.args.work.options {
+        for (key, value) in &self.args.session_args.options {
             set_when_offered(session, key, value).await?;
         }
         Ok(())
     }
 
     /// What is configured does not fit the agent.
-    fn configured(&self, what: &str, error: acp::Error) -> Failure {
+    fn configuration_error(&self, what: &str, error: acp::Error) -> StartFailure {
         match error {
-            acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => {
+            acp::Error::Unsupported { .. } | acp::Error::Invalid(_) => {
                 let name = self.agent.key();
-                Exit::usage(format!("[agents.{name}], {what}: {error}")).into()
+                CommandExit::usage(format!("[agents.{name}], {what}: {error}")).into()
             }
             other => other.into(),
         }

@@ -5,30 +5,30 @@ use std::sync::Arc;
 
 use acp::client::PermissionRequest;
 use acp::v1::PermissionOptionId;
-use acp_host::{Always, Prompter, question};
+use acp_host::{AlwaysEffect, Prompter, question};
 
 use super::render;
-use crate::ask::{self, Person};
+use crate::terminal_user::{self, TerminalUser};
 
 /// Asks the person at the terminal.
-pub(super) struct Ask {
-    pub(super) person: Arc<Person>,
+pub(super) struct TerminalPrompter {
+    pub(super) user: Arc<TerminalUser>,
     /// The session's directory.
     pub(super) cwd: PathBuf,
 }
 
-impl Prompter for Ask {
+impl Prompter for TerminalPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
-        self.ask_with(request, &Always::ByAgent).await
+        self.ask_with(request, &AlwaysEffect::LeftToAgent).await
     }
 
     async fn ask_with(
         &self,
         request: &PermissionRequest,
-        always: &Always,
+        always: &AlwaysEffect,
     ) -> Option<PermissionOptionId> {
         let draw = |out: &mut _| render::question(request, always, &self.cwd, out);
-        let mut dialog = self.person.ask(draw).await?;
+        let mut dialog = self.user.ask(draw).await?;
         let prompt = format!("answer [1-{}]: ", request.options.len());
         loop {
             let answer = dialog.answer(&prompt).await?;
@@ -47,6 +47,6 @@ impl Prompter for Ask {
     }
 
     fn can_ask(&self) -> bool {
-        ask::possible()
+        terminal_user::can_ask()
     }
 }

@@ -9,8 +9,8 @@ use acp::v1::{AgentCapabilities, ContentBlock};
 use acp_host::{Attachment, AttachmentError};
 
 use crate::args::run::RunArgs;
-use crate::exit::Exit;
-use crate::typing;
+use crate::exit::CommandExit;
+use crate::line_input;
 
 /// Files beyond this are not put into the prompt; the agent is given their place instead.
 const EMBEDDED: u64 = 4 * 1024 * 1024;
@@ -22,15 +22,15 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// The text, from wherever it was asked to be read, and behind it what is piped in.
-pub(super) fn read(args: &RunArgs) -> Result<String, Exit> {
+pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
-            .map_err(|e| Exit::usage(format!("--file {}: {e}", file.display())))?,
-        (None, [dash]) if dash == "-" => text_of(stdin(&|| ()))?,
+            .map_err(|e| CommandExit::usage(format!("--file {}: {e}", file.display())))?,
+        (None, [dash]) if dash == "-" => decode_text(read_stdin(&|| ()))?,
         (None, words) => words.join(" "),
     };
     let is_stdin = args.file.is_none() && args.prompt == ["-"];
-    if !is_stdin && let Some(piped) = piped()? {
+    if !is_stdin && let Some(piped) = read_piped()? {
         if !text.is_empty() {
             text.push_str("\n\n");
         }
@@ -38,26 +38,26 @@ pub(super) fn read(args: &RunArgs) -> Result<String, Exit> {
     }
     if text.trim().is_empty() {
         let message = "nothing to say: give a PROMPT, --file FILE, or - to read it from stdin";
-        return Err(Exit::usage(message));
+        return Err(CommandExit::usage(message));
     }
     Ok(text)
 }
 
 /// What is piped in, if anything is.
-fn piped() -> Result<Option<String>, Exit> {
-    if !typing::is_piped() {
+fn read_piped() -> Result<Option<String>, CommandExit> {
+    if !line_input::is_piped() {
         return Ok(None);
     }
     // First that something comes, or the end; then all of it.
     let (begun, begins) = mpsc::channel();
     let (read, reads) = mpsc::channel();
     let reading = std::thread::Builder::new().spawn(move || {
-        let bytes = stdin(&|| {
+        let bytes = read_stdin(&|| {
             let _ = begun.send(());
         });
         let _ = read.send(bytes);
     });
-    reading.map_err(|e| Exit::failed(format!("stdin cannot be read: {e}")))?;
+    reading.map_err(|e| CommandExit::failed(format!("stdin cannot be read: {e}")))?;
     if begins.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
         let seconds = SILENCE.as_secs();
         eprintln!(
@@ -66,12 +66,12 @@ fn piped() -> Result<Option<String>, Exit> {
         return Ok(None);
     }
     let stopped = || Err(std::io::Error::other("reading stopped"));
-    let text = text_of(reads.recv().unwrap_or_else(|_| stopped()))?;
+    let text = decode_text(reads.recv().unwrap_or_else(|_| stopped()))?;
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// Reads stdin to its end; `begun` is called when something has come, or the end.
-fn stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
+fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);
     begun();
@@ -81,31 +81,31 @@ fn stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn text_of(bytes: std::io::Result<Vec<u8>>) -> Result<String, Exit> {
-    let bytes = bytes.map_err(|e| Exit::usage(format!("stdin: {e}")))?;
+fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
+    let bytes = bytes.map_err(|e| CommandExit::usage(format!("stdin: {e}")))?;
     if bytes.len() as u64 > LARGEST {
         let message = format!("stdin: more than {LARGEST} bytes; give the agent a file to read");
-        return Err(Exit::usage(message));
+        return Err(CommandExit::usage(message));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Exit::usage(format!("stdin: not UTF-8 text (at byte {at})"))
+        CommandExit::usage(format!("stdin: not UTF-8 text (at byte {at})"))
     })
 }
 
 /// The files that go with it. They are read before an agent is started.
-pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, Exit> {
-    files.iter().map(|file| attachment(file)).collect()
+pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, CommandExit> {
+    files.iter().map(|file| read_attachment(file)).collect()
 }
 
-fn attachment(file: &Path) -> Result<Attachment, Exit> {
+fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
     if file.is_dir() {
-        return Err(Exit::usage(format!(
+        return Err(CommandExit::usage(format!(
             "--attach {}: not a file",
             file.display()
         )));
     }
-    Attachment::read(file, EMBEDDED).map_err(refused)
+    Attachment::read(file, EMBEDDED).map_err(attachment_exit)
 }
 
 /// The prompt's content: only what the agent takes.
@@ -113,17 +113,17 @@ pub(super) fn content(
     text: &str,
     attachments: &[Attachment],
     agent: &AgentCapabilities,
-) -> Result<Vec<ContentBlock>, Exit> {
+) -> Result<Vec<ContentBlock>, CommandExit> {
     let takes = &agent.prompt_capabilities;
     let files = attachments.iter().map(|file| file.content(takes));
     let files: Result<Vec<_>, _> = files.collect();
     let mut content = vec![ContentBlock::text(text)];
-    content.extend(files.map_err(refused)?);
+    content.extend(files.map_err(attachment_exit)?);
     Ok(content)
 }
 
-fn refused(e: AttachmentError) -> Exit {
-    Exit::usage(format!("--attach {e}"))
+fn attachment_exit(e: AttachmentError) -> CommandExit {
+    CommandExit::usage(format!("--attach {e}"))
 }
 
 #[cfg(test)]

@@ -6,15 +6,15 @@ use acp::v1::McpServer;
 use acp_config::AgentChoice;
 use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 
-use super::naming::Naming;
-use super::notes::Notes;
+use super::naming::SessionNaming;
+use super::notes::RunNotes;
 use super::prompt;
 use crate::args::run::RunArgs;
-use crate::ask;
 use crate::confinement::Confinement;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::permissions;
-use crate::start::Target;
+use crate::start::StartTarget;
+use crate::terminal_user;
 
 /// What was asked for, read and looked at.
 pub(super) struct RunSetup {
@@ -27,29 +27,29 @@ pub(super) struct RunSetup {
     pub(super) agent: AgentChoice,
     /// The session to go on with.
     pub(super) resume: Option<String>,
-    pub(super) named: Option<Naming>,
+    pub(super) naming: Option<SessionNaming>,
     pub(super) sandbox: Option<Confinement>,
 }
 
 impl RunSetup {
     /// All that can be wrong about the command line is said before anything is started.
-    pub(super) fn prepare(args: RunArgs) -> Result<Self, Exit> {
+    pub(super) fn prepare(args: RunArgs) -> Result<Self, CommandExit> {
         let text = prompt::read(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
-        let cwd = args.work.directory()?;
-        if args.allow == Some(Policy::Ask) && !ask::possible() {
-            return Err(Exit::usage("--allow ask needs a terminal to ask on"));
+        let cwd = args.session_args.directory()?;
+        if args.allow == Some(Policy::Ask) && !terminal_user::can_ask() {
+            return Err(CommandExit::usage("--allow ask needs a terminal to ask on"));
         }
         let permissions = permissions::of(args.allow, &cwd)?;
-        let mut agent = args.which.choose(&cwd)?;
+        let mut agent = args.agent_choice.choose(&cwd)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
-        let mcp_servers = args.work.servers(configured)?;
-        let named = Naming::of(&args, &agent, &cwd)?;
+        let mcp_servers = args.session_args.servers(configured)?;
+        let named = SessionNaming::from_args(&args, &agent, &cwd)?;
         let resume = match &named {
-            Some(named) => named.goes_on_with(),
+            Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
-        let sandbox = Confinement::of(&args.work.sandbox, args.allow, &cwd)?;
+        let sandbox = Confinement::of(&args.session_args.sandbox, args.allow, &cwd)?;
         Ok(Self {
             args,
             text,
@@ -59,13 +59,13 @@ impl RunSetup {
             permissions,
             agent,
             resume,
-            named,
+            naming: named,
             sandbox,
         })
     }
 
     /// Starts the agent.
-    pub(super) fn start(&self, notes: &Notes) -> Result<AgentProcess, Exit> {
+    pub(super) fn start(&self, notes: &RunNotes) -> Result<AgentProcess, CommandExit> {
         let mut command = self.target().command_for(&self.permissions)?;
         if let Some(confinement) = &self.sandbox {
             let confined = confinement.confine(&self.agent, command)?;
@@ -78,7 +78,7 @@ impl RunSetup {
     }
 
     /// Adds to what is said of an agent that broke what may help against that.
-    pub(super) fn with_hint(&self, mut exit: Exit) -> Exit {
+    pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
         /// What an agent says that may not write.
         const REFUSED: [&str; 6] = [
             "permission denied",
@@ -91,7 +91,8 @@ impl RunSetup {
         let hint = self.sandbox.as_ref().and_then(Confinement::hint);
         if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
             let said = message.to_ascii_lowercase();
-            if exit.code == Exit::BROKEN || REFUSED.iter().any(|words| said.contains(words)) {
+            if exit.code == CommandExit::BROKEN || REFUSED.iter().any(|words| said.contains(words))
+            {
                 message.push('\n');
                 message.push_str(&hint);
             }
@@ -100,15 +101,15 @@ impl RunSetup {
     }
 
     /// Why the bundled agent keeps no sessions, if it is the one and cannot.
-    pub(super) fn why_not_kept(&self) -> Option<String> {
+    pub(super) fn storage_problem(&self) -> Option<String> {
         match self.agent.is_bundled() {
-            true => crate::agent::why_not_kept(),
+            true => crate::agent::storage_problem(),
             false => None,
         }
     }
 
-    pub(super) fn target(&self) -> Target<'_> {
-        Target {
+    pub(super) fn target(&self) -> StartTarget<'_> {
+        StartTarget {
             agent: &self.agent,
             cwd: &self.cwd,
         }

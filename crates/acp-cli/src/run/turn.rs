@@ -4,23 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Prompt, Session};
+use acp::client::{AgentConnection, ClientSession, PromptContent};
 use acp::v1::{ContentBlock, StopReason};
 use acp_host::AgentProcess;
 use tokio::time::Instant;
 
 use super::client::RunClient;
-use super::notes::Notes;
+use super::notes::RunNotes;
 use super::prompt;
 use super::render::Renderer;
 use super::setup::RunSetup;
-use crate::args::run::Format;
-use crate::ask::Person;
+use crate::args::run::RunFormat;
 use crate::confinement::Confinement;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::login;
-use crate::signals::{Signal, Signals};
-use crate::start::{self, Failure, SLOW, SLOW_START};
+use crate::signals::{ExitSignal, Signals};
+use crate::start::{self, SLOW, SLOW_START, StartFailure};
+use crate::terminal_user::TerminalUser;
 
 /// How long an agent may take to end a turn that `--timeout` has cancelled.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -32,21 +32,21 @@ const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
     pub(super) renderer: Renderer,
-    pub(super) notes: Notes,
-    pub(super) person: Arc<Person>,
+    pub(super) notes: RunNotes,
+    pub(super) user: Arc<TerminalUser>,
     pub(super) process: Arc<AgentProcess>,
 }
 
 impl AgentTurn<'_> {
     /// From the first message to the stop reason.
-    pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> Exit {
+    pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let session = match self.open(client, signals, deadline).await {
             Ok(session) => session,
             Err(exit) => return exit,
         };
-        let content = match self.content(session.agent()) {
+        let content = match self.prompt_content(session.agent()) {
             Ok(content) => content,
             Err(exit) => return exit,
         };
@@ -55,13 +55,13 @@ impl AgentTurn<'_> {
             let thread = session.thread();
             thread.read(|thread| self.renderer.skip(thread));
         }
-        let exit = self.turn(&session, content, signals, deadline).await;
-        if exit.code != Exit::BROKEN {
-            self.how_to_go_on(&session);
+        let exit = self.run_turn(&session, content, signals, deadline).await;
+        if exit.code != CommandExit::BROKEN {
+            self.show_resume_hint(&session);
         }
         let noise = session.agent().connection().noise();
         session.agent().close();
-        if noise.lines > 0 && self.run.args.format == Format::Text {
+        if noise.lines > 0 && self.run.args.format == RunFormat::Text {
             let lines = match noise.lines {
                 1 => "a line".to_owned(),
                 lines => format!("{lines} lines"),
@@ -79,7 +79,7 @@ impl AgentTurn<'_> {
         client: RunClient,
         signals: &mut Signals,
         deadline: Option<Instant>,
-    ) -> Result<Session, Exit> {
+    ) -> Result<ClientSession, CommandExit> {
         let args = &self.run.args;
         let transport =
             start::transport_of_turn(&self.process, args.format, self.run.resume.is_some())?;
@@ -99,17 +99,17 @@ impl AgentTurn<'_> {
                     Ok(session) => Ok(session),
                     Err(failure) => Err(failure.exit(&self.run.target(), &self.process).await),
                 },
-                _ = signals.next() => return Err(Exit::CANCELLED),
-                () = until(deadline) => {
+                _ = signals.next() => return Err(CommandExit::CANCELLED),
+                () = sleep_until(deadline) => {
                     let seconds = self.run.args.timeout.unwrap_or_default();
-                    let mut exit = Exit::timeout(seconds);
+                    let mut exit = CommandExit::timeout(seconds);
                     let message = exit.message.get_or_insert_default();
                     message.push_str(": the agent has not opened a session");
-                    message.push_str(&self.process.last_words());
+                    message.push_str(&self.process.stderr_excerpt());
                     return Err(exit);
                 }
                 () = &mut slow, if !slow.is_elapsed() => {
-                    self.renderer.note(&format!("{SLOW}{}", self.process.last_words()));
+                    self.renderer.note(&format!("{SLOW}{}", self.process.stderr_excerpt()));
                 }
                 () = ticks.next() => self.renderer.tick("starting the agent"),
             }
@@ -117,15 +117,15 @@ impl AgentTurn<'_> {
     }
 
     /// Runs the turn and shows it.
-    async fn turn(
+    async fn run_turn(
         &mut self,
-        session: &Session,
+        session: &ClientSession,
         content: Vec<ContentBlock>,
         signals: &mut Signals,
         deadline: Option<Instant>,
-    ) -> Exit {
+    ) -> CommandExit {
         let thread = session.thread().clone();
-        let mut prompt = std::pin::pin!(session.prompt(Prompt::from(content)));
+        let mut prompt = std::pin::pin!(session.prompt(PromptContent::from(content)));
         let mut ticks = self.renderer.ticks();
         let mut seen = 0;
         let mut deadline = deadline;
@@ -137,17 +137,17 @@ impl AgentTurn<'_> {
                 result = &mut prompt => break result,
                 signal = signals.next() => {
                     if interrupted {
-                        return Exit::CANCELLED;
+                        return CommandExit::CANCELLED;
                     }
                     interrupted = true;
-                    let how = if signal == Signal::Interrupt { "cancelling; Ctrl-C again ends it at once" } else { "cancelling" };
+                    let how = if signal == ExitSignal::Interrupt { "cancelling; Ctrl-C again ends it at once" } else { "cancelling" };
                     self.renderer.note(how);
                     self.cancel(session).await;
                 }
-                () = until(deadline) => {
+                () = sleep_until(deadline) => {
                     if timed_out {
                         let message = "the agent did not end the cancelled turn";
-                        return self.timed_out(Some(message));
+                        return self.timeout_exit(Some(message));
                     }
                     timed_out = true;
                     deadline = Some(Instant::now() + LAST_WORDS);
@@ -156,10 +156,10 @@ impl AgentTurn<'_> {
                 revision = thread.changed(seen) => {
                     seen = revision;
                     self.show(&thread);
-                    if self.renderer.broken() {
+                    if self.renderer.is_broken() {
                         // Whoever reads the output has had enough: as `head` does.
                         let _ = session.cancel().await;
-                        return Exit::UNREAD;
+                        return CommandExit::UNREAD;
                     }
                 }
                 () = ticks.next() => self.renderer.tick_of(&thread),
@@ -175,15 +175,15 @@ impl AgentTurn<'_> {
             }
         }
         match result {
-            Ok(StopReason::Cancelled) if timed_out => self.timed_out(None),
-            Ok(reason) => Exit::of(&reason),
-            Err(_) if timed_out => self.timed_out(None),
-            Err(_) if interrupted => Exit::of(&StopReason::Cancelled),
+            Ok(StopReason::Cancelled) if timed_out => self.timeout_exit(None),
+            Ok(reason) => CommandExit::from_stop_reason(&reason),
+            Err(_) if timed_out => self.timeout_exit(None),
+            Err(_) if interrupted => CommandExit::from_stop_reason(&StopReason::Cancelled),
             Err(error) if error.is_auth_required() => {
-                login::needed(&self.run.target(), session.agent(), &error)
+                login::login_required_exit(&self.run.target(), session.agent(), &error)
             }
             Err(error) => {
-                Failure::Agent(error)
+                StartFailure::Agent(error)
                     .exit(&self.run.target(), &self.process)
                     .await
             }
@@ -192,9 +192,9 @@ impl AgentTurn<'_> {
 
     /// Cancels the turn. Whoever waits for an answer of the person's is told that there is none when the
     /// agent has been told why.
-    async fn cancel(&self, session: &Session) {
+    async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
-        self.person.leave();
+        self.user.cancel_questions();
     }
 
     fn show(&mut self, thread: &acp::ThreadHandle) {
@@ -204,8 +204,8 @@ impl AgentTurn<'_> {
         thread.read(|thread| self.renderer.render(thread));
     }
 
-    fn timed_out(&self, more: Option<&str>) -> Exit {
-        let mut exit = Exit::timeout(self.run.args.timeout.unwrap_or_default());
+    fn timeout_exit(&self, more: Option<&str>) -> CommandExit {
+        let mut exit = CommandExit::timeout(self.run.args.timeout.unwrap_or_default());
         if let (Some(message), Some(more)) = (&mut exit.message, more) {
             message.push_str("; ");
             message.push_str(more);
@@ -213,49 +213,49 @@ impl AgentTurn<'_> {
         exit
     }
 
-    fn content(&self, agent: &AgentConnection) -> Result<Vec<ContentBlock>, Exit> {
+    fn prompt_content(&self, agent: &AgentConnection) -> Result<Vec<ContentBlock>, CommandExit> {
         prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
     }
 
     /// How to go on with the session, if the agent keeps it.
-    fn how_to_go_on(&self, session: &Session) {
+    fn show_resume_hint(&self, session: &ClientSession) {
         let args = &self.run.args;
         let agent = session.agent().capabilities();
         let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
         // In version 2 every agent resumes, the bundled one also where it keeps nothing.
-        let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::keeps_sessions());
-        if args.format != Format::Text {
+        let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::has_stored_sessions());
+        if args.format != RunFormat::Text {
             return;
         }
         if !keeps {
-            if let Some(why) = self.run.why_not_kept() {
+            if let Some(why) = self.run.storage_problem() {
                 self.renderer
                     .note(&format!("this session is not kept: {why}"));
             }
             return;
         }
-        let cwd = args.work.cwd.to_string_lossy();
+        let cwd = args.session_args.cwd.to_string_lossy();
         let mut words = vec!["run".to_owned()];
-        let named = self.run.named.as_ref();
+        let named = self.run.naming.as_ref();
         words.extend(
-            match named.filter(|named| named.is_of(session.id().as_str())) {
+            match named.filter(|named| named.belongs_to(session.id().as_str())) {
                 Some(named) => start::option("--session", named.name()),
                 None => start::option("--resume", session.id().as_str()),
             },
         );
-        if args.work.cwd != Path::new(".") {
+        if args.session_args.cwd != Path::new(".") {
             words.extend(start::option("--cwd", &cwd));
         }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
         words.extend(confined.map(|word| word.to_string_lossy().into_owned()));
         words.push("PROMPT".to_owned());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let command = self.run.target().to_type(&words);
+        let command = self.run.target().command_hint(&words);
         self.renderer.hint(&format!("go on with: {command}"));
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

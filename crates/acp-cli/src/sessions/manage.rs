@@ -3,15 +3,15 @@
 use acp::client::AgentConnection;
 use acp::v1::SessionId;
 use acp_config::SessionNames;
-use acp_host::clean;
+use acp_host::terminal_text;
 
+use crate::agent_session::with_agent;
 use crate::args::sessions::{ManageSessionArgs, RenameSessionArgs};
 use crate::args::shared::directory;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::login;
-use crate::screen::{Screen, print};
-use crate::start::{Failure, Target, gone};
-use crate::visit::visit;
+use crate::screen::{TerminalScreen, print};
+use crate::start::{StartFailure, StartTarget, is_not_found};
 
 /// What is done with a session. Gives what is printed.
 enum SessionChange {
@@ -21,11 +21,11 @@ enum SessionChange {
 }
 
 impl SessionChange {
-    async fn make(&self, agent: &AgentConnection, id: &SessionId) -> acp::Result<String> {
+    async fn apply(&self, agent: &AgentConnection, id: &SessionId) -> acp::Result<String> {
         match self {
             Self::Rename(title) => {
                 let title = agent.set_session_title(id, title).await?;
-                Ok(format!("renamed: {}", clean::line(&title)))
+                Ok(format!("renamed: {}", terminal_text::clean_line(&title)))
             }
             Self::Archive => {
                 agent.archive_session(id).await?;
@@ -39,49 +39,56 @@ impl SessionChange {
     }
 }
 
-pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), Exit> {
+pub(super) async fn rename(args: RenameSessionArgs) -> Result<(), CommandExit> {
     let rename = SessionChange::Rename(args.title);
     let args = ManageSessionArgs {
         session: args.session,
-        which: args.which,
+        agent_choice: args.agent_choice,
         cwd: args.cwd,
     };
-    change(&args, &rename).await
+    change_session(&args, &rename).await
 }
 
-pub(super) async fn archive(args: ManageSessionArgs) -> Result<(), Exit> {
-    change(&args, &SessionChange::Archive).await
+pub(super) async fn archive(args: ManageSessionArgs) -> Result<(), CommandExit> {
+    change_session(&args, &SessionChange::Archive).await
 }
 
-pub(super) async fn unarchive(args: ManageSessionArgs) -> Result<(), Exit> {
-    change(&args, &SessionChange::Unarchive).await
+pub(super) async fn unarchive(args: ManageSessionArgs) -> Result<(), CommandExit> {
+    change_session(&args, &SessionChange::Unarchive).await
 }
 
-async fn change(args: &ManageSessionArgs, change: &SessionChange) -> Result<(), Exit> {
+async fn change_session(
+    args: &ManageSessionArgs,
+    change: &SessionChange,
+) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
-    let agent = args.which.choose(&cwd)?;
+    let agent = args.agent_choice.choose(&cwd)?;
     let named = SessionNames::of(agent.key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
-    let target = Target {
+    let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
     };
-    let work = async |connection: &AgentConnection, screen: &Screen| {
+    let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {
             screen.note(note);
         }
-        match change.make(connection, &id.as_str().into()).await {
+        match change.apply(connection, &id.as_str().into()).await {
             Err(error) if error.is_auth_required() => {
-                Err(login::needed(&target, connection, &error).into())
+                Err(login::login_required_exit(&target, connection, &error).into())
             }
-            Err(error) if gone(&error) => {
-                let message = format!("{} has no session {}", agent.title(), clean::line(&id));
-                Err(Exit::failed(message).into())
+            Err(error) if is_not_found(&error) => {
+                let message = format!(
+                    "{} has no session {}",
+                    agent.title(),
+                    terminal_text::clean_line(&id)
+                );
+                Err(CommandExit::failed(message).into())
             }
-            changed => Ok::<String, Failure>(changed?),
+            changed => Ok::<String, StartFailure>(changed?),
         }
     };
-    let changed = visit(target, work).await?;
+    let changed = with_agent(target, work).await?;
     print(format!("{changed}\n").as_bytes());
     Ok(())
 }

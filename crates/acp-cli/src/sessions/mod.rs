@@ -8,76 +8,83 @@ use std::path::Path;
 use acp::client::AgentConnection;
 use acp::v1::{ListSessionsRequest, SessionArchiveFilter, SessionInfo};
 use acp_config::{NamedSession, SessionNames};
-use acp_host::clean;
+use acp_host::terminal_text;
 use serde_json::Value;
 
+use crate::agent_session::with_agent;
 use crate::args::sessions::{
-    ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsCommand,
+    ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsSubcommand,
 };
 use crate::args::shared::{ListFormat, directory};
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::login;
-use crate::screen::{Screen, print};
-use crate::start::{Failure, Target};
-use crate::visit::visit;
+use crate::screen::{TerminalScreen, print};
+use crate::start::{StartFailure, StartTarget};
 
 /// How many sessions are listed at most, and how many pages are asked for.
 const MOST: usize = 10_000;
 
-pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
+pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
     let done = match args.command {
-        None => list_all(args.list).await,
-        Some(SessionsCommand::Name(args)) => name(&args),
-        Some(SessionsCommand::Forget(args)) => forget(&args),
-        Some(SessionsCommand::Rename(args)) => manage::rename(args).await,
-        Some(SessionsCommand::Archive(args)) => manage::archive(args).await,
-        Some(SessionsCommand::Unarchive(args)) => manage::unarchive(args).await,
-        Some(SessionsCommand::Export(args)) => export::export(args).await,
+        None => list_sessions(args.list).await,
+        Some(SessionsSubcommand::Name(args)) => name_session(&args),
+        Some(SessionsSubcommand::Forget(args)) => forget_name(&args),
+        Some(SessionsSubcommand::Rename(args)) => manage::rename(args).await,
+        Some(SessionsSubcommand::Archive(args)) => manage::archive(args).await,
+        Some(SessionsSubcommand::Unarchive(args)) => manage::unarchive(args).await,
+        Some(SessionsSubcommand::Export(args)) => export::export(args).await,
     };
     match done {
-        Ok(()) => Exit::SUCCESS,
+        Ok(()) => CommandExit::SUCCESS,
         Err(exit) => exit,
     }
 }
 
-fn name(args: &NameSessionArgs) -> Result<(), Exit> {
+fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
-    let agent = args.which.choose(&cwd)?;
-    let has = SessionNames::of(agent.key(), &cwd).give(&args.name, &args.id, None)?;
+    let agent = args.agent_choice.choose(&cwd)?;
+    let has = SessionNames::of(agent.key(), &cwd).assign(&args.name, &args.id, None)?;
     if has == args.id {
         return Ok(());
     }
-    Err(Exit::usage(format!(
+    Err(CommandExit::usage(format!(
         "`{}` is the name of {has} already; `acp sessions forget` takes it away",
         args.name
     )))
 }
 
-fn forget(args: &ForgetSessionArgs) -> Result<(), Exit> {
+fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
-    let agent = args.which.choose(&cwd)?;
-    match SessionNames::of(agent.key(), &cwd).forget(&args.name)? {
+    let agent = args.agent_choice.choose(&cwd)?;
+    match SessionNames::of(agent.key(), &cwd).remove(&args.name)? {
         Some(id) => {
-            print(format!("forgotten: {} was {}\n", args.name, clean::line(&id)).as_bytes());
+            print(
+                format!(
+                    "forgotten: {} was {}\n",
+                    args.name,
+                    terminal_text::clean_line(&id)
+                )
+                .as_bytes(),
+            );
             Ok(())
         }
-        None => Err(no_name(&args.name, &agent.title(), &cwd)),
+        None => Err(unknown_name_exit(&args.name, &agent.title(), &cwd)),
     }
 }
 
 /// No session has this name.
-fn no_name(name: &str, agent: &str, cwd: &Path) -> Exit {
-    Exit::usage(format!(
+fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
+    CommandExit::usage(format!(
         "no session of {agent} in {} is called `{name}`; `acp sessions` lists them",
         cwd.display()
     ))
 }
 
-async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
+async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     let cwd = directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
-    let agent = args.which.choose(&cwd)?;
-    let names = SessionNames::of(agent.key(), &cwd).everywhere()?;
-    let target = Target {
+    let agent = args.agent_choice.choose(&cwd)?;
+    let names = SessionNames::of(agent.key(), &cwd).in_all_directories()?;
+    let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
     };
@@ -88,7 +95,7 @@ async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
     if args.archived {
         request = request.archived(SessionArchiveFilter::Include);
     }
-    let work = async |connection: &AgentConnection, screen: &Screen| {
+    let work = async |connection: &AgentConnection, screen: &TerminalScreen| {
         if let Some(note) = &agent.note {
             screen.note(note);
         }
@@ -103,37 +110,37 @@ async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
                 .filter(|named| args.cwd.is_none() || Path::new(&named.cwd) == cwd)
                 .map(|named| SessionInfo::new(named.id.as_str(), named.cwd.as_str()))
                 .collect();
-            print(shown(&named, &names, args.format)?.as_bytes());
+            print(render_sessions(&named, &names, args.format)?.as_bytes());
             return Ok(());
         }
-        list(target, connection, request, &names, args.format, screen).await
+        list_pages(target, connection, request, &names, args.format, screen).await
     };
-    visit(target, work).await
+    with_agent(target, work).await
 }
 
 /// Prints page by page.
-async fn list(
-    target: Target<'_>,
+async fn list_pages(
+    target: StartTarget<'_>,
     agent: &AgentConnection,
     mut request: ListSessionsRequest,
     names: &[NamedSession],
     format: ListFormat,
-    screen: &Screen,
-) -> Result<(), Failure> {
+    screen: &TerminalScreen,
+) -> Result<(), StartFailure> {
     let mut listed = 0;
     for _ in 0..MOST {
         let page = match agent.list_sessions(&request).await {
             Err(error) if error.is_auth_required() => {
-                return Err(login::needed(&target, agent, &error).into());
+                return Err(login::login_required_exit(&target, agent, &error).into());
             }
             page => page?,
         };
         let fit = page.sessions.get(..MOST - listed);
         let sessions = fit.unwrap_or(&page.sessions);
         listed += sessions.len();
-        if !print(shown(sessions, names, format)?.as_bytes()) {
+        if !print(render_sessions(sessions, names, format)?.as_bytes()) {
             // Whoever reads the output has had enough: as `head` does.
-            return Err(Exit::UNREAD.into());
+            return Err(CommandExit::UNREAD.into());
         }
         let next = page.next_cursor;
         if sessions.len() < page.sessions.len() || (listed == MOST && next.is_some()) {
@@ -158,14 +165,14 @@ async fn list(
         request.cursor = next;
     }
     let message = "the agent's list of sessions does not come to an end";
-    Err(Exit::failed(message).into())
+    Err(CommandExit::failed(message).into())
 }
 
-fn shown(
+fn render_sessions(
     sessions: &[SessionInfo],
     names: &[NamedSession],
     format: ListFormat,
-) -> Result<String, Exit> {
+) -> Result<String, CommandExit> {
     let name_of = |session: &SessionInfo| {
         let named = names
             .iter()
@@ -175,8 +182,8 @@ fn shown(
     let mut text = String::new();
     if format == ListFormat::Json {
         for session in sessions {
-            let line = in_json(session, name_of(session))
-                .map_err(|e| Exit::failed(format!("a session cannot be written: {e}")))?;
+            let line = render_json(session, name_of(session))
+                .map_err(|e| CommandExit::failed(format!("a session cannot be written: {e}")))?;
             text.push_str(&line);
             text.push('\n');
         }
@@ -199,7 +206,7 @@ fn shown(
                 &session.cwd,
                 &format!("{archived}{title}"),
             ]
-            .map(clean::value)
+            .map(terminal_text::clean_value)
         })
         .collect();
     let width = |column: fn(&[String; 5]) -> &String| {
@@ -220,7 +227,7 @@ fn shown(
 }
 
 /// A session as the protocol writes it, with its name beside what the agent says.
-fn in_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
+fn render_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
     let Some(name) = name else {
         return serde_json::to_string(session);
     };

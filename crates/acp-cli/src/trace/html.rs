@@ -3,27 +3,27 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use acp_trace::{Finding, Lint, Page, PageError, Problem, Reader, page};
+use acp_trace::{LintFinding, PageError, PageFinding, PageSummary, TraceLinter, TraceReader, page};
 
 use crate::args::trace::HtmlArgs;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen;
 
 /// How many findings the page has at most. A trace that is wrong everywhere is shown to be so by these.
 const FINDINGS: usize = 10_000;
 
-pub(super) fn html(args: &HtmlArgs) -> Exit {
-    let reader = match Reader::open(&args.file) {
+pub(super) fn html(args: &HtmlArgs) -> CommandExit {
+    let reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
-        Err(e) => return Exit::usage(format!("{} {e}", args.file.display())),
+        Err(e) => return CommandExit::usage(format!("{} {e}", args.file.display())),
     };
-    let findings = findings(&args.file);
+    let findings = collect_findings(&args.file);
     let out = args.out.clone();
     let out = out.unwrap_or_else(|| args.file.with_extension("html"));
     if out == Path::new("-") {
-        return to_stdout(reader, &findings);
+        return write_stdout(reader, &findings);
     }
-    match to_file(reader, &findings, &out) {
+    match write_file(reader, &findings, &out) {
         Ok(page) => {
             let notes = match page.notes {
                 0 => String::new(),
@@ -32,9 +32,9 @@ pub(super) fn html(args: &HtmlArgs) -> Exit {
             let line = format!("{}: {} records{notes}\n", out.display(), page.records);
             // What is done is done, whether or not it is read.
             screen::print(line.as_bytes());
-            Exit::SUCCESS
+            CommandExit::SUCCESS
         }
-        Err(e) => failed(
+        Err(e) => page_exit(
             &e,
             format!("{} to {}: {e}", args.file.display(), out.display()),
         ),
@@ -42,19 +42,19 @@ pub(super) fn html(args: &HtmlArgs) -> Exit {
 }
 
 /// A trace that cannot be read to its end has the code of one that cannot be read at all.
-fn failed(error: &PageError, message: String) -> Exit {
+fn page_exit(error: &PageError, message: String) -> CommandExit {
     match error {
-        PageError::Read(_) => Exit::usage(message),
-        _ => Exit::failed(message),
+        PageError::Read(_) => CommandExit::usage(message),
+        _ => CommandExit::failed(message),
     }
 }
 
 /// Written beside its place first, so that there is never half a page. You alone can read it, as the trace.
-fn to_file(
-    reader: Reader<std::io::BufReader<std::fs::File>>,
-    findings: &[Finding],
+fn write_file(
+    reader: TraceReader<std::io::BufReader<std::fs::File>>,
+    findings: &[PageFinding],
     out: &Path,
-) -> Result<Page, PageError> {
+) -> Result<PageSummary, PageError> {
     let directory = match out.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -69,15 +69,15 @@ fn to_file(
 
 /// What `acp trace lint` finds. A trace that cannot be read to its end has what is found up to there; the page says what
 /// is wrong with the rest.
-fn findings(file: &Path) -> Vec<Finding> {
-    let Ok(reader) = Reader::open(file) else {
+fn collect_findings(file: &Path) -> Vec<PageFinding> {
+    let Ok(reader) = TraceReader::open(file) else {
         return Vec::new();
     };
-    let mut lint = Lint::new();
+    let mut lint = TraceLinter::new();
     let mut findings = Vec::new();
-    let mut add = |problems: Vec<Problem>| {
+    let mut add = |problems: Vec<LintFinding>| {
         let room = FINDINGS - findings.len();
-        findings.extend(problems.into_iter().take(room).map(|problem| Finding {
+        findings.extend(problems.into_iter().take(room).map(|problem| PageFinding {
             line: problem.line,
             level: problem.level.to_string(),
             who: Some(problem.side),
@@ -87,8 +87,8 @@ fn findings(file: &Path) -> Vec<Finding> {
     };
     for record in reader {
         match record {
-            Ok(record) => add(lint.record(record)),
-            Err(e) if e.is_of_a_line() => lint.unreadable(),
+            Ok(record) => add(lint.check_record(record)),
+            Err(e) if e.is_line_error() => lint.skip_line(),
             Err(_) => break,
         }
     }
@@ -96,12 +96,17 @@ fn findings(file: &Path) -> Vec<Finding> {
     findings
 }
 
-fn to_stdout(reader: Reader<std::io::BufReader<std::fs::File>>, findings: &[Finding]) -> Exit {
+fn write_stdout(
+    reader: TraceReader<std::io::BufReader<std::fs::File>>,
+    findings: &[PageFinding],
+) -> CommandExit {
     let mut out = std::io::BufWriter::with_capacity(256 * 1024, std::io::stdout().lock());
     let written = page(reader, findings, &mut out).and_then(|_| Ok(out.flush()?));
     match written {
-        Ok(()) => Exit::SUCCESS,
-        Err(PageError::Write(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => Exit::UNREAD,
-        Err(e) => failed(&e, e.to_string()),
+        Ok(()) => CommandExit::SUCCESS,
+        Err(PageError::Write(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {
+            CommandExit::UNREAD
+        }
+        Err(e) => page_exit(&e, e.to_string()),
     }
 }

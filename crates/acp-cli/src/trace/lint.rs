@@ -3,63 +3,64 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use acp_check::Level;
-use acp_host::clean;
-use acp_trace::{Lint, Problem, Reader};
+use acp_check::RequirementLevel;
+use acp_host::terminal_text;
+use acp_trace::{LintFinding, TraceLinter, TraceReader};
 use anstyle::Style;
 use serde_json::json;
 
 use crate::args::trace::{LintArgs, LintFormat};
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
 /// How much is put together before it is printed, in bytes.
 const PRINT: usize = 64 * 1024;
 
-pub(super) fn lint(args: &LintArgs) -> Exit {
-    let of_file = |e: &dyn std::fmt::Display| Exit::usage(format!("{} {e}", args.file.display()));
-    let reader = match Reader::open(&args.file) {
+pub(super) fn lint(args: &LintArgs) -> CommandExit {
+    let of_file =
+        |e: &dyn std::fmt::Display| CommandExit::usage(format!("{} {e}", args.file.display()));
+    let reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return of_file(&e),
     };
-    let mut lint = Lint::new();
-    let mut told = Told::new(args);
+    let mut lint = TraceLinter::new();
+    let mut told = LintOutput::new(args);
     for record in reader {
         match record {
-            Ok(record) => told.all(lint.record(record)),
-            Err(e) if e.is_of_a_line() => {
-                eprintln!("{}", clean::line(&e.to_string()));
-                lint.unreadable();
+            Ok(record) => told.push_all(lint.check_record(record)),
+            Err(e) if e.is_line_error() => {
+                eprintln!("{}", terminal_text::clean_line(&e.to_string()));
+                lint.skip_line();
             }
             Err(e) => return of_file(&e),
         }
         if told.out.len() > PRINT && !told.print() {
-            return Exit::UNREAD;
+            return CommandExit::UNREAD;
         }
     }
-    told.all(lint.end());
-    told.sums(lint.messages());
+    told.push_all(lint.end());
+    told.push_totals(lint.messages());
     if !told.print() {
-        return Exit::UNREAD;
+        return CommandExit::UNREAD;
     }
     if told.must > 0 || (args.strict && told.should > 0) {
-        Exit::DIFFERENT
+        CommandExit::DIFFERENT
     } else {
-        Exit::SUCCESS
+        CommandExit::SUCCESS
     }
 }
 
 /// What was told so far.
-struct Told<'a> {
+struct LintOutput<'a> {
     args: &'a LintArgs,
     styles: Styles,
     must: u64,
     should: u64,
-    by_rule: BTreeMap<(Level, &'static str, &'static str), u64>,
+    by_rule: BTreeMap<(RequirementLevel, &'static str, &'static str), u64>,
     out: String,
 }
 
-impl<'a> Told<'a> {
+impl<'a> LintOutput<'a> {
     fn new(args: &'a LintArgs) -> Self {
         Self {
             args,
@@ -71,23 +72,26 @@ impl<'a> Told<'a> {
         }
     }
 
-    fn all(&mut self, problems: Vec<Problem>) {
-        for problem in problems.iter().filter(|problem| wants(self.args, problem)) {
+    fn push_all(&mut self, problems: Vec<LintFinding>) {
+        for problem in problems
+            .iter()
+            .filter(|problem| is_wanted(self.args, problem))
+        {
             match problem.level {
-                Level::Must => self.must += 1,
+                RequirementLevel::Must => self.must += 1,
                 _ => self.should += 1,
             }
             let rule = (problem.level, problem.rule, problem.side.name());
             *self.by_rule.entry(rule).or_default() += 1;
             match self.args.format {
-                LintFormat::Text => self.text(problem),
-                LintFormat::Json => self.json(problem),
+                LintFormat::Text => self.push_text(problem),
+                LintFormat::Json => self.push_json(problem),
             }
         }
     }
 
-    fn text(&mut self, problem: &Problem) {
-        let Problem {
+    fn push_text(&mut self, problem: &LintFinding) {
+        let LintFinding {
             line,
             level,
             rule,
@@ -95,11 +99,11 @@ impl<'a> Told<'a> {
             ..
         } = problem;
         let style = match level {
-            Level::Must => self.styles.bad,
+            RequirementLevel::Must => self.styles.bad,
             _ => Style::new(),
         };
         let _ = write!(self.out, "{line}: {style}{level} {rule}{style:#}: ");
-        self.out.push_str(&clean::line(&problem.text));
+        self.out.push_str(&terminal_text::clean_line(&problem.text));
         if let Some(earlier) = problem.earlier {
             let _ = write!(self.out, " (line {earlier})");
         }
@@ -111,10 +115,14 @@ impl<'a> Told<'a> {
             }
         }
         let dim = self.styles.dim;
-        let _ = writeln!(self.out, " {dim}{}{dim:#}", clean::line(&about));
+        let _ = writeln!(
+            self.out,
+            " {dim}{}{dim:#}",
+            terminal_text::clean_line(&about)
+        );
     }
 
-    fn json(&mut self, problem: &Problem) {
+    fn push_json(&mut self, problem: &LintFinding) {
         let message = problem.message.as_ref().map(|message| {
             json!({
                 "name": message.name,
@@ -136,7 +144,7 @@ impl<'a> Told<'a> {
         let _ = writeln!(self.out, "{told}");
     }
 
-    fn sums(&mut self, messages: u64) {
+    fn push_totals(&mut self, messages: u64) {
         let (must, should) = (self.must, self.should);
         match self.args.format {
             LintFormat::Json => {
@@ -174,7 +182,7 @@ impl<'a> Told<'a> {
     }
 }
 
-fn wants(args: &LintArgs, problem: &Problem) -> bool {
+fn is_wanted(args: &LintArgs, problem: &LintFinding) -> bool {
     let message = problem.message.as_ref();
     let session = message.and_then(|message| message.session.as_deref());
     let method = message.map(|message| message.method.as_str());

@@ -6,15 +6,15 @@ mod record;
 mod replay;
 mod show;
 
-use crate::args::trace::{TraceArgs, TraceCommand};
-use crate::exit::Exit;
+use crate::args::trace::{TraceArgs, TraceSubcommand};
+use crate::exit::CommandExit;
 
-pub(crate) async fn trace(args: TraceArgs) -> Exit {
+pub(crate) async fn trace(args: TraceArgs) -> CommandExit {
     match args.command {
-        Some(TraceCommand::Show(args)) => show::show(&args).await,
-        Some(TraceCommand::Lint(args)) => lint::lint(&args),
-        Some(TraceCommand::Html(args)) => html::html(&args),
-        Some(TraceCommand::Replay(args)) => replay::replay(&args).await,
+        Some(TraceSubcommand::Show(args)) => show::show(&args).await,
+        Some(TraceSubcommand::Lint(args)) => lint::lint(&args),
+        Some(TraceSubcommand::Html(args)) => html::html(&args),
+        Some(TraceSubcommand::Replay(args)) => replay::replay(&args).await,
         None => record::record(args.record).await,
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use acp_host::{AgentCommand, AgentProcess};
 use acp_trace::{
-    CreateError, Event, Input, Notes, Recorder, Relay, RelayEnd, RelayHandle, Secrets, Settings,
-    Side,
+    CreateError, PipeInput, RecordSettings, Relay, RelayEnd, RelayHandle, Secrets, Side,
+    TraceEvent, TraceNotes, TraceRecorder,
 };
 use tokio::sync::mpsc;
 
 use crate::args::trace::RecordArgs;
-use crate::exit::Exit;
-use crate::signals::{Signal, Signals};
+use crate::exit::CommandExit;
+use crate::signals::{ExitSignal, Signals};
 
 /// How long an agent may take to end after its stdin was closed, and again once it is asked to.
 const GRACE: Duration = Duration::from_secs(1);
@@ -25,10 +25,10 @@ const ENDING: Duration = Duration::from_millis(500);
 /// How long the disk may take to write what is left.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
-pub(super) async fn record(args: RecordArgs) -> Exit {
+pub(super) async fn record(args: RecordArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
-        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+        Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     // Whoever starts this starts it in the agent's place, and has decided what the agent gets.
     let given = match args.env.all() {
@@ -36,43 +36,47 @@ pub(super) async fn record(args: RecordArgs) -> Exit {
         Err(exit) => return exit,
     };
     let (Some((program, rest)), Some(file)) = (args.agent.split_first(), &args.file) else {
-        return Exit::usage("no agent to run is given, or no file to record into");
+        return CommandExit::usage("no agent to run is given, or no file to record into");
     };
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
-    let recorder = match recorder(&args, file) {
+    let recorder = match create_recorder(&args, file) {
         Ok(recorder) => recorder,
         Err(exit) => return exit,
     };
-    let exit = between(&command, &recorder, &mut signals).await;
+    let exit = relay_messages(&command, &recorder, &mut signals).await;
     // What was read last is in the file before this ends.
     let finished = tokio::task::spawn_blocking(move || recorder.finish(LAST_WRITES));
     let _ = finished.await;
     exit
 }
 
-fn recorder(args: &RecordArgs, file: &Path) -> Result<Recorder, Exit> {
+fn create_recorder(args: &RecordArgs, file: &Path) -> Result<TraceRecorder, CommandExit> {
     let by = concat!("acp ", env!("CARGO_PKG_VERSION"));
-    let mut settings = Settings::new(args.agent.clone(), by);
+    let mut settings = RecordSettings::new(args.agent.clone(), by);
     settings.overwrite = args.force;
     if args.secrets {
         settings.secrets = Secrets::Kept;
     }
-    let failed = |error| say(&format!("{error}; the conversation goes on, unrecorded"));
-    Recorder::create(file, &settings, failed).map_err(|e| match e {
-        CreateError::Exists { .. } => Exit::usage(format!("{e}; --force writes over it")),
-        e => Exit::failed(e.to_string()),
+    let failed = |error| print_note(&format!("{error}; the conversation goes on, unrecorded"));
+    TraceRecorder::create(file, &settings, failed).map_err(|e| match e {
+        CreateError::Exists { .. } => CommandExit::usage(format!("{e}; --force writes over it")),
+        e => CommandExit::failed(e.to_string()),
     })
 }
 
 /// Starts the agent, and passes on what it and the client say until one of them has enough.
-async fn between(command: &AgentCommand, recorder: &Recorder, signals: &mut Signals) -> Exit {
+async fn relay_messages(
+    command: &AgentCommand,
+    recorder: &TraceRecorder,
+    signals: &mut Signals,
+) -> CommandExit {
     let notes = recorder.notes();
     let failed = |message: String| {
         let from = Side::Agent;
         let told = message.clone();
-        recorder.notes().event(Event::Failed { from, message });
-        Exit::broken(told)
+        recorder.notes().event(TraceEvent::Failed { from, message });
+        CommandExit::agent_failed(told)
     };
     let stderr = notes.clone();
     let started = AgentProcess::spawn_with(command, move |line| {
@@ -83,7 +87,7 @@ async fn between(command: &AgentCommand, recorder: &Recorder, signals: &mut Sign
         Ok(process) => process,
         Err(e) => return failed(format!("the agent could not be started: {e}")),
     };
-    notes.event(Event::Started { pid: process.id() });
+    notes.event(TraceEvent::Started { pid: process.id() });
     let Some((stdin, stdout)) = process.take_stdio() else {
         return failed("the agent has no stdin and stdout".to_owned());
     };
@@ -100,24 +104,29 @@ async fn between(command: &AgentCommand, recorder: &Recorder, signals: &mut Sign
         (Side::Client, client, from_client),
         (Side::Agent, agent, from_agent),
     ] {
-        if let Err(e) = run(side, relay, input, sender.clone()) {
+        if let Err(e) = spawn_relay(side, relay, input, sender.clone()) {
             return failed(format!("no thread can be started: {e}"));
         }
     }
-    let exit = first_end(&process, &mut ends, &notes, signals).await;
+    let exit = wait_first_end(&process, &mut ends, &notes, signals).await;
     to_agent.close();
-    end(&process, &notes, signals).await;
+    stop_agent(&process, &notes, signals).await;
     if !to_client.has_ended() {
-        last_words(&mut ends, &to_client).await;
+        drain_output(&mut ends, &to_client).await;
     }
     exit
 }
 
 /// Which direction has ended, and why.
-type Ended = (Side, RelayEnd);
+type EndedRelay = (Side, RelayEnd);
 
 /// A direction on a thread of its own. It is not waited for when the program ends: it may be reading still.
-fn run(side: Side, relay: Relay, input: Input, ends: mpsc::Sender<Ended>) -> std::io::Result<()> {
+fn spawn_relay(
+    side: Side,
+    relay: Relay,
+    input: PipeInput,
+    ends: mpsc::Sender<EndedRelay>,
+) -> std::io::Result<()> {
     let relay = move || {
         relay.run(input, |end| {
             // There is room for both, and nobody may care.
@@ -128,41 +137,43 @@ fn run(side: Side, relay: Relay, input: Input, ends: mpsc::Sender<Ended>) -> std
 }
 
 /// Waits until one side has enough; gives what that means.
-async fn first_end(
+async fn wait_first_end(
     process: &AgentProcess,
-    ends: &mut mpsc::Receiver<Ended>,
-    notes: &Notes,
+    ends: &mut mpsc::Receiver<EndedRelay>,
+    notes: &TraceNotes,
     signals: &mut Signals,
-) -> Exit {
+) -> CommandExit {
     loop {
         let end = tokio::select! {
             Some(end) = ends.recv() => end,
             signal = signals.next() => {
                 let by = match signal {
-                    Signal::Interrupt => "Ctrl-C",
-                    Signal::Terminate => "SIGTERM",
+                    ExitSignal::Interrupt => "Ctrl-C",
+                    ExitSignal::Terminate => "SIGTERM",
                 };
-                notes.event(Event::Interrupted { by: by.to_owned() });
-                return Exit::CANCELLED;
+                notes.event(TraceEvent::Interrupted { by: by.to_owned() });
+                return CommandExit::CANCELLED;
             }
         };
         return match end {
             // The agent does not read any more, but may have something to say still.
-            (Side::Client, RelayEnd::Unread) => continue,
+            (Side::Client, RelayEnd::ReaderClosed) => continue,
             (Side::Client, RelayEnd::Failed(e)) => {
-                Exit::broken(format!("the connection to the client failed: {e}"))
+                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
             }
-            (Side::Agent, RelayEnd::Closed) => Exit::broken(ended(process).await),
+            (Side::Agent, RelayEnd::Closed) => {
+                CommandExit::agent_failed(agent_end_text(process).await)
+            }
             (Side::Agent, RelayEnd::Failed(e)) => {
-                Exit::broken(format!("the connection to the agent failed: {e}"))
+                CommandExit::agent_failed(format!("the connection to the agent failed: {e}"))
             }
-            _ => Exit::SUCCESS,
+            _ => CommandExit::SUCCESS,
         };
     }
 }
 
 /// How an agent ended that has closed its stdout.
-async fn ended(process: &AgentProcess) -> String {
+async fn agent_end_text(process: &AgentProcess) -> String {
     match tokio::time::timeout(ENDING, process.wait()).await {
         Ok(exit) => format!("the agent ended: {exit}"),
         Err(_) => "the agent closed the connection".to_owned(),
@@ -170,11 +181,11 @@ async fn ended(process: &AgentProcess) -> String {
 }
 
 /// Ends the agent, kindly unless a signal says otherwise.
-async fn end(process: &AgentProcess, notes: &Notes, signals: &mut Signals) {
+async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Signals) {
     let kindly = async {
         let itself = async {
             if tokio::time::timeout(GRACE, process.wait()).await.is_err() {
-                notes.event(Event::Killed);
+                notes.event(TraceEvent::Killed);
             }
         };
         tokio::join!(process.shutdown(GRACE), itself).0
@@ -182,16 +193,16 @@ async fn end(process: &AgentProcess, notes: &Notes, signals: &mut Signals) {
     let exit = tokio::select! {
         exit = kindly => exit,
         _ = signals.next() => {
-            notes.event(Event::Killed);
+            notes.event(TraceEvent::Killed);
             process.shutdown(Duration::ZERO).await
         }
     };
     let (code, signal) = (exit.code, exit.signal);
-    notes.event(Event::Exited { code, signal });
+    notes.event(TraceEvent::Exited { code, signal });
 }
 
 /// Waits until the client has what the agent has said before it ended, as long as it reads it and it is recorded.
-async fn last_words(ends: &mut mpsc::Receiver<Ended>, to_client: &RelayHandle) {
+async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHandle) {
     let mut progress = to_client.progress();
     loop {
         // The channel ends with the second direction; the client's may be reading for ever.
@@ -205,6 +216,6 @@ async fn last_words(ends: &mut mpsc::Receiver<Ended>, to_client: &RelayHandle) {
 }
 
 /// Says something about the recording itself. Nobody may be there to see it.
-fn say(what: &str) {
+fn print_note(what: &str) {
     let _ = writeln!(std::io::stderr(), "acp: {what}");
 }

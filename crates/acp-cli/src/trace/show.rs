@@ -3,13 +3,15 @@
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 
-use acp_host::clean;
-use acp_trace::{Entry, Event, Kind, Reader, Show, Side, What};
+use acp_host::terminal_text;
+use acp_trace::{
+    EntryBuilder, RecordBody, Side, TraceEntry, TraceEntryKind, TraceEvent, TraceReader,
+};
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::args::trace::ShowArgs;
-use crate::exit::Exit;
+use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
 /// How often a trace that is still recorded is looked at. A file has no end that could be waited for.
@@ -36,78 +38,79 @@ const PLAIN: usize = 2000;
 /// How much is put together before it is printed, in bytes.
 const PRINT: usize = 64 * 1024;
 
-pub(super) async fn show(args: &ShowArgs) -> Exit {
-    let of_file = |e: &dyn std::fmt::Display| Exit::usage(format!("{} {e}", args.file.display()));
-    let mut reader = match Reader::open(&args.file) {
+pub(super) async fn show(args: &ShowArgs) -> CommandExit {
+    let of_file =
+        |e: &dyn std::fmt::Display| CommandExit::usage(format!("{} {e}", args.file.display()));
+    let mut reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return of_file(&e),
     };
-    let mut view = View::new(args);
-    view.header(&reader);
+    let mut view = TraceOutput::new(args);
+    view.push_header(&reader);
     let mut ended = false;
     loop {
         for record in reader.by_ref() {
             match record {
                 Ok(record) => {
-                    ended |= matches!(record.what, What::Event(Event::End));
-                    view.record(record);
+                    ended |= matches!(record.body, RecordBody::Event(TraceEvent::End));
+                    view.push_record(record);
                 }
-                Err(e) if e.is_of_a_line() => view.note(&e.to_string()),
+                Err(e) if e.is_line_error() => view.push_note(&e.to_string()),
                 Err(e) => return of_file(&e),
             }
             if !view.print(PRINT) {
-                return Exit::UNREAD;
+                return CommandExit::UNREAD;
             }
         }
         // What there is is shown before more is waited for, though it may be the beginning of a text only.
-        view.settle();
+        view.flush_entry();
         if !view.print(0) {
-            return Exit::UNREAD;
+            return CommandExit::UNREAD;
         }
         if ended || !args.follow {
             break;
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
-            _ = tokio::signal::ctrl_c() => return Exit::CANCELLED,
+            _ = tokio::signal::ctrl_c() => return CommandExit::CANCELLED,
         }
     }
-    view.end(ended, reader.is_torn());
+    view.push_end(ended, reader.has_partial_line());
     if view.print(0) {
-        Exit::SUCCESS
+        CommandExit::SUCCESS
     } else {
-        Exit::UNREAD
+        CommandExit::UNREAD
     }
 }
 
 /// What is shown so far.
-struct View<'a> {
+struct TraceOutput<'a> {
     args: &'a ShowArgs,
-    show: Show,
+    show: EntryBuilder,
     styles: Styles,
     /// How wide a line may be, if there is an end to it.
     width: Option<usize>,
     /// An entry that the next may be part of.
-    open: Option<Entry>,
+    pending_entry: Option<TraceEntry>,
     /// When what was shown last was said.
-    last: u64,
+    last_time: u64,
     out: String,
 }
 
-impl<'a> View<'a> {
+impl<'a> TraceOutput<'a> {
     fn new(args: &'a ShowArgs) -> Self {
         Self {
             args,
-            show: Show::new(),
+            show: EntryBuilder::new(),
             styles: Styles::of_stdout(),
-            width: width(),
-            open: None,
-            last: 0,
+            width: line_width(),
+            pending_entry: None,
+            last_time: 0,
             out: String::new(),
         }
     }
 
-    fn header<R: BufRead>(&mut self, reader: &Reader<R>) {
+    fn push_header<R: BufRead>(&mut self, reader: &TraceReader<R>) {
         let header = reader.header();
         let line = format!(
             "{}, {}, secrets {}: {}",
@@ -119,27 +122,31 @@ impl<'a> View<'a> {
             },
             header.command.join(" ")
         );
-        self.styled(self.styles.dim, &clean::line(&line));
+        self.push_styled(self.styles.dim, &terminal_text::clean_line(&line));
         self.out.push('\n');
     }
 
-    fn record(&mut self, record: acp_trace::Record) {
-        let Some(entry) = self.show.record(record).filter(|entry| self.wants(entry)) else {
+    fn push_record(&mut self, record: acp_trace::TraceRecord) {
+        let Some(entry) = self
+            .show
+            .record(record)
+            .filter(|entry| self.is_wanted(entry))
+        else {
             return;
         };
-        let next = match &mut self.open {
+        let next = match &mut self.pending_entry {
             // Each with its own message.
-            Some(open) if !self.args.raw => match open.join(entry) {
+            Some(open) if !self.args.raw => match open.merge(entry) {
                 Ok(()) => return,
                 Err(next) => *next,
             },
             _ => entry,
         };
-        self.settle();
-        self.open = Some(next);
+        self.flush_entry();
+        self.pending_entry = Some(next);
     }
 
-    fn wants(&self, entry: &Entry) -> bool {
+    fn is_wanted(&self, entry: &TraceEntry) -> bool {
         let names = [Some(entry.method.as_str()), entry.update.as_deref()];
         let filter = &self.args.filter;
         filter.wants(
@@ -150,59 +157,59 @@ impl<'a> View<'a> {
     }
 
     /// Shows what is open.
-    fn settle(&mut self) {
-        if let Some(entry) = self.open.take() {
-            self.entry(&entry);
+    fn flush_entry(&mut self) {
+        if let Some(entry) = self.pending_entry.take() {
+            self.push_entry(&entry);
         }
     }
 
-    fn styled(&mut self, style: Style, text: &str) {
+    fn push_styled(&mut self, style: Style, text: &str) {
         self.out.push_str(&format!("{style}{text}{style:#}"));
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn push_entry(&mut self, entry: &TraceEntry) {
         let styles = self.styles;
         let since = entry
-            .at
-            .saturating_sub(std::mem::replace(&mut self.last, entry.at));
-        let time = format!("{:>9}", format!("{:.3}", seconds(entry.at)));
-        self.styled(
+            .time_us
+            .saturating_sub(std::mem::replace(&mut self.last_time, entry.time_us));
+        let time = format!("{:>9}", format!("{:.3}", to_seconds(entry.time_us)));
+        self.push_styled(
             styles.dim,
-            &format!("{time} {:>9}", format!("+{}", lasts(since))),
+            &format!("{time} {:>9}", format!("+{}", format_duration(since))),
         );
         let (arrow, color) = match (entry.kind, entry.from) {
-            (Kind::Stderr, _) => ("!", styles.dim),
-            (Kind::Event, _) => ("·", styles.dim),
+            (TraceEntryKind::Stderr, _) => ("!", styles.dim),
+            (TraceEntryKind::Event, _) => ("·", styles.dim),
             (_, Some(Side::Client)) => ("→", styles.accent),
             _ => ("←", styles.good),
         };
         let color = if entry.is_error { styles.bad } else { color };
-        let mut name = clean::line(entry.name());
+        let mut name = terminal_text::clean_line(entry.name());
         if let Some(id) = &entry.id {
-            let id = fitted(&clean::line(&id.to_string()), 10);
-            let answer = matches!(entry.kind, Kind::Answer | Kind::Error);
-            name = fitted(&name, NAME - 2 - id.width());
+            let id = truncate_to_width(&terminal_text::clean_line(&id.to_string()), 10);
+            let answer = matches!(entry.kind, TraceEntryKind::Response | TraceEntryKind::Error);
+            name = truncate_to_width(&name, NAME - 2 - id.width());
             name.push_str(if answer { " =" } else { " #" });
             name.push_str(&id);
         } else if entry.records > 1 {
             let times = format!(" ×{}", entry.records);
-            name = fitted(&name, NAME - times.width());
+            name = truncate_to_width(&name, NAME - times.width());
             name.push_str(&times);
         }
         self.out.push(' ');
-        self.styled(
+        self.push_styled(
             color,
-            &format!("{arrow} {}", padded(&fitted(&name, NAME), NAME)),
+            &format!("{arrow} {}", pad(&truncate_to_width(&name, NAME), NAME)),
         );
-        let took = entry.took.map(lasts).unwrap_or_default();
+        let took = entry.duration_us.map(format_duration).unwrap_or_default();
         self.out.push_str(&format!(" {took:>TOOK$} "));
-        let mut summary = clean::clean(&entry.summary);
+        let mut summary = terminal_text::clean_text(&entry.summary);
         if let Some(session) = entry
             .session
             .as_ref()
             .filter(|_| !self.args.filter.is_of_a_session())
         {
-            let session = fitted(&clean::line(session), 12);
+            let session = truncate_to_width(&terminal_text::clean_line(session), 12);
             summary = format!("{session}: {summary}");
         }
         let style = if entry.is_error {
@@ -210,24 +217,25 @@ impl<'a> View<'a> {
         } else {
             Style::new()
         };
-        self.summary(style, &summary);
+        self.push_summary(style, &summary);
         if let Some(message) = entry.message.as_ref().filter(|_| self.args.raw) {
-            self.out.push_str(&clean::clean(&pretty(message.get())));
+            self.out
+                .push_str(&terminal_text::clean_text(&pretty_print(message.get())));
             self.out.push('\n');
         }
     }
 
     /// A text of which not more is shown than there is room for.
-    fn summary(&mut self, style: Style, text: &str) {
+    fn push_summary(&mut self, style: Style, text: &str) {
         let Some(width) = self.width else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            self.styled(style, &fitted(&text, PLAIN));
+            self.push_styled(style, &truncate_to_width(&text, PLAIN));
             self.out.push('\n');
             return;
         };
         let beside = width.saturating_sub(BEFORE) >= LEAST;
         let indent = if beside { BEFORE } else { 4 };
-        let mut lines = wrapped(text, width.saturating_sub(indent).max(16));
+        let mut lines = wrap(text, width.saturating_sub(indent).max(16));
         let more = lines.len() > LINES;
         lines.truncate(LINES);
         if let (true, Some(last)) = (more, lines.last_mut()) {
@@ -239,18 +247,18 @@ impl<'a> View<'a> {
                 self.out.push('\n');
                 self.out.push_str(&" ".repeat(indent));
             }
-            self.styled(style, line);
+            self.push_styled(style, line);
         }
         self.out.push('\n');
     }
 
-    fn note(&mut self, note: &str) {
-        self.settle();
-        self.styled(self.styles.bad, &clean::line(note));
+    fn push_note(&mut self, note: &str) {
+        self.flush_entry();
+        self.push_styled(self.styles.bad, &terminal_text::clean_line(note));
         self.out.push('\n');
     }
 
-    fn end(&mut self, ended: bool, torn: bool) {
+    fn push_end(&mut self, ended: bool, torn: bool) {
         if !ended {
             let torn = if torn {
                 ", in the middle of a record"
@@ -259,7 +267,7 @@ impl<'a> View<'a> {
             };
             let note =
                 format!("The trace ends here{torn}: it is still being recorded, or was cut off.");
-            self.styled(self.styles.dim, &note);
+            self.push_styled(self.styles.dim, &note);
             self.out.push('\n');
         }
     }
@@ -276,7 +284,7 @@ impl<'a> View<'a> {
 }
 
 /// How wide lines may be; they have no end where they are not for a terminal.
-fn width() -> Option<usize> {
+fn line_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
@@ -289,13 +297,13 @@ fn width() -> Option<usize> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "it is shown with three figures")]
-fn seconds(microseconds: u64) -> f64 {
+fn to_seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
 
 /// How long something lasts, for people.
-fn lasts(microseconds: u64) -> String {
-    let seconds = seconds(microseconds);
+fn format_duration(microseconds: u64) -> String {
+    let seconds = to_seconds(microseconds);
     match microseconds {
         0..1000 => format!("{microseconds} µs"),
         1000..100_000 => format!("{:.1} ms", seconds * 1e3),
@@ -306,7 +314,7 @@ fn lasts(microseconds: u64) -> String {
 }
 
 /// As much of a line as fits.
-fn fitted(text: &str, width: usize) -> String {
+fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -324,19 +332,19 @@ fn fitted(text: &str, width: usize) -> String {
 }
 
 /// A text with blanks up to a width.
-fn padded(text: &str, width: usize) -> String {
+fn pad(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blanks))
 }
 
 /// A text in lines of at most this width, with its own line ends kept. One line more than is shown is enough.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {
         let line = line.replace('\t', "    ");
         let mut rest = line.as_str();
         while lines.len() <= LINES {
-            let end = fits(rest, width);
+            let end = fitting_len(rest, width);
             let (fit, behind) = rest.split_at(end);
             lines.push(fit.to_owned());
             rest = behind.trim_start();
@@ -352,7 +360,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// How many bytes of a line fit, up to a blank if there is one to end at.
-fn fits(line: &str, width: usize) -> usize {
+fn fitting_len(line: &str, width: usize) -> usize {
     let (mut used, mut blank) = (0, None);
     for (at, c) in line.char_indices() {
         used += c.width().unwrap_or_default();
@@ -369,7 +377,7 @@ fn fits(line: &str, width: usize) -> usize {
 }
 
 /// JSON in lines, each member as it came and in the order in which it came.
-fn pretty(json: &str) -> String {
+fn pretty_print(json: &str) -> String {
     let mut out = String::from("    ");
     let mut depth = 1;
     let mut in_string = false;
@@ -423,18 +431,18 @@ mod tests {
 
     #[test]
     fn text_is_wrapped_between_words_and_wide_characters_take_two_columns() {
-        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
-        assert_eq!(wrapped("a\nb\n", 8), ["a", "b"]);
-        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
-        assert_eq!(fitted("漢字漢字", 5), "漢字…");
-        assert_eq!(wrapped(&"x".repeat(100), 10).len(), LINES + 1);
-        assert_eq!(wrapped("漢", 1), ["漢"]);
+        assert_eq!(wrap("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrap("a\nb\n", 8), ["a", "b"]);
+        assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(truncate_to_width("漢字漢字", 5), "漢字…");
+        assert_eq!(wrap(&"x".repeat(100), 10).len(), LINES + 1);
+        assert_eq!(wrap("漢", 1), ["漢"]);
     }
 
     #[test]
     fn json_in_lines_is_what_it_was() {
         let json = r#"{"z":[1.50,{}],"a":"\",{"}"#;
-        let shown = pretty(json);
+        let shown = pretty_print(json);
         let squeezed: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
         assert_eq!(squeezed, json);
         assert_eq!(shown.lines().count(), 7);
@@ -442,7 +450,7 @@ mod tests {
 
     #[test]
     fn times_are_shown_with_three_figures() {
-        let shown = [7, 1500, 150_000, 1_500_000, 150_000_000].map(lasts);
+        let shown = [7, 1500, 150_000, 1_500_000, 150_000_000].map(format_duration);
         assert_eq!(shown, ["7 µs", "1.5 ms", "150 ms", "1.50 s", "150 s"]);
     }
 }

@@ -4,11 +4,11 @@ use crate::common;
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::common::Project;
+use crate::common::TestProject;
 use serde_json::{Value, json};
 
 /// What the agent answers to these lines.
-fn talk(project: &Project, args: &[&str], lines: &[Value]) -> Vec<Value> {
+fn talk(project: &TestProject, args: &[&str], lines: &[Value]) -> Vec<Value> {
     let mut child = project
         .acp(&["agent"])
         .args(args)
@@ -36,13 +36,13 @@ fn initialize() -> Value {
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
 }
 
-fn new_session(project: &Project) -> Value {
+fn new_session(project: &TestProject) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": project.path(), "mcpServers": []}})
 }
 
 #[test]
 fn it_introduces_itself_and_announces_its_commands_and_modes() {
-    let project = Project::new();
+    let project = TestProject::new();
     let said = talk(&project, &[], &[initialize(), new_session(&project)]);
     let hello = &said[0]["result"];
     assert_eq!(hello["protocolVersion"], 1);
@@ -70,7 +70,7 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
 
 #[test]
 fn it_speaks_the_version_that_its_client_asks_for() {
-    let project = Project::new();
+    let project = TestProject::new();
     let asks = |version: u16| {
         json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
             "protocolVersion": version, "info": {"name": "c", "version": "1"}, "capabilities": {}}})
@@ -89,7 +89,7 @@ fn it_speaks_the_version_that_its_client_asks_for() {
 
 #[test]
 fn nothing_but_the_protocol_reaches_stdout() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
     // In mode code, without a client's terminals, the agent runs the command itself.
     let script = project
@@ -139,7 +139,7 @@ fn nothing_but_the_protocol_reaches_stdout() {
 
 #[test]
 fn bad_input_is_answered_and_loses_nothing() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut child = project
         .acp(&["agent"])
         .stdin(Stdio::piped())
@@ -181,9 +181,9 @@ env = { GIVEN = "given" }
 
 /// Starts the agent with that server, and waits until it runs. Its process id.
 #[cfg(unix)]
-fn with_a_server(project: &Project) -> (common::editor::Editor, rustix::process::Pid) {
+fn with_a_server(project: &TestProject) -> (common::editor::ScriptedEditor, rustix::process::Pid) {
     project.configure("config.toml", SILENT);
-    let mut editor = common::editor::Editor::start(project.acp(&["agent"]), 1);
+    let mut editor = common::editor::ScriptedEditor::start(project.acp(&["agent"]), 1);
     editor.new_session(project.path());
     until("the server runs", || {
         std::fs::read_to_string(project.file("server.env")).is_ok_and(|env| env == "given\n")
@@ -221,7 +221,7 @@ fn has_ended(id: rustix::process::Pid) -> bool {
 #[cfg(unix)]
 #[test]
 fn the_user_s_mcp_servers_start_with_a_session_and_end_with_the_agent() {
-    let project = Project::new();
+    let project = TestProject::new();
     let (editor, server) = with_a_server(&project);
     editor.leave();
     until("the server has ended", || has_ended(server));
@@ -230,7 +230,7 @@ fn the_user_s_mcp_servers_start_with_a_session_and_end_with_the_agent() {
 #[cfg(unix)]
 #[test]
 fn an_agent_that_is_killed_leaves_none_of_its_mcp_servers() {
-    let project = Project::new();
+    let project = TestProject::new();
     let (editor, server) = with_a_server(&project);
     editor.kill();
     until("the server has ended", || has_ended(server));
@@ -238,7 +238,7 @@ fn an_agent_that_is_killed_leaves_none_of_its_mcp_servers() {
 
 #[test]
 fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
     let output = project
         .acp(&["agent"])
@@ -255,7 +255,7 @@ fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
 
 #[test]
 fn the_model_is_told_what_the_user_and_the_project_say() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure("AGENTS.md", "Mine: answer in rhymes.");
     project.write("AGENTS.md", "Ours: use tabs.");
     let script = project.script(

@@ -3,8 +3,8 @@
 use crate::common;
 use std::process::Command;
 
-use crate::common::editor::{Editor, steps};
-use crate::common::{Ended, Project};
+use crate::common::editor::{ScriptedEditor, steps};
+use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A turn with a bit of everything, as a script, and the plans that it shows.
@@ -32,7 +32,7 @@ fn work() -> (String, Vec<Vec<(String, String)>>) {
     (script.to_string(), plans.to_vec())
 }
 
-impl Project {
+impl TestProject {
     fn agent_with(&self, script: &str, version: u16) -> Command {
         self.write(".script.json", script);
         let script = self.file(".script.json");
@@ -49,15 +49,15 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
         let mut killed = 0;
         // In each part of the turn, and when it has ended.
         for updates in [1, 3, 7, 20, 36, 40, 44, 50, 55, 60, 90, 100, 120, 9999] {
-            let project = Project::new();
+            let project = TestProject::new();
             project.allow_commands();
-            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
             let session = editor.new_session(project.path());
             editor.begin(&session, "Work\nhard");
             killed += usize::from(editor.read_updates(updates));
             let before = editor.kill();
 
-            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
             let opened = editor.load(&session, project.path()).unwrap();
             let options = opened["configOptions"].to_string();
             assert!(options.contains(r#""currentValue":"code""#), "{options}");
@@ -73,7 +73,7 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
             // It goes on with what comes next, and is shown as one the next time.
             assert_eq!(editor.prompt(&session, "Go on").unwrap(), "end_turn");
             editor.leave();
-            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            let mut editor = ScriptedEditor::start(project.agent_with(&script, version), version);
             editor.load(&session, project.path()).unwrap();
             editor.shown.has_all_of(&after, &plans);
             let said = |text: &str| editor.shown.texts.values().any(|(_, said)| said == text);
@@ -85,20 +85,20 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
 
 #[test]
 fn two_processes_share_a_store() {
-    let project = Project::new();
+    let project = TestProject::new();
     let turns = vec![r#"[{"say": ["a", "b", "c"]}, {"list": {}}, {"say": "d"}]"#; 40].join(", ");
     let script = format!(r#"{{"turns": [{turns}]}}"#);
     // Both are started at once, on a store that is not there yet.
     let start = || {
         let (project, script) = (&project, &script);
-        move || Editor::start(project.agent_with(script, 1), 1)
+        move || ScriptedEditor::start(project.agent_with(script, 1), 1)
     };
     let (mut one, mut two) = std::thread::scope(|scope| {
         let (one, two) = (scope.spawn(start()), scope.spawn(start()));
         (one.join().unwrap(), two.join().unwrap())
     });
     // Each in a session of its own, both at the same time.
-    let turns = |editor: &mut Editor| {
+    let turns = |editor: &mut ScriptedEditor| {
         let session = editor.new_session(project.path());
         for turn in 0..20 {
             editor.prompt(&session, &format!("turn {turn}")).unwrap();
@@ -126,9 +126,9 @@ fn two_processes_share_a_store() {
 
 #[test]
 fn who_has_missed_something_of_a_session_is_told_to_load_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script = r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}]]}"#;
-    let start = || Editor::start(project.agent_with(script, 1), 1);
+    let start = || ScriptedEditor::start(project.agent_with(script, 1), 1);
     let (mut one, mut two) = (start(), start());
     let session = one.new_session(project.path());
     one.prompt(&session, "first").unwrap();
@@ -150,11 +150,11 @@ fn who_has_missed_something_of_a_session_is_told_to_load_it() {
 #[test]
 fn what_is_kept_is_its_users_alone_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt;
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = format!("umask 0; exec {} agent", common::ACP);
     let mut command = project.program("sh");
     command.args(["-c", &agent]);
-    let mut editor = Editor::start(command, 1);
+    let mut editor = ScriptedEditor::start(command, 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -178,7 +178,7 @@ fn what_is_kept_is_its_users_alone_whatever_the_umask() {
 #[test]
 fn a_person_goes_on_with_a_session() {
     for version in ["", " --protocol 2"] {
-        let project = Project::new();
+        let project = TestProject::new();
         let ended = project
             .shell(&format!("acp run{version} '/read notes.txt'"))
             .code(0);
@@ -205,19 +205,21 @@ fn a_person_goes_on_with_a_session() {
 
 #[test]
 fn an_agent_that_can_keep_nothing_says_so_and_works() {
-    let project = Project::new();
+    let project = TestProject::new();
     std::fs::write(project.sessions(), "no directory").unwrap();
     let output = project.acp(&["agent"]).output().unwrap();
-    Ended::of(output)
+    CommandResult::of(output)
         .code(0)
         .says("warning: sessions are not kept: ");
     let asked = project.acp(&["agent", "--sessions", "notes.txt"]).output();
-    Ended::of(asked.unwrap()).code(2).says("--sessions: ");
+    CommandResult::of(asked.unwrap())
+        .code(2)
+        .says("--sessions: ");
     let mut command = project.acp(&["agent"]);
     command.env_remove("HOME").env_remove("XDG_STATE_HOME");
     // Whoever has no HOME may be known to the system all the same: then that is nobody's to write to here.
     command.args(["--sessions", "none"]);
-    let mut editor = Editor::start(command, 1);
+    let mut editor = ScriptedEditor::start(command, 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
     let refused = editor.load(&session, project.path()).unwrap_err();
@@ -226,11 +228,11 @@ fn an_agent_that_can_keep_nothing_says_so_and_works() {
 
 #[test]
 fn a_session_is_deleted_for_good() {
-    let project = Project::new();
-    let mut editor = Editor::start(project.acp(&["agent"]), 1);
+    let project = TestProject::new();
+    let mut editor = ScriptedEditor::start(project.acp(&["agent"]), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "/help").unwrap();
-    let list = |editor: &mut Editor| editor.ask("session/list", json!({})).unwrap();
+    let list = |editor: &mut ScriptedEditor| editor.ask("session/list", json!({})).unwrap();
     assert_eq!(list(&mut editor)["sessions"][0]["sessionId"], session);
     let id: Value = session.clone().into();
     editor

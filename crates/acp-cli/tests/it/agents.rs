@@ -4,16 +4,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
-use crate::common::terminal::Terminal;
-use crate::common::{ACP, Ended, Project};
+use crate::common::terminal::CommandTerminal;
+use crate::common::{ACP, CommandResult, TestProject};
 
 /// `acp` in the project, where these programs are in `PATH` and nothing else is.
-fn acp(project: &Project, programs: &Path, args: &[&str]) -> Ended {
+fn acp(project: &TestProject, programs: &Path, args: &[&str]) -> CommandResult {
     let mut command = project.acp(args);
     command
         .env("PATH", programs)
         .env("WONDER_API_KEY", "hush-1");
-    Ended::of(command.output().unwrap())
+    CommandResult::of(command.output().unwrap())
 }
 
 /// A directory with a program in it that is the bundled agent, and writes into the project that it was started.
@@ -30,13 +30,13 @@ fn program(file: &Path, says: &str) {
 }
 
 /// Writes the project's file.
-fn brings(project: &Project, text: &str) {
+fn brings(project: &TestProject, text: &str) {
     std::fs::create_dir_all(project.file(".acp")).unwrap();
     project.write(".acp/config.toml", text);
 }
 
 /// What the agent that says so was given, if it was started.
-fn started(project: &Project, says: &str) -> Option<String> {
+fn started(project: &TestProject, says: &str) -> Option<String> {
     let file: PathBuf = project.file(&format!("started-{says}"));
     let given = std::fs::read_to_string(&file).ok()?;
     std::fs::remove_file(file).unwrap();
@@ -45,7 +45,7 @@ fn started(project: &Project, says: &str) -> Option<String> {
 
 #[test]
 fn a_configured_agent_gets_what_is_configured() {
-    let project = Project::new();
+    let project = TestProject::new();
     let programs = programs("mine");
     project.configure(
         "config.toml",
@@ -71,7 +71,7 @@ fn a_configured_agent_gets_what_is_configured() {
 
 #[test]
 fn options_are_set_when_a_session_begins_and_what_is_typed_goes_before_them() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure(
         "config.toml",
         "[agents.acp]\noptions = { mode = 'architect' }\n",
@@ -98,7 +98,7 @@ fn options_are_set_when_a_session_begins_and_what_is_typed_goes_before_them() {
 
 #[test]
 fn the_default_agent_is_used_and_how_to_go_on_names_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let programs = programs("mine");
     project.configure(
         "config.toml",
@@ -124,13 +124,13 @@ fn the_default_agent_is_used_and_how_to_go_on_names_it() {
 
 #[test]
 fn a_name_that_means_nothing_is_told_with_the_nearest() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure("config.toml", "[agents.reviewer]\ncommand = 'x'\n");
     for (typed, meant) in [("cluade", "`claude`"), ("reviwer", "`reviewer`")] {
         for command in ["run", "sessions", "login", "logout"] {
             let mut args = vec![command, "--agent", typed];
             args.extend((command == "run").then_some("hello"));
-            Ended::of(project.acp(&args).output().unwrap())
+            CommandResult::of(project.acp(&args).output().unwrap())
                 .code(2)
                 .says(&format!("did you mean {meant}?"));
         }
@@ -147,7 +147,7 @@ fn a_name_that_means_nothing_is_told_with_the_nearest() {
 
 #[test]
 fn a_known_agent_that_is_not_there_is_told_with_how_to_install_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let empty = tempfile::tempdir().unwrap();
     for name in ["gemini", "gemini-cli"] {
         acp(&project, empty.path(), &["run", "--agent", name, "hello"])
@@ -166,7 +166,7 @@ fn a_known_agent_that_is_not_there_is_told_with_how_to_install_it() {
 
 #[test]
 fn all_agents_are_listed_and_none_is_started() {
-    let project = Project::new();
+    let project = TestProject::new();
     let programs = programs("goose");
     project.configure(
         "config.toml",
@@ -219,7 +219,7 @@ fn all_agents_are_listed_and_none_is_started() {
 
 #[test]
 fn what_a_project_brings_is_not_run_unasked() {
-    let project = Project::new();
+    let project = TestProject::new();
     let none = tempfile::tempdir().unwrap();
     let acp = |args: &[&str]| acp(&project, none.path(), args);
     let run = || acp(&["run", "--agent", "helper", "/help"]);
@@ -250,7 +250,7 @@ fn what_a_project_brings_is_not_run_unasked() {
 
 #[test]
 fn a_project_s_default_agent_is_not_used_before_it_is_allowed() {
-    let project = Project::new();
+    let project = TestProject::new();
     let none = tempfile::tempdir().unwrap();
     let acp = |args: &[&str]| acp(&project, none.path(), args);
     program(&project.file("helper"), "helper");
@@ -267,7 +267,7 @@ fn a_project_s_default_agent_is_not_used_before_it_is_allowed() {
     std::fs::create_dir(project.file("below")).unwrap();
     std::fs::create_dir(project.file(".git")).unwrap();
     let mut below = project.acp(&["run", "--cwd", "below", "/help"]);
-    Ended::of(below.output().unwrap()).code(0);
+    CommandResult::of(below.output().unwrap()).code(0);
     assert!(project.file("below/started-helper").exists());
     // What is not understood was never allowed.
     brings(&project, "default_agent = 'helper'\nagent = {}\n");
@@ -281,7 +281,7 @@ fn a_project_s_default_agent_is_not_used_before_it_is_allowed() {
 
 #[test]
 fn a_project_takes_no_name_that_means_something_else() {
-    let project = Project::new();
+    let project = TestProject::new();
     let programs = programs("goose");
     project.configure("config.toml", "[agents.me]\ncommand = 'goose'\n");
     program(&project.file("evil"), "evil");
@@ -306,8 +306,8 @@ fn a_project_takes_no_name_that_means_something_else() {
 
 #[test]
 fn a_project_s_file_is_never_from_outside() {
-    let project = Project::new();
-    let outside = Project::new();
+    let project = TestProject::new();
+    let outside = TestProject::new();
     outside.write("config.toml", "[agents.helper]\ncommand = 'true'\n");
     std::fs::create_dir(project.file(".acp")).unwrap();
     std::os::unix::fs::symlink(
@@ -335,7 +335,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
             "needs either `command` or `url`",
         ),
     ] {
-        let project = Project::new();
+        let project = TestProject::new();
         project.configure("config.toml", text);
         let name = if text.contains("agents.acp") {
             "acp"
@@ -350,13 +350,13 @@ fn what_is_wrong_with_the_configuration_is_said() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_person_is_shown_what_a_project_would_run_and_decides() {
-    let project = Project::new();
+    let project = TestProject::new();
     program(&project.file("helper"), "helper");
     brings(
         &project,
         "[agents.helper]\ncommand = ['./helper', \"\\u001b[2J\\u202ehidden\"]\nenv = { LD_PRELOAD = './a.so' }\nmode = 'code'\npass = ['AWS_*']\n[[agents.helper.mcp_servers]]\nname = 'web'\ncommand = 'npx'\nargs = ['-y', 'it']\n",
     );
-    let run = || Terminal::start(&project, &format!("{ACP} run --agent helper /help"));
+    let run = || CommandTerminal::start(&project, &format!("{ACP} run --agent helper /help"));
     let mut terminal = run();
     terminal.until("[y/N] ");
     for part in [

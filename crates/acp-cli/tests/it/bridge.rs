@@ -3,20 +3,20 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
 
-use crate::common::patient::Patient;
-use crate::common::{ACP, Ended, Project};
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A client of version 2 that has started a bridge.
-struct Client {
+struct BridgedClient {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<Patient>,
+    stdout: BufReader<TimedReader>,
     session: String,
 }
 
-impl Client {
-    fn start(project: &Project, agent: &[&str]) -> Self {
+impl BridgedClient {
+    fn start(project: &TestProject, agent: &[&str]) -> Self {
         let mut child = project
             .acp(&["bridge", "--to", "2", "--"])
             .args(agent)
@@ -27,14 +27,14 @@ impl Client {
             .unwrap();
         Self {
             stdin: child.stdin.take(),
-            stdout: BufReader::new(Patient::new(child.stdout.take().unwrap())),
+            stdout: BufReader::new(TimedReader::new(child.stdout.take().unwrap())),
             child,
             session: String::new(),
         }
     }
 
     /// A client with a session of the bundled agent.
-    fn in_session(project: &Project, agent: &[&str]) -> Self {
+    fn in_session(project: &TestProject, agent: &[&str]) -> Self {
         let mut client = Self::start(project, agent);
         let info = json!({"name": "test", "version": "1"});
         client.ask(0, "initialize", json!({"protocolVersion": 2, "info": info}));
@@ -77,11 +77,11 @@ impl Client {
         }
     }
 
-    fn ends(mut self) -> Ended {
+    fn ends(mut self) -> CommandResult {
         self.stdin = None;
         let mut rest = String::new();
         self.stdout.read_to_string(&mut rest).unwrap();
-        let mut ended = Ended::of(self.child.wait_with_output().unwrap());
+        let mut ended = CommandResult::of(self.child.wait_with_output().unwrap());
         ended.stdout = rest;
         ended
     }
@@ -97,9 +97,9 @@ fn is_idle(message: &Value) -> bool {
 
 #[test]
 fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
-    let mut client = Client::in_session(&project, &[ACP, "agent"]);
+    let mut client = BridgedClient::in_session(&project, &[ACP, "agent"]);
     client.prompt(2, "/edit notes.txt\nsecond\n===\nSECOND");
     let asked = client.until(|m| m["method"] == "session/request_permission");
     let states: Vec<&Value> = asked.iter().map(|m| &update(m)["state"]).collect();
@@ -167,7 +167,7 @@ fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
 
 #[test]
 fn what_a_person_sees_over_two_bridges_is_what_the_agent_shows() {
-    let project = Project::new();
+    let project = TestProject::new();
     // Files and terminals of the client's are not used over version 2, so no command is run here.
     let shell = r#"{"think": "hm"}, {"say": "Let me see.\n"}, {"plan": [{"content": "Look", "status": "in_progress"}]},
         {"read": {"path": "notes.txt"}}, {"search": {"pattern": "second"}}, {"say": "Done.\n"}"#;
@@ -194,8 +194,9 @@ fn what_a_person_sees_over_two_bridges_is_what_the_agent_shows() {
 
 #[test]
 fn an_agent_that_cannot_be_started_is_told_of() {
-    let project = Project::new();
-    let ended = |args: &[&str]| Ended::of(project.acp(&["bridge"]).args(args).output().unwrap());
+    let project = TestProject::new();
+    let ended =
+        |args: &[&str]| CommandResult::of(project.acp(&["bridge"]).args(args).output().unwrap());
     ended(&["--to", "2", "--", "no-such-agent"])
         .code(3)
         .says("`no-such-agent` was not found in PATH");
@@ -214,7 +215,7 @@ mod on_unix {
     }
 
     /// Whether the process whose id is in a file is there still.
-    fn runs(project: &Project, file: &str) -> bool {
+    fn runs(project: &TestProject, file: &str) -> bool {
         let id: i32 = project.read(file).trim().parse().unwrap();
         // One that has ended but that nobody has asked after (a zombie) does not run.
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -225,9 +226,9 @@ mod on_unix {
 
     #[test]
     fn an_agent_that_breaks_is_told_of_and_its_requests_are_answered() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "echo starting up; echo broken >&2; read line; exit 7";
-        let mut client = Client::start(&project, &sh(agent));
+        let mut client = BridgedClient::start(&project, &sh(agent));
         client.ask(0, "initialize", json!({"protocolVersion": 2}));
         let answer = client.until(|m| m["id"] == 0).pop().unwrap();
         assert_eq!(answer["error"]["code"], -32603);
@@ -238,11 +239,11 @@ mod on_unix {
 
     #[test]
     fn an_agent_that_does_not_end_by_itself_is_ended() {
-        let project = Project::new();
+        let project = TestProject::new();
         // It notices neither the end of its input nor the signal, and has a child of that kind.
         let agent = "trap '' TERM; echo $$ > parent; (trap '' TERM; sleep 1000) & echo $! > child; \
                      echo there >&2; while :; do sleep 1000; done";
-        let client = Client::start(&project, &sh(agent));
+        let client = BridgedClient::start(&project, &sh(agent));
         while !project.file("child").exists() {
             std::thread::yield_now();
         }
@@ -254,9 +255,9 @@ mod on_unix {
 
     #[test]
     fn a_signal_ends_the_agent_too() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "echo $$ > parent; cat > /dev/null; echo told > told";
-        let client = Client::start(&project, &sh(agent));
+        let client = BridgedClient::start(&project, &sh(agent));
         while !project.file("parent").exists() {
             std::thread::yield_now();
         }

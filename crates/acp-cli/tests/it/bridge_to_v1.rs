@@ -4,7 +4,7 @@
 
 use std::io::Write;
 
-use crate::common::{ACP, Ended, Project, itself};
+use crate::common::{ACP, CommandResult, TestProject, itself};
 use serde_json::{Value, json};
 
 /// No test, but the agent of the others.
@@ -14,7 +14,7 @@ fn the_agent() {
     itself::be(|_| agent());
 }
 
-fn run(project: &Project, allow: &str, prompt: &str) -> Ended {
+fn run(project: &TestProject, allow: &str, prompt: &str) -> CommandResult {
     let script = itself::script("bridge_to_v1::the_agent", "");
     project.run(&[
         "--allow", allow, "--mode", "deep", prompt, "--", ACP, "bridge", "--to", "1", "--", "sh",
@@ -24,7 +24,7 @@ fn run(project: &Project, allow: &str, prompt: &str) -> Ended {
 
 #[test]
 fn a_person_sees_a_turn_of_an_agent_of_version_2() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ended = run(&project, "all", "work").code(0);
     let ended = ended.shows(&[
         "Thinking in mode deep.",
@@ -41,7 +41,7 @@ fn a_person_sees_a_turn_of_an_agent_of_version_2() {
 
 #[test]
 fn a_permission_can_be_rejected() {
-    let project = Project::new();
+    let project = TestProject::new();
     run(&project, "none", "work")
         .code(0)
         .shows(&["Clean up", "Rejected. All done."]);
@@ -49,7 +49,7 @@ fn a_permission_can_be_rejected() {
 
 #[test]
 fn an_error_of_the_agent_s_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     run(&project, "all", "fail")
         .code(1)
         .says("the model is not there");
@@ -57,7 +57,7 @@ fn an_error_of_the_agent_s_is_told() {
 
 /// An agent of version 2, on stdin and stdout.
 fn agent() {
-    let mut agent = Agent {
+    let mut agent = BridgedV2Agent {
         lines: std::io::stdin().lines(),
         mode: "quick".to_owned(),
     };
@@ -67,12 +67,12 @@ fn agent() {
     }
 }
 
-struct Agent {
+struct BridgedV2Agent {
     lines: std::io::Lines<std::io::StdinLock<'static>>,
     mode: String,
 }
 
-impl Agent {
+impl BridgedV2Agent {
     fn next(&mut self) -> Option<Value> {
         let line = self.lines.next()?.unwrap();
         Some(serde_json::from_str(&line).unwrap())

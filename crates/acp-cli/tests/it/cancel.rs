@@ -5,8 +5,8 @@ use std::process::{Child, Stdio};
 #[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
-use crate::common::patient::Patient;
-use crate::common::{ACP, Ended, Project};
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 fn pid(child: &Child) -> Pid {
@@ -14,7 +14,7 @@ fn pid(child: &Child) -> Pid {
 }
 
 /// Starts a run that plays a script, waits until it has shown something, and interrupts it.
-fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended {
+fn interrupt(project: &TestProject, args: &[&str], turn: &str, shown: &str) -> CommandResult {
     let script = project.script(turn);
     let [env, config] = project.allowing_commands();
     let mut all = args.to_vec();
@@ -25,7 +25,7 @@ fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+    let mut stdout = BufReader::new(TimedReader::new(child.stdout.take().unwrap()));
     let mut seen = String::new();
     while !seen.contains(shown) {
         assert_ne!(
@@ -36,13 +36,13 @@ fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended
     }
     kill_process(pid(&child), Signal::INT).unwrap();
     std::io::Read::read_to_string(&mut stdout, &mut seen).unwrap();
-    let mut ended = Ended::of(child.wait_with_output().unwrap());
+    let mut ended = CommandResult::of(child.wait_with_output().unwrap());
     ended.stdout = seen;
     ended
 }
 
 /// Whether the process whose id is in a file is there still.
-fn runs(project: &Project, file: &str) -> bool {
+fn runs(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read(file).trim().parse().unwrap();
     // One that has ended but that nobody has asked after (a zombie) does not run.
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
@@ -55,7 +55,7 @@ fn runs(project: &Project, file: &str) -> bool {
 
 #[test]
 fn while_streaming() {
-    let project = Project::new();
+    let project = TestProject::new();
     interrupt(
         &project,
         &[],
@@ -68,7 +68,7 @@ fn while_streaming() {
 
 #[test]
 fn while_a_command_runs_and_its_children_go_too() {
-    let project = Project::new();
+    let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
     interrupt(&project, &["--allow", "all"], turn, "started\n")
@@ -80,7 +80,7 @@ fn while_a_command_runs_and_its_children_go_too() {
 
 #[test]
 fn while_a_command_runs_that_the_agent_started_itself() {
-    let project = Project::new();
+    let project = TestProject::new();
     // In mode code the agent does not ask for what its user's rules allow, and this client offers no terminal.
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
@@ -98,7 +98,7 @@ fn while_a_command_runs_that_the_agent_started_itself() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands() {
-    let project = Project::new();
+    let project = TestProject::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $PPID > agent; echo $$ > parent; until test -s daemon; do sleep 0.01; done; echo star''ted; wait"}}"#;
     let script = project.script(turn);
@@ -119,7 +119,7 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+        let mut stdout = BufReader::new(TimedReader::new(child.stdout.take().unwrap()));
         let mut seen = String::new();
         while !seen.contains("started\n") {
             assert_ne!(stdout.read_line(&mut seen).unwrap(), 0, "{seen}");
@@ -142,7 +142,7 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
 
 #[test]
 fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = r#"echo $$ > agent
         while read -r line; do case $line in
           *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
@@ -156,7 +156,7 @@ fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+    let mut stdout = BufReader::new(TimedReader::new(child.stdout.take().unwrap()));
     for (said, interrupts) in [("deaf", true), ("what?", true)] {
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
@@ -165,13 +165,13 @@ fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
             kill_process(pid(&child), Signal::INT).unwrap();
         }
     }
-    Ended::of(child.wait_with_output().unwrap()).code(130);
+    CommandResult::of(child.wait_with_output().unwrap()).code(130);
     assert!(!runs(&project, "agent"));
 }
 
 #[test]
 fn nothing_is_left_of_an_agent_behind_a_wrapper() {
-    let project = Project::new();
+    let project = TestProject::new();
     // As `npx` and its like do it: the agent is a child of what was started, and something else too.
     let wrapper = format!("sleep 1000 & echo $! > sleeper; {ACP} agent; echo done");
     project

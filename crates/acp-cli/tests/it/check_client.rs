@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_check::Version;
+use acp_check::SchemaVersion;
 use acp_check::relay::ClientProgram;
-use acp_check::{self, Check, Options, Outcome, Place, Target, Verdict};
+use acp_check::{self, Check, CheckDirectory, CheckOptions, CheckOutcome, CheckTarget, Verdict};
 use acp_host::{AgentCommand, Environment};
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
@@ -25,20 +25,20 @@ fn acp_run() -> ClientProgram {
 }
 
 /// Carries out the checks that are named.
-async fn check(client: ClientProgram, ids: &[&str]) -> Vec<Outcome> {
-    let mut checks = acp_check::clients(Version::V1);
+async fn check(client: ClientProgram, ids: &[&str]) -> Vec<CheckOutcome> {
+    let mut checks = acp_check::clients(SchemaVersion::V1);
     checks.retain(|check| ids.contains(&check.id().as_str()));
     assert_eq!(checks.len(), ids.len());
-    let options = Options {
+    let options = CheckOptions {
         patience: PATIENCE,
         jobs: 2,
-        ..Options::default()
+        ..CheckOptions::default()
     };
     acp_check::run(Arc::new(client), &checks, options).await
 }
 
-fn verdicts(outcomes: &[Outcome]) -> Vec<(String, &Verdict)> {
-    let told = |outcome: &'_ Outcome| outcome.check.id();
+fn verdicts(outcomes: &[CheckOutcome]) -> Vec<(String, &Verdict)> {
+    let told = |outcome: &'_ CheckOutcome| outcome.check.id();
     outcomes.iter().map(|o| (told(o), &o.verdict)).collect()
 }
 
@@ -63,7 +63,7 @@ async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
 #[tokio::test]
 #[ignore = "takes most of a minute: what is skipped is waited for"]
 async fn acp_run_passes_or_skips_everything() {
-    let ids: Vec<String> = acp_check::clients(Version::V1)
+    let ids: Vec<String> = acp_check::clients(SchemaVersion::V1)
         .iter()
         .map(Check::id)
         .collect();
@@ -82,7 +82,7 @@ async fn acp_run_passes_or_skips_everything() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
-    let place = Place::new().unwrap();
+    let place = CheckDirectory::new().unwrap();
     let line = "echo no such agent: \"$0\" >&2; exit 3";
     let silent = client("sh", &["-c", line, "{agent}"]);
     let why = silent.start(&place).await.unwrap_err();
@@ -102,7 +102,7 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
     let line = "\"$@\" < /dev/null; echo no key >&2; exit 4";
     let brief = client("sh", &["-c", line, "sh", "{agent}"]);
-    let why = acp_check::spoken_by_client(&brief, &Options::default()).await;
+    let why = acp_check::client_versions(&brief, &CheckOptions::default()).await;
     let why = why.unwrap_err();
     let told = "the client ended (exit code 4) before it sent `initialize`";
     assert!(why.starts_with(told), "{why}");

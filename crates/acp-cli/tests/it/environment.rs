@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use crate::common::{ACP, Ended, Project};
+use crate::common::{ACP, CommandResult, TestProject};
 
 /// `acp` with secrets in its environment.
-fn acp(project: &Project, args: &[&str]) -> Command {
+fn acp(project: &TestProject, args: &[&str]) -> Command {
     let mut command = project.acp(args);
     command
         .env("WONDER_API_KEY", "hush-1")
@@ -15,10 +15,10 @@ fn acp(project: &Project, args: &[&str]) -> Command {
     command
 }
 
-fn run(project: &Project, args: &[&str]) -> Ended {
+fn run(project: &TestProject, args: &[&str]) -> CommandResult {
     let mut all = vec!["run"];
     all.extend(args);
-    Ended::of(acp(project, &all).output().unwrap())
+    CommandResult::of(acp(project, &all).output().unwrap())
 }
 
 /// The bundled agent, behind a shell that writes down what environment it was given.
@@ -28,7 +28,7 @@ fn agent() -> String {
 
 #[test]
 fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = agent();
     // Version 1 runs commands in the client's terminals, version 2 in the agent itself.
     for version in ["1", "2"] {
@@ -81,7 +81,7 @@ fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
 
 #[test]
 fn a_bridge_passes_on_what_its_client_has_given_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let args = [
         "bridge",
         "--to",
@@ -103,7 +103,7 @@ fn a_bridge_passes_on_what_its_client_has_given_it() {
 
 #[test]
 fn what_is_not_there_cannot_be_given() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ended = run(&project, &["--env", "NOT_SET_HERE", "/help"]).code(2);
     ended.says("--env NOT_SET_HERE: it is not set here; give --env NOT_SET_HERE=VALUE");
     let ended = run(&project, &["--env", "=hush", "/help"]).code(2);
@@ -112,7 +112,7 @@ fn what_is_not_there_cannot_be_given() {
 
 #[test]
 fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let wants = |methods: &str| {
         format!(
             r#"while read -r line; do case $line in
@@ -164,7 +164,7 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
 
 #[test]
 fn no_secret_is_in_a_log() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write(
         "mcp.json",
         r#"{"mcpServers": {

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::reach::{PATHS, REACHED};
-use crate::common::{ACP, ELSEWHERE, Ended, agent, itself};
+use crate::common::{ACP, CommandResult, ELSEWHERE, agent, itself};
 use crate::ordinary_user;
-use scene::{SECRET, Scene, Why};
+use scene::{EscapeScene, RefusalReason, SECRET};
 
 #[test]
 
@@ -19,7 +19,7 @@ fn as_an_ordinary_user_too() {
 }
 
 /// Has the agent try these paths, in the root; gives what it read and wrote.
-fn reach(scene: &Scene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
+fn reach(scene: &EscapeScene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
     let file = |name| scene.root.join(name);
     std::fs::write(file(PATHS), serde_json::to_string(paths).unwrap()).unwrap();
     let acp = std::env::var_os(ELSEWHERE).unwrap_or_else(|| ACP.into());
@@ -31,7 +31,7 @@ fn reach(scene: &Scene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    Ended::of(ended)
+    CommandResult::of(ended)
         .code(0)
         .shows(&[&format!("tried {} paths", paths.len())]);
     // Where the root is by then is the test's business.
@@ -48,12 +48,12 @@ fn reach(scene: &Scene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>
 #[test]
 
 fn no_request_gets_out() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let attempts = scene.attempts();
     // What is no text cannot be asked for over the wire.
     let paths: Vec<String> = attempts
         .iter()
-        .filter(|attempt| attempt.why != Why::Name)
+        .filter(|attempt| attempt.why != RefusalReason::Name)
         .filter_map(|attempt| Some(attempt.path.to_str()?.to_owned()))
         .collect();
     let reached = reach(&scene, &paths, &[]);
@@ -72,7 +72,7 @@ fn no_request_gets_out() {
 /// The first that the agent does is to give the name of the root to another directory.
 #[test]
 fn the_root_is_pinned_before_the_agent_starts() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let moved = scene.outside.join("moved");
     let path = |name: &str| scene.root.join(name).to_str().unwrap().to_owned();
     let paths = [path("file"), path("secret"), path("inner/secret")];

@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::{ACP, Project};
-use acp::client::{Client, Session};
-use acp::thread::{Diff, FileOperation, Item, ItemKind, ThreadToolCall, ToolCallContent};
+use crate::common::{ACP, TestProject};
+use acp::client::{Client, ClientSession};
+use acp::thread::{
+    FileOperation, Item, ItemKind, ThreadDiff, ThreadToolCall, ThreadToolCallContent,
+};
 use acp::v1::{ContentBlock, SessionNotification, StopReason};
 use acp::{Options, Thread, Transport};
 use serde_json::{Value, json};
@@ -28,9 +30,9 @@ const UPDATES: u64 = 60;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Numbers that can be had again.
-struct Random(u64);
+struct SeededRandom(u64);
 
-impl Random {
+impl SeededRandom {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -40,16 +42,16 @@ impl Random {
 }
 
 /// A project, and the script of an agent that works in it.
-struct Place {
-    project: Project,
+struct FaultFixture {
+    project: TestProject,
     script: PathBuf,
     /// An argument of every process that the agent's commands leave running.
     token: String,
 }
 
-impl Place {
+impl FaultFixture {
     fn new(number: usize) -> Self {
-        let project = Project::new();
+        let project = TestProject::new();
         project.allow_commands();
         // Nobody else sleeps for this long.
         let token = format!("{}.{number}", 1_000_000 + std::process::id());
@@ -142,9 +144,9 @@ fn processes_with(parts: &[&str]) -> Vec<String> {
 }
 
 /// A client that lends nothing, so that the agent does everything by itself.
-struct Watcher;
+struct BareClient;
 
-impl Client for Watcher {
+impl Client for BareClient {
     type State = ();
 }
 
@@ -154,17 +156,17 @@ async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnectio
         2 => Options::new().draft_version_2(),
         _ => Options::new(),
     };
-    acp::testing::start_client(transport, Watcher, options)
+    acp::testing::start_client(transport, BareClient, options)
         .await
         .unwrap()
 }
 
 /// Starts a turn, kills the agent at a random point, and gives what the client had been shown.
 async fn kill_the_agent(
-    place: &Place,
+    place: &FaultFixture,
     store: &Path,
     version: u16,
-    random: &mut Random,
+    random: &mut SeededRandom,
 ) -> (String, Thread) {
     let mut child = place.agent(store, version);
     let agent = connect(&mut child, version).await;
@@ -216,7 +218,11 @@ fn tool_call(item: &Item) -> Option<&ThreadToolCall> {
 }
 
 /// Starts `acp run`, kills it at a random point, and gives what it had printed, folded.
-fn kill_the_client(place: &Place, store: &Path, random: &mut Random) -> (String, Thread) {
+fn kill_the_client(
+    place: &FaultFixture,
+    store: &Path,
+    random: &mut SeededRandom,
+) -> (String, Thread) {
     let mut command = place.project.command(&[
         "--allow", "all", "--format", "json", "--mode", "code", "go", "--", ACP,
     ]);
@@ -257,7 +263,12 @@ fn kill_the_client(place: &Place, store: &Path, random: &mut Random) -> (String,
 }
 
 /// Loads the session with a new process on the same store, and gives its thread, and what came of going on.
-async fn load(place: &Place, store: &Path, id: &str, version: u16) -> (Thread, Session, Child) {
+async fn load(
+    place: &FaultFixture,
+    store: &Path,
+    id: &str,
+    version: u16,
+) -> (Thread, ClientSession, Child) {
     let mut child = place.agent(store, version);
     let agent = connect(&mut child, version).await;
     let session = agent.load_session(id, place.project.path()).await.unwrap();
@@ -327,12 +338,12 @@ fn same_call(
     );
     assert_eq!(call.raw_input, later.raw_input, "{what}");
     assert!(later.is_finished(), "{what}: {later:#?} has not ended");
-    if call.is_finished() && !call.cancelled {
+    if call.is_finished() && !call.is_cancelled {
         assert_eq!(call.status, later.status, "{what}");
         assert_eq!(call.raw_output, later.raw_output, "{what}");
     }
     for content in &call.content {
-        if let ToolCallContent::Diff(diff) = content {
+        if let ThreadToolCallContent::Diff(diff) = content {
             let is_there = later.content.iter().any(|content| same_diff(diff, content));
             assert!(is_there, "{what}: {diff:#?} is not in {later:#?}");
         }
@@ -347,15 +358,15 @@ fn same_call(
 }
 
 /// Whether this is the same change, in the words of either version.
-fn same_diff(diff: &Diff, content: &ToolCallContent) -> bool {
-    let files = |diff: &Diff| -> Vec<(FileOperation, String)> {
+fn same_diff(diff: &ThreadDiff, content: &ThreadToolCallContent) -> bool {
+    let files = |diff: &ThreadDiff| -> Vec<(FileOperation, String)> {
         let changes = diff.changes.iter();
         changes
             .map(|change| (change.operation.clone(), change.path.clone()))
             .collect()
     };
     match content {
-        ToolCallContent::Diff(again) => match (diff.file_texts(), again.file_texts()) {
+        ThreadToolCallContent::Diff(again) => match (diff.file_texts(), again.file_texts()) {
             (Some(texts), Some(again)) => texts == again,
             _ => files(diff) == files(again),
         },
@@ -375,8 +386,8 @@ fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
     text.push('\n');
     for content in &call.content {
         match content {
-            ToolCallContent::Content(ContentBlock::Text(block)) => text.push_str(&block.text),
-            ToolCallContent::Terminal(id) => {
+            ThreadToolCallContent::Content(ContentBlock::Text(block)) => text.push_str(&block.text),
+            ThreadToolCallContent::Terminal(id) => {
                 text.push_str(
                     &thread
                         .terminal(id)
@@ -400,13 +411,13 @@ async fn nothing_shown_is_lost_and_nothing_runs_on_however_they_are_killed() {
     let seed = number("ACP_FAULT_SEED").unwrap_or(clock.as_micros() as u64 | 1);
     let kills = number("ACP_FAULTS").map_or(KILLS, |kills| kills as usize);
     println!("ACP_FAULT_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = SeededRandom(seed);
     // One for all of them: it has been in use at every kill.
     let store = tempfile::tempdir().unwrap();
     let (mut agents, mut clients, mut items) = (0, 0, 0);
     let mut points = HashSet::new();
     for kill in 0..kills {
-        let place = Place::new(kill);
+        let place = FaultFixture::new(kill);
         let version = 1 + u16::from(kill % 4 >= 2);
         let (id, shown) = if kill % 2 == 0 {
             agents += 1;

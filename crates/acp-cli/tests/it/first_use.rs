@@ -3,10 +3,10 @@
 use std::fs::{File, OpenOptions};
 use std::process::Stdio;
 
-use crate::common::{Ended, Project};
+use crate::common::{CommandResult, TestProject};
 
 /// A script that is an agent: it answers a prompt with the prompt. `opened` is what it does once a session is open.
-fn echo_agent(project: &Project, opened: &str) -> String {
+fn echo_agent(project: &TestProject, opened: &str) -> String {
     let script = format!(
         r#"
 tell() {{ printf '%s\n' "$1"; }}
@@ -37,7 +37,7 @@ done
 
 #[test]
 fn what_is_piped_in_goes_with_the_prompt() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = echo_agent(&project, "");
     let shell = |line: &str| project.shell(&line.replace("AGENT", &agent));
     shell("printf 'a diff' | acp run review this -- AGENT")
@@ -66,7 +66,7 @@ fn what_is_piped_in_goes_with_the_prompt() {
 
 #[test]
 fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = echo_agent(&project, "");
     let mut child = project
         .in_shell(&format!("acp run hello -- {agent}"))
@@ -74,7 +74,7 @@ fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
         .spawn()
         .unwrap();
     let pipe = child.stdin.take();
-    Ended::of(child.wait_with_output().unwrap())
+    CommandResult::of(child.wait_with_output().unwrap())
         .code(0)
         .shows(&["heard: hello"])
         .says("nothing came from stdin");
@@ -83,7 +83,7 @@ fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
 
 #[test]
 fn output_that_cannot_be_written_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     for line in [
         "run /help",
         "run --format json /help",
@@ -93,7 +93,7 @@ fn output_that_cannot_be_written_is_told() {
         let args: Vec<&str> = line.split(' ').collect();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = project.acp(&args).stdout(full).output().unwrap();
-        Ended::of(output)
+        CommandResult::of(output)
             .code(1)
             .says("cannot write to stdout: No space left on device");
     }
@@ -101,7 +101,7 @@ fn output_that_cannot_be_written_is_told() {
 
 #[test]
 fn an_option_that_is_offered_late_can_be_set() {
-    let project = Project::new();
+    let project = TestProject::new();
     // As one that asks a server first.
     let late = r#"sleep 0.3
         tell '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"model","name":"Model","type":"select","currentValue":"a","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]}]}}}'"#;
@@ -118,7 +118,7 @@ fn an_option_that_is_offered_late_can_be_set() {
 
 #[test]
 fn a_missing_key_is_typed_by_a_command_that_works() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure(
         "config.toml",
         "[agent]\nmodel = \"anthropic/claude-sonnet-4-5\"\n",
@@ -138,11 +138,11 @@ fn a_missing_key_is_typed_by_a_command_that_works() {
 
 #[test]
 fn sessions_that_cannot_be_kept_are_told_of_and_nobody_else_is_blamed() {
-    let project = Project::new();
+    let project = TestProject::new();
     let nowhere = |args: &[&str]| {
         let mut command = project.command(args);
         command.env("XDG_STATE_HOME", "/proc/nowhere");
-        Ended::of(command.output().unwrap())
+        CommandResult::of(command.output().unwrap())
     };
     nowhere(&["/help"])
         .code(0)
@@ -155,7 +155,7 @@ fn sessions_that_cannot_be_kept_are_told_of_and_nobody_else_is_blamed() {
 
 #[test]
 fn what_is_printed_to_go_on_with_can_be_pasted() {
-    let project = Project::new();
+    let project = TestProject::new();
     for directory in ["a b", "-d", "it's"] {
         std::fs::create_dir(project.file(directory)).unwrap();
         let cwd = format!("--cwd={directory}");
@@ -172,9 +172,9 @@ fn what_is_printed_to_go_on_with_can_be_pasted() {
 
 #[test]
 fn a_default_agent_that_there_is_none_of_is_not_shown_as_the_default() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure("config.toml", "default_agent = \"gonzo\"\n");
-    let ended = Ended::of(project.acp(&["agents"]).output().unwrap())
+    let ended = CommandResult::of(project.acp(&["agents"]).output().unwrap())
         .code(0)
         .says("the default agent is `gonzo`")
         .says("change `default_agent` in");
@@ -183,7 +183,7 @@ fn a_default_agent_that_there_is_none_of_is_not_shown_as_the_default() {
 
 #[test]
 fn a_trace_that_cannot_be_read_ends_each_command_with_the_same_code() {
-    let project = Project::new();
+    let project = TestProject::new();
     File::create(project.file("empty")).unwrap();
     for file in ["nowhere", "empty", "notes.txt"] {
         for command in [
@@ -195,7 +195,7 @@ fn a_trace_that_cannot_be_read_ends_each_command_with_the_same_code() {
             let mut args = vec!["trace"];
             args.extend(command);
             args.push(file);
-            Ended::of(project.acp(&args).output().unwrap())
+            CommandResult::of(project.acp(&args).output().unwrap())
                 .code(2)
                 .says(file);
         }

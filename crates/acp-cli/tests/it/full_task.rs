@@ -8,13 +8,13 @@ mod provider;
 #[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
 mod task;
 
-use crate::common::{ACP, Ended, Project};
+use crate::common::{ACP, CommandResult, TestProject};
 use acp_agent::{Provider, WireFormat};
-use provider::{Answer, Say, Server};
+use provider::{AnswerPiece, ProviderReply, ProviderServer};
 use serde_json::Value;
 
 /// The arguments of `acp agent` that the README gives for a model at home, with another address.
-fn as_the_readme_says(server: &Server) -> Vec<String> {
+fn as_the_readme_says(server: &ProviderServer) -> Vec<String> {
     const AT_HOME: &str = "http://127.0.0.1:11434/v1";
     let readme = include_str!("../../../../README.md");
     let mut lines = readme.lines();
@@ -30,8 +30,8 @@ fn as_the_readme_says(server: &Server) -> Vec<String> {
     args.map(|arg| arg.replace(AT_HOME, &at)).collect()
 }
 
-fn project() -> Project {
-    let project = Project::new();
+fn project() -> TestProject {
+    let project = TestProject::new();
     for (name, text) in task::FILES {
         project.write(name, text);
     }
@@ -39,18 +39,18 @@ fn project() -> Project {
 }
 
 /// `acp run` with these arguments, and the agent behind it.
-async fn run(project: &Project, server: &Server, args: &[&str]) -> Ended {
+async fn run(project: &TestProject, server: &ProviderServer, args: &[&str]) -> CommandResult {
     let mut command = project.command(args);
     command.args([task::PROMPT, "--", ACP]);
     command.args(as_the_readme_says(server));
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
-    Ended::of(ended.await.unwrap())
+    CommandResult::of(ended.await.unwrap())
 }
 
 #[tokio::test]
 async fn a_model_at_home_carries_out_a_task() {
     for version in ["1", "2"] {
-        let server = Server::new(Provider::OpenAi, task::answers()).await;
+        let server = ProviderServer::new(Provider::OpenAi, task::answers()).await;
         let project = project();
         let args = ["--protocol", version, "--allow", "all"];
         let ended = run(&project, &server, &args).await.code(0);
@@ -94,7 +94,7 @@ async fn a_model_at_home_carries_out_a_task() {
             panic!("{:?}", heard[3])
         };
         assert!(ran.contains("got <Hello, Ada>"), "{ran}");
-        let asked = |heard: &provider::Heard| {
+        let asked = |heard: &provider::ProviderRequest| {
             heard.path == "/v1/chat/completions" && heard.header("authorization").is_none()
         };
         assert!(heard.iter().all(asked), "{heard:?}");
@@ -103,14 +103,14 @@ async fn a_model_at_home_carries_out_a_task() {
 
 #[tokio::test]
 async fn a_server_is_asked_in_the_format_that_is_typed() {
-    let server = Server::new(WireFormat::OpenAiResponses, task::answers()).await;
+    let server = ProviderServer::new(WireFormat::OpenAiResponses, task::answers()).await;
     let project = project();
     let mut command = project.command(&["--allow", "all", "--format", "quiet"]);
     command.args([task::PROMPT, "--", ACP]);
     let args = as_the_readme_says(&server).into_iter();
     command.args(args.map(|arg| arg.replace("openai/", "openai-responses/")));
     let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
-    Ended::of(ended.await.unwrap()).code(0);
+    CommandResult::of(ended.await.unwrap()).code(0);
     assert_eq!(project.read("greet.sh"), task::RIGHT);
     let heard = server.heard();
     assert_eq!(heard.len(), 6);
@@ -122,8 +122,10 @@ async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() 
     let mut answers = task::answers();
     // It gives up where it is not allowed to change anything.
     answers.truncate(2);
-    answers.push(Answer::Says(vec![Say::Text("Then I leave it.")]));
-    let server = Server::new(Provider::OpenAi, answers).await;
+    answers.push(ProviderReply::Says(vec![AnswerPiece::Text(
+        "Then I leave it.",
+    )]));
+    let server = ProviderServer::new(Provider::OpenAi, answers).await;
     let project = project();
     let ended = run(
         &project,
@@ -143,8 +145,8 @@ async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() 
 #[tokio::test]
 async fn a_model_that_fails_is_said_in_one_sentence() {
     let unknown = r#"{"error":{"message":"model 'any' not found","type":"api_error"}}"#;
-    let unknown = Answer::Status(404, &[], unknown.to_owned());
-    let server = Server::new(Provider::OpenAi, [unknown]).await;
+    let unknown = ProviderReply::Status(404, &[], unknown.to_owned());
+    let server = ProviderServer::new(Provider::OpenAi, [unknown]).await;
     let project = project();
     let ended = run(&project, &server, &["--allow", "all"]).await.code(1);
     let said = ended.line("acp: ");

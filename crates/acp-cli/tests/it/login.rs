@@ -2,8 +2,8 @@
 
 #[cfg(target_os = "linux")]
 use crate::common;
-use crate::common::Project;
-use crate::common::terminal::Terminal;
+use crate::common::TestProject;
+use crate::common::terminal::CommandTerminal;
 
 /// Each version of the protocol, as options of `acp` and of the agent.
 const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
@@ -13,7 +13,7 @@ const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 fn what_to_type_is_said_and_works() {
     for version in VERSIONS {
         for (ways, method) in [("plain", None), ("plain,other", Some("plain"))] {
-            let project = Project::new();
+            let project = TestProject::new();
             let agent = project.agent(&format!("{version} --ways {ways}"));
             let run = format!("acp run {version} hello -- {agent}");
             let refused = project.shell(&run).code(1).says("log in first");
@@ -32,7 +32,7 @@ fn what_to_type_is_said_and_works() {
 #[test]
 
 fn several_ways_are_listed_and_one_must_be_chosen() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--ways plain,other,program");
     let ended = project
         .shell(&format!("acp login -- {agent}"))
@@ -57,7 +57,7 @@ fn several_ways_are_listed_and_one_must_be_chosen() {
 #[test]
 
 fn what_the_agent_does_not_offer_is_wrong_usage() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("");
     for (command, says) in [
         ("login", "names no way to log in"),
@@ -78,7 +78,7 @@ fn what_the_agent_does_not_offer_is_wrong_usage() {
 #[test]
 
 fn a_program_needs_a_terminal() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--ways program");
     project
         .shell(&format!("acp login -- {agent}"))
@@ -90,7 +90,7 @@ fn a_program_needs_a_terminal() {
 #[test]
 
 fn without_a_terminal_nobody_is_asked() {
-    let project = Project::new();
+    let project = TestProject::new();
     for way in ["form", "page"] {
         let agent = project.agent(&format!("--ways {way}"));
         project
@@ -105,7 +105,7 @@ fn without_a_terminal_nobody_is_asked() {
 
 fn logging_out_is_asked_of_the_agent() {
     for version in VERSIONS {
-        let project = Project::new();
+        let project = TestProject::new();
         project.write("signed-in", "{}");
         let agent = project.agent(&format!("{version} --ways plain"));
         let logout = format!("acp logout {version} -- {agent}");
@@ -116,15 +116,15 @@ fn logging_out_is_asked_of_the_agent() {
 }
 
 #[cfg(target_os = "linux")]
-fn login(project: &Project, flags: &str) -> Terminal {
+fn login(project: &TestProject, flags: &str) -> CommandTerminal {
     let line = format!("{} login -- {}", common::ACP, project.agent(flags));
-    Terminal::start(project, &line)
+    CommandTerminal::start(project, &line)
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_has_the_terminal_for_itself() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways program");
     terminal.answer("password for the vault: ", "sesame\n");
     let screen = terminal.ends(0);
@@ -135,7 +135,7 @@ fn a_program_has_the_terminal_for_itself() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_program_that_fails_is_no_login() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways program");
     terminal.answer("password for the vault: ", "guess\n");
     let screen = terminal.ends(1);
@@ -146,7 +146,7 @@ fn a_program_that_fails_is_no_login() {
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_in_the_program_ends_the_login() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways program");
     terminal.answer("password for the vault: ", "\u{3}");
     let screen = terminal.ends(130);
@@ -155,7 +155,7 @@ fn ctrl_c_in_the_program_ends_the_login() {
 
 /// Fills in the form, with some mistakes.
 #[cfg(target_os = "linux")]
-fn fill_in(terminal: &mut Terminal) {
+fn fill_in(terminal: &mut CommandTerminal) {
     terminal.until("Key (4 or more characters): ");
     for part in ["Who are you?", "About you", "As on your card"] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
@@ -177,7 +177,7 @@ const FILLED_IN: &str = r#"{"days":30,"key":"abcd","plan":"l","topics":["bugs","
 #[cfg(target_os = "linux")]
 #[test]
 fn a_form_is_asked_field_by_field() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways form");
     fill_in(&mut terminal);
     let screen = terminal.ends(0);
@@ -189,7 +189,7 @@ fn a_form_is_asked_field_by_field() {
 #[test]
 fn a_form_can_be_declined_and_left() {
     for (keys, code, action) in [("\n", 1, "decline"), ("\u{3}", 130, "cancel")] {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut terminal = login(&project, "--ways form");
         terminal.answer("Key (4 or more characters): ", keys);
         let screen = terminal.ends(code);
@@ -205,7 +205,7 @@ fn a_form_can_be_declined_and_left() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_web_page_is_shown_and_its_end_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways page");
     terminal.until("go on? [Y/n]: ");
     // The whole of it: what would command the terminal is written out.
@@ -230,7 +230,7 @@ fn a_web_page_is_shown_and_its_end_told() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_login_that_hangs_is_ended_by_ctrl_c() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = login(&project, "--ways hang");
     terminal.answer("Ctrl-C gives up", "\u{3}");
     terminal.ends(130);
@@ -240,17 +240,17 @@ fn a_login_that_hangs_is_ended_by_ctrl_c() {
 #[test]
 fn a_turn_asks_as_well() {
     for version in VERSIONS {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = project.agent(version);
         let line = format!("{} run {version} ask -- {agent}", common::ACP);
-        let mut terminal = Terminal::start(&project, &line);
+        let mut terminal = CommandTerminal::start(&project, &line);
         fill_in(&mut terminal);
         let screen = terminal.ends(0);
         let shown = screen.contains(r#"{"action":"accept","content":{"days":30"#);
         assert!(shown, "{screen}");
 
         // Ctrl-C cancels the turn, and with it the question.
-        let mut terminal = Terminal::start(&project, &line);
+        let mut terminal = CommandTerminal::start(&project, &line);
         terminal.answer("Key (4 or more characters): ", "\u{3}");
         let screen = terminal.ends(130);
         assert!(screen.contains("acp: cancelled"), "{screen}");
@@ -260,10 +260,10 @@ fn a_turn_asks_as_well() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_typed_into_a_form_is_in_no_log() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--ways form");
     let line = format!("{} --log trace login -- {agent}", common::ACP);
-    let mut terminal = Terminal::start(&project, &line);
+    let mut terminal = CommandTerminal::start(&project, &line);
     fill_in(&mut terminal);
     // From here on it is sent; what was typed was on the screen before.
     let screen = terminal.ends(0);

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use acp::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::{EnvVariable, McpServer, McpServerStdio, StopReason};
 use acp::{Agent, Client, transport};
 use acp_mcp::rmcp::model::{
@@ -33,9 +33,9 @@ async fn soon<T>(what: &str, work: impl Future<Output = T>) -> T {
 
 /// The tools of a client: `show` keeps what it is to show, and says how much there is.
 #[derive(Clone, Default)]
-struct Tools(Arc<Mutex<Vec<String>>>);
+struct ProxyTools(Arc<Mutex<Vec<String>>>);
 
-impl ServerHandler for Tools {
+impl ServerHandler for ProxyTools {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
     }
@@ -63,7 +63,7 @@ impl ServerHandler for Tools {
     }
 }
 
-fn start(tools: &Tools) -> ToolServer {
+fn start(tools: &ProxyTools) -> ToolServer {
     let tools = tools.clone();
     let proxy = ProxyCommand::new(ACP, ["mcp-proxy"]).unwrap();
     ToolServer::start("editor", move || tools.clone(), proxy).unwrap()
@@ -122,7 +122,7 @@ async fn ended(mut child: Child) -> (Option<i32>, String, String) {
 
 #[tokio::test]
 async fn an_agent_calls_a_tool_in_the_clients_process() {
-    let tools = Tools::default();
+    let tools = ProxyTools::default();
     let server = start(&tools);
     let mut child = spawn(&stdio(&server.mcp_server()));
     let agent = connect(&mut child).await;
@@ -145,7 +145,7 @@ async fn an_agent_calls_a_tool_in_the_clients_process() {
 
 #[tokio::test]
 async fn several_agents_have_the_tools_at_once() {
-    let tools = Tools::default();
+    let tools = ProxyTools::default();
     let server = start(&tools);
     let told = stdio(&server.mcp_server());
     let mut agents = Vec::new();
@@ -169,7 +169,7 @@ async fn several_agents_have_the_tools_at_once() {
 
 #[tokio::test]
 async fn when_the_client_stops_offering_them_the_proxy_ends_and_says_why() {
-    let server = start(&Tools::default());
+    let server = start(&ProxyTools::default());
     let told = stdio(&server.mcp_server());
     let mut child = spawn(&told);
     let agent = connect(&mut child).await;
@@ -188,7 +188,7 @@ async fn when_the_client_stops_offering_them_the_proxy_ends_and_says_why() {
 
 #[tokio::test]
 async fn a_wrong_token_is_refused_and_nothing_leaks() {
-    let tools = Tools::default();
+    let tools = ProxyTools::default();
     let server = start(&tools);
     let right = stdio(&server.mcp_server());
     let token = right.env[0].value.clone();
@@ -215,7 +215,7 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
     assert_eq!((code, &*stdout), (Some(3), ""));
     assert!(stderr.contains("the token is wrong"), "{stderr}");
     assert!(!stderr.contains(&token[..32]), "{stderr}");
-    assert_eq!(server.refused(), 1);
+    assert_eq!(server.refused_connections(), 1);
 
     for no_token in ["", "nonsense", &token[..64]] {
         let (code, stdout, stderr) = ended(spawn(&wrong(no_token.to_owned()))).await;
@@ -224,7 +224,7 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
         assert!(!stderr.contains(&token[..32]), "{stderr}");
     }
     // These did not even try.
-    assert_eq!(server.refused(), 1);
+    assert_eq!(server.refused_connections(), 1);
 
     let mut child = spawn(&right);
     let agent = connect(&mut child).await;
@@ -233,7 +233,7 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
 
 #[tokio::test]
 async fn logs_go_to_stderr_and_have_no_token() {
-    let server = start(&Tools::default());
+    let server = start(&ProxyTools::default());
     let mut told = stdio(&server.mcp_server());
     told.args.extend(["--log".to_owned(), "trace".to_owned()]);
     let token = told.env[0].value.clone();
@@ -261,11 +261,11 @@ async fn an_endpoint_that_is_none_is_wrong_usage() {
 }
 
 /// A client whose tools the agent gets without anybody's doing.
-struct Editor {
+struct ProxyClient {
     tools: ToolServer,
 }
 
-impl Client for Editor {
+impl Client for ProxyClient {
     type State = ();
 
     fn mcp_servers(&self) -> Vec<McpServer> {
@@ -275,22 +275,22 @@ impl Client for Editor {
 
 /// An agent that starts the MCP servers it is told of, and shows what it is prompted.
 #[derive(Default)]
-struct Shows(tokio::sync::Mutex<Vec<Started>>);
+struct ProxyAgent(tokio::sync::Mutex<Vec<StartedServer>>);
 
 /// A server that the agent has started: its name, the connection, the process.
-type Started = (String, RunningService<RoleClient, ()>, Child);
+type StartedServer = (String, RunningService<RoleClient, ()>, Child);
 
-impl Agent for Shows {
+impl Agent for ProxyAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, setup: SessionSetup) -> acp::Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, setup: SessionSetup) -> acp::Result<OpenedSession> {
         for server in &setup.mcp_servers {
             let told = stdio(server);
             let mut child = spawn(&told);
             let connected = connect(&mut child).await;
             self.0.lock().await.push((told.name, connected, child));
         }
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -304,12 +304,12 @@ impl Agent for Shows {
 
 #[tokio::test]
 async fn an_agent_uses_the_tools_of_its_client_in_a_turn() {
-    let tools = Tools::default();
-    let client = Editor {
+    let tools = ProxyTools::default();
+    let client = ProxyClient {
         tools: start(&tools),
     };
     let (ours, theirs) = transport::memory();
-    let serving = tokio::spawn(acp::agent::serve(theirs, Shows::default()));
+    let serving = tokio::spawn(acp::agent::serve(theirs, ProxyAgent::default()));
     let agent = acp::testing::start_client(ours, client, acp::Options::new())
         .await
         .unwrap();

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-use crate::common::editor::Editor;
+use crate::common::editor::ScriptedEditor;
 #[cfg(target_os = "linux")]
-use crate::common::terminal::Terminal;
-use crate::common::{Ended, Project};
+use crate::common::terminal::CommandTerminal;
+use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
@@ -50,13 +50,13 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
 }
 
 /// The agent with this model, and nothing of whoever runs the test.
-fn agent(project: &Project, args: &[&str]) -> Command {
+fn agent(project: &TestProject, args: &[&str]) -> Command {
     let mut command = project.acp(&["agent"]);
     command.args(args);
     command
 }
 
-fn opens(editor: &mut Editor, project: &Project) -> Result<Value, String> {
+fn opens(editor: &mut ScriptedEditor, project: &TestProject) -> Result<Value, String> {
     let params = json!({"cwd": project.path(), "mcpServers": []});
     editor.ask("session/new", params)
 }
@@ -88,14 +88,14 @@ fn says(text: &str) -> String {
 fn what_is_configured_counts_unless_something_else_is_typed() {
     let (home, heard) = server(says("Hello from home."));
     let (other, _) = server(says("not asked"));
-    let project = Project::new();
+    let project = TestProject::new();
     let config = format!(
         "[agent]\nmodel = \"openai/qwen3:8b\"\nbase_url = \"{home}/v1\"\nmode = \"code\"\nthought_level = \"low\"\n\n\
          [[agent.models]]\nprovider = \"openai\"\nname = \"big\"\nbase_url = \"{other}\"\nkey_env = \"BIG_KEY\"\n\n\
          [[agent.models]]\nprovider = \"gemini\"\nname = \"gemini-x\"\n"
     );
     project.configure("config.toml", &config);
-    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
     let opened = opens(&mut editor, &project).unwrap();
     let (set, models) = options(&opened);
     let begins = [
@@ -114,7 +114,7 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
 
     let mut command = agent(&project, &["--model", "openai/big"]);
     command.env("BIG_KEY", "k").env("GEMINI_API_KEY", "k");
-    let mut editor = Editor::start(command, 1);
+    let mut editor = ScriptedEditor::start(command, 1);
     let (set, models) = options(&opens(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=code", "model=openai/big"]);
     let named = ["openai/big", "openai/qwen3:8b", "gemini/gemini-x"];
@@ -125,14 +125,14 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
             .all(|model| model.starts_with("gemini/gemini-"))
     );
 
-    let mut editor = Editor::start(agent(&project, &["--model", "offline"]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "offline"]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=code"]);
 }
 
 #[test]
 fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
-    let project = Project::new();
+    let project = TestProject::new();
     for (config, said) in [
         ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
         (
@@ -159,7 +159,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         ),
     ] {
         project.configure("config.toml", config);
-        let ended = Ended::of(agent(&project, &[]).output().unwrap());
+        let ended = CommandResult::of(agent(&project, &[]).output().unwrap());
         let ended = ended.code(2).says("config.toml, line ");
         assert_eq!(ended.stdout, "", "{config}");
         ended.says(said);
@@ -168,8 +168,8 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
 
 /// A command line at which this was typed, as soon as it is not shown.
 #[cfg(target_os = "linux")]
-fn typed(project: &Project, line: &str, prompt: &str, keys: &str) -> Terminal {
-    let mut terminal = Terminal::start(project, &format!("tty && {line}"));
+fn typed(project: &TestProject, line: &str, prompt: &str, keys: &str) -> CommandTerminal {
+    let mut terminal = CommandTerminal::start(project, &format!("tty && {line}"));
     terminal.until(prompt);
     let name = terminal.seen.lines().next().unwrap().trim().to_owned();
     let settings = || {
@@ -189,7 +189,7 @@ fn typed(project: &Project, line: &str, prompt: &str, keys: &str) -> Terminal {
 fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     use std::os::unix::fs::PermissionsExt;
 
-    let project = Project::new();
+    let project = TestProject::new();
     let (address, heard) = server(says("Ah, you."));
     let at = format!("{address}/v1");
     let shell = |line: &str, prompt: &str, keys: &str| {
@@ -208,7 +208,7 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     assert_eq!(mode, 0o600);
 
     let args = ["--model", "openai/x", "--base-url", &at];
-    let mut editor = Editor::start(agent(&project, &args), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &args), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "Hi").unwrap();
     let (head, _) = heard.join().unwrap();
@@ -222,19 +222,19 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     shell(line, "Key for Google Gemini", "another\n").ends(0);
     shell(line, "Key for Google Gemini", "other\u{3}").ends(130);
     shell(line, "Key for Google Gemini", "\n").ends(2);
-    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert!(set[1].starts_with("model=gemini/"), "{set:?}");
 
     let out = |args: &[&str]| {
         let mut command = project.acp(&["agent", "logout"]);
         command.args(args);
-        Ended::of(command.output().unwrap()).code(0)
+        CommandResult::of(command.output().unwrap()).code(0)
     };
     out(&["gemini"]).shows(&["logged out"]);
     out(&["gemini"]).shows(&["there was no key"]);
     out(&[]).shows(&["logged out"]);
-    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=ask"]);
 }
@@ -244,7 +244,7 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
 #[test]
 fn a_login_that_is_stopped_gives_the_terminal_back() {
     for signal in ["TERM", "HUP"] {
-        let project = Project::new();
+        let project = TestProject::new();
         let login = format!(
             "sh -c 'echo pid:$$; exec {} agent login openai'",
             common::ACP
@@ -282,7 +282,7 @@ fn a_login_that_is_stopped_gives_the_terminal_back() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_editor_logs_in_by_the_agents_own_program() {
-    let project = Project::new();
+    let project = TestProject::new();
     let this = format!("{} agent --model anthropic/claude-x", common::ACP);
     let refused = project
         .shell(&format!("acp run hello -- {this}"))
@@ -295,26 +295,26 @@ fn an_editor_logs_in_by_the_agents_own_program() {
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
     let screen = typed(&project, &line, "(it is not shown)", "sk-typed\n").ends(0);
     assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
-    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
     opens(&mut editor, &project).unwrap();
     project
         .shell(&format!("acp logout -- {this}"))
         .code(0)
         .shows(&["logged out"]);
-    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
     opens(&mut editor, &project).unwrap_err();
 }
 
 #[test]
 fn without_a_terminal_no_key_is_read() {
-    let project = Project::new();
+    let project = TestProject::new();
     for (args, said) in [
         (&["login", "openai"][..], "set OPENAI_API_KEY"),
         (&["login"], "say whose key it is"),
         (&["login", "acme"], "there is no provider acme"),
         (&["login", "openai", "--at", "here"], "here is no address"),
     ] {
-        let ended = Ended::of(agent(&project, args).output().unwrap());
+        let ended = CommandResult::of(agent(&project, args).output().unwrap());
         ended.code(2).says(said);
     }
     assert!(!project.sessions().join("keys.json").exists());
@@ -326,10 +326,10 @@ fn a_model_at_an_address_answers_and_needs_no_key() {
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
     let (address, heard) = server(http("200 OK", "text/event-stream", &events));
-    let project = Project::new();
+    let project = TestProject::new();
     let address = format!("{address}/v1");
     let args = ["--model", "openai/qwen3:8b", "--base-url", &address];
-    let mut editor = Editor::start(agent(&project, &args), 1);
+    let mut editor = ScriptedEditor::start(agent(&project, &args), 1);
     let session = editor.new_session(project.path());
     editor.prompt(&session, "Hi").unwrap();
     let said = editor.shown.texts.values();
@@ -349,7 +349,7 @@ fn a_key_of_the_environment_is_used_and_shown_nowhere() {
         "application/json",
         &refusal.to_string(),
     ));
-    let project = Project::new();
+    let project = TestProject::new();
     let mut command = agent(
         &project,
         &["--model", "anthropic/claude-x", "--base-url", &address],
@@ -357,7 +357,7 @@ fn a_key_of_the_environment_is_used_and_shown_nowhere() {
     command
         .env("ANTHROPIC_API_KEY", "sk-1234")
         .stderr(Stdio::piped());
-    let mut editor = Editor::start(command, 1);
+    let mut editor = ScriptedEditor::start(command, 1);
     let mut stderr = editor.child.stderr.take().unwrap();
     let session = editor.new_session(project.path());
     let error = editor.prompt(&session, "Hi").unwrap_err();
@@ -376,15 +376,15 @@ fn a_key_of_the_environment_is_used_and_shown_nowhere() {
 
 #[test]
 fn without_a_key_a_provider_is_not_asked() {
-    let project = Project::new();
-    let mut editor = Editor::start(agent(&project, &["--model", "gemini/gemini-x"]), 1);
+    let project = TestProject::new();
+    let mut editor = ScriptedEditor::start(agent(&project, &["--model", "gemini/gemini-x"]), 1);
     let error = opens(&mut editor, &project).unwrap_err();
     assert!(error.contains("GEMINI_API_KEY"), "{error}");
 }
 
 #[test]
 fn what_is_no_model_is_wrong_usage() {
-    let project = Project::new();
+    let project = TestProject::new();
     for (args, why) in [
         (&["--model", "claude"][..], "expected PROVIDER/NAME"),
         (&["--model", "acme/x"], "there is no provider acme"),
@@ -398,7 +398,7 @@ fn what_is_no_model_is_wrong_usage() {
             "cannot be used with",
         ),
     ] {
-        let ended = Ended::of(agent(&project, args).output().unwrap());
+        let ended = CommandResult::of(agent(&project, args).output().unwrap());
         assert_eq!(ended.code, Some(2), "{args:?}");
         assert!(ended.stderr.contains(why), "{args:?}: {}", ended.stderr);
     }

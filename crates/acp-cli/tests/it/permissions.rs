@@ -3,19 +3,19 @@
 use std::process::Stdio;
 
 #[cfg(target_os = "linux")]
-use crate::common::terminal::Terminal;
-use crate::common::{ACP, Ended, Project};
+use crate::common::terminal::CommandTerminal;
+use crate::common::{ACP, CommandResult, TestProject};
 
-impl Project {
+impl TestProject {
     /// Writes the rules that the project brings.
     fn brings(&self, rules: &str) {
         std::fs::create_dir_all(self.file(".acp")).unwrap();
         self.write(".acp/permissions.toml", rules);
     }
 
-    fn permissions(&self, args: &[&str]) -> Ended {
+    fn permissions(&self, args: &[&str]) -> CommandResult {
         let mut command = self.acp(&["permissions"]);
-        Ended::of(command.args(args).output().unwrap())
+        CommandResult::of(command.args(args).output().unwrap())
     }
 }
 
@@ -36,7 +36,7 @@ fn asks(method: &str, params: &str) -> String {
 
 #[test]
 fn the_user_s_rules_allow_and_forbid() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure(
         "permissions.toml",
         r#"
@@ -79,7 +79,7 @@ fn the_user_s_rules_allow_and_forbid() {
 
 #[test]
 fn a_project_s_rules_only_forbid() {
-    let project = Project::new();
+    let project = TestProject::new();
     let rule =
         |decision: &str| format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"touch *\"\n");
     project.brings(&rule("allow"));
@@ -113,14 +113,14 @@ fn a_project_s_rules_only_forbid() {
 #[test]
 fn broken_rules_are_told_before_anything_is_started() {
     for broken in ["defualt = \"ask\"", "[[rule]]\ndecision = \"deny\""] {
-        let project = Project::new();
+        let project = TestProject::new();
         project.brings(broken);
         let ended = project.run(&["--allow", "all", "/run touch made"]).code(2);
         assert!(
             ended.stderr.contains(".acp/permissions.toml, line 1: "),
             "{ended:#?}"
         );
-        let project = Project::new();
+        let project = TestProject::new();
         project.configure("permissions.toml", broken);
         project
             .run(&["/help"])
@@ -130,7 +130,7 @@ fn broken_rules_are_told_before_anything_is_started() {
             .permissions(&[])
             .code(2)
             .says("acp/permissions.toml, line 1: ");
-        let project = Project::new();
+        let project = TestProject::new();
         project.configure("config.toml", "[environment]\npas = []");
         project
             .run(&["/help"])
@@ -167,7 +167,7 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
     for (method, params) in tried {
         // No stdin, one that is at its end, and one on which nothing ever comes.
         for stdin in ["0<&-", "</dev/null", "pipe"] {
-            let project = Project::new();
+            let project = TestProject::new();
             project.configure("permissions.toml", rules);
             let root = std::fs::canonicalize(project.path()).unwrap();
             let agent = asks(method, &params.replace("PROJECT", root.to_str().unwrap()));
@@ -187,7 +187,7 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
                 .spawn()
                 .unwrap();
             let held = child.stdin.take();
-            let ended = Ended::of(child.wait_with_output().unwrap()).code(0);
+            let ended = CommandResult::of(child.wait_with_output().unwrap()).code(0);
             drop(held);
             let answer = project.read("answer");
             assert!(!project.file("made").exists(), "{ended:#?}");
@@ -208,7 +208,7 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
 
 #[test]
 fn what_applies_is_listed() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ended = project.permissions(&[]).code(0);
     let ended = ended.shows(&[
         "Your rules: none; they would be in ",
@@ -267,8 +267,8 @@ fn what_applies_is_listed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn always_is_remembered_until_it_is_revoked() {
-    let project = Project::new();
-    let start = |line: &str| Terminal::start(&project, &format!("{ACP} run '{line}'"));
+    let project = TestProject::new();
+    let start = |line: &str| CommandTerminal::start(&project, &format!("{ACP} run '{line}'"));
     let mut terminal = start("/run touch made");
     // The second option is the agent's "always".
     terminal.answer("answer [1-4]: ", "2\n");
@@ -326,14 +326,14 @@ fn always_is_remembered_until_it_is_revoked() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
-    let project = Project::new();
+    let project = TestProject::new();
     let create = asks(
         "terminal/create",
         r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
     );
     project.write("agent.sh", &create);
     let line = format!("{ACP} run go -- sh agent.sh");
-    let mut terminal = Terminal::start(&project, &line);
+    let mut terminal = CommandTerminal::start(&project, &line);
     terminal.until("answer [1-5]: ");
     for option in [
         "touch made",
@@ -351,7 +351,7 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
     }
     terminal.key("3\n");
     terminal.ends(0);
-    let screen = Terminal::start(&project, &line).ends(0);
+    let screen = CommandTerminal::start(&project, &line).ends(0);
     assert!(!screen.contains("answer ["), "{screen}");
     project
         .permissions(&[])
@@ -362,11 +362,11 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_a_rule_asks_each_time_is_not_remembered() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.brings("[[rule]]\ndecision = \"ask\"\ncommand = \"touch *\"\n");
     for _ in 0..2 {
         let line = format!("{ACP} run --allow all '/run touch made'");
-        let mut terminal = Terminal::start(&project, &line);
+        let mut terminal = CommandTerminal::start(&project, &line);
         // The bundled agent knows the rule and does not offer what would not be remembered.
         terminal.until("answer [1-2]: ");
         assert!(!terminal.seen.contains("lways"), "{}", terminal.seen);

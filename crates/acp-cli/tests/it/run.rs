@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::common::{ACP, Ended, Project};
+use crate::common::{ACP, CommandResult, TestProject};
 
 #[test]
 fn an_edit_changes_the_file_and_shows_the_diff() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
         .code(0)
@@ -25,7 +25,7 @@ fn an_edit_changes_the_file_and_shows_the_diff() {
 #[test]
 fn what_is_not_allowed_is_not_done_and_the_turn_still_ends() {
     for policy in ["none", "reads"] {
-        let project = Project::new();
+        let project = TestProject::new();
         project
             .run(&["--allow", policy, "/edit notes.txt\nsecond\n===\n2nd"])
             .code(0)
@@ -37,7 +37,7 @@ fn what_is_not_allowed_is_not_done_and_the_turn_still_ends() {
 
 #[test]
 fn without_a_terminal_only_reading_is_allowed() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["/read notes.txt:2-2"])
         .code(0)
@@ -55,7 +55,7 @@ fn without_a_terminal_only_reading_is_allowed() {
 
 #[test]
 fn a_command_is_shown_with_its_output_and_exit_code() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["--allow", "all", "/run echo one; echo two >&2; exit 3"])
         .code(0)
@@ -64,7 +64,7 @@ fn a_command_is_shown_with_its_output_and_exit_code() {
 
 #[test]
 fn the_project_s_own_tests_are_found_and_run() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("Makefile", "test:\n\t@echo testing; exit 1\n");
     project.run(&["--allow", "all", "/test"]).code(0).shows(&[
         "Plan",
@@ -76,7 +76,7 @@ fn the_project_s_own_tests_are_found_and_run() {
 
 #[test]
 fn a_command_looks_the_same_in_both_versions() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write(
         "Makefile",
         "test:\n\t@echo one; sleep 0.2; echo two; exit 1\n",
@@ -100,7 +100,7 @@ fn a_command_looks_the_same_in_both_versions() {
 
 #[test]
 fn text_that_grows_is_shown_once() {
-    let project = Project::new();
+    let project = TestProject::new();
     // Reports all that was printed each time, as agents do that have no terminals.
     let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
         printed() { update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"'$1'","content":[{"type":"content","content":{"type":"text","text":"```\n'$2'\n```"}}]}'; }
@@ -126,7 +126,7 @@ fn text_that_grows_is_shown_once() {
 
 #[test]
 fn a_call_is_named_when_it_is_known_what_it_does() {
-    let project = Project::new();
+    let project = TestProject::new();
     // Its title comes with its arguments; the pause is for what is printed too early.
     let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
         while read -r line; do case $line in
@@ -153,7 +153,7 @@ fn a_call_is_named_when_it_is_known_what_it_does() {
 
 #[test]
 fn what_a_subagent_does_is_shown_below_what_it_is_for() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = r#"to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":%s}}\n' "$1" "$2"; }
         says() { to "$1" '{"sessionUpdate":"agent_message_chunk","messageId":"'$2'","content":{"type":"text","text":"'"$3"'"}}'; }
         while read -r line; do case $line in
@@ -193,7 +193,7 @@ fn what_a_subagent_does_is_shown_below_what_it_is_for() {
 
 #[test]
 fn quiet_prints_what_the_agent_says_and_nothing_else() {
-    let project = Project::new();
+    let project = TestProject::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;
     let ended = project.play(&["--format", "quiet"], turn).code(0);
     assert_eq!(
@@ -204,7 +204,7 @@ fn quiet_prints_what_the_agent_says_and_nothing_else() {
 
 #[test]
 fn json_prints_the_messages_of_the_session_and_nothing_else() {
-    let project = Project::new();
+    let project = TestProject::new();
     let turn = r#"{"say": "Hello"}, {"write": {"path": "new.txt", "text": "x"}}"#;
     let ended = project
         .play(&["--allow", "all", "--format", "json"], turn)
@@ -247,7 +247,7 @@ fn json_prints_the_messages_of_the_session_and_nothing_else() {
 
 #[test]
 fn the_exit_code_says_how_the_turn_ended() {
-    let project = Project::new();
+    let project = TestProject::new();
     for (stop, code) in [
         ("end_turn", 0),
         ("refusal", 4),
@@ -266,7 +266,7 @@ fn the_exit_code_says_how_the_turn_ended() {
 
 #[test]
 fn a_timeout_cancels_the_turn() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .play(&["--timeout", "1"], r#"{"say": "waiting"}, {"hang": true}"#)
         .code(6)
@@ -281,7 +281,7 @@ fn a_timeout_cancels_the_turn() {
 
 #[test]
 fn an_agent_that_cannot_be_started_is_named() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["hi", "--", "no-such-agent"])
         .code(3)
@@ -299,7 +299,7 @@ fn an_agent_that_cannot_be_started_is_named() {
 
 #[test]
 fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script = project
         .script(r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#);
     // The command of the turn kills the agent itself, which is what `sh` becomes.
@@ -314,7 +314,7 @@ fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() 
 
 #[test]
 fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = format!("echo Welcome; echo '{{not json'; exec {ACP} agent");
     project
         .run(&["/read notes.txt", "--", "sh", "-c", &agent])
@@ -325,7 +325,7 @@ fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
 
 #[test]
 fn what_an_agent_says_after_its_answer_is_shown() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = r#"while read -r line; do case $line in
           *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
           *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
@@ -339,7 +339,7 @@ fn what_an_agent_says_after_its_answer_is_shown() {
 
 #[test]
 fn the_prompt_comes_from_arguments_a_file_or_stdin() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("prompt.txt", "/read notes.txt:3-3");
     project
         .run(&["--file", "prompt.txt"])
@@ -363,7 +363,7 @@ fn the_prompt_comes_from_arguments_a_file_or_stdin() {
         .unwrap()
         .write_all(b"/read notes.txt:3-3\n")
         .unwrap();
-    Ended::of(child.wait_with_output().unwrap())
+    CommandResult::of(child.wait_with_output().unwrap())
         .code(0)
         .shows(&["third"]);
 
@@ -377,7 +377,7 @@ fn the_prompt_comes_from_arguments_a_file_or_stdin() {
 
 #[test]
 fn modes_and_options_are_set_before_the_prompt() {
-    let project = Project::new();
+    let project = TestProject::new();
     // Architect changes nothing: it asks to leave first, which is not allowed here.
     project
         .run(&[
@@ -406,7 +406,7 @@ fn modes_and_options_are_set_before_the_prompt() {
 
 #[test]
 fn attachments_go_with_the_prompt_or_are_refused_before_anything_is_said() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["--attach", "notes.txt", "What is this?"])
         .code(0)
@@ -424,7 +424,7 @@ fn attachments_go_with_the_prompt_or_are_refused_before_anything_is_said() {
 
 #[test]
 fn mcp_servers_are_read_before_anything_is_started() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
     project.run(&["--mcp", "mcp.json", "/help"]).code(0);
     project.write("mcp.json", "nonsense");
@@ -449,7 +449,7 @@ fn mcp_servers_are_read_before_anything_is_started() {
 
 #[test]
 fn output_that_nobody_reads_ends_the_run() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script = project.script(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
     let args = [
         "--allow", "all", "go", "--", ACP, "agent", "--script", &script,
@@ -467,7 +467,7 @@ fn output_that_nobody_reads_ends_the_run() {
 
 #[test]
 fn there_are_no_colours_where_nobody_sees_them() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ended = project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
         .code(0);
@@ -477,7 +477,7 @@ fn there_are_no_colours_where_nobody_sees_them() {
 #[test]
 
 fn the_model_is_told_what_the_person_says_of_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script = r#"{"turns": [[{"expect": "Speak of plants."}, {"say": "As you wish."}]]}"#;
     std::fs::write(project.file("script.json"), script).unwrap();
     let agent = "acp agent --script script.json";

@@ -3,12 +3,12 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::{ACP, Project};
+use crate::common::{ACP, TestProject};
 
 /// A project, and a directory outside. `None`, and the reason printed, where there are no sandboxes; it is
 /// seen that nothing is started then.
-fn place() -> Option<(Project, tempfile::TempDir)> {
-    let project = Project::new();
+fn place() -> Option<(TestProject, tempfile::TempDir)> {
+    let project = TestProject::new();
     let outside = tempfile::tempdir().unwrap();
     let Err(error) = acp_host::Sandbox::new([]) else {
         return Some((project, outside));
@@ -101,7 +101,7 @@ fn an_agent_in_a_sandbox_does_not_trust_the_terminals_of_its_client() {
 
 #[test]
 fn what_cannot_be_made_writable_is_said_before_anything_is_started() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&[
             "--sandbox",
@@ -151,7 +151,7 @@ fn a_well_known_agent_keeps_its_own_where_it_may_only_read() {
     for allow in ["none", "reads"] {
         let mut run = project.command(&["--allow", allow, "/help", "--", &agent]);
         let run = run.env("HOME", home.path()).env_remove("CODEX_HOME");
-        common::Ended::of(run.output().unwrap()).code(0);
+        common::CommandResult::of(run.output().unwrap()).code(0);
         let kept = home.path().join(".codex/state");
         assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept\n");
         std::fs::remove_file(kept).unwrap();
@@ -164,7 +164,7 @@ fn a_well_known_agent_keeps_its_own_where_it_may_only_read() {
     std::os::unix::fs::symlink(project.path(), home.path().join(".codex")).unwrap();
     let mut run = project.command(&["--allow", "none", "/help", "--", &agent]);
     let run = run.env("HOME", home.path()).env_remove("CODEX_HOME");
-    common::Ended::of(run.output().unwrap())
+    common::CommandResult::of(run.output().unwrap())
         .code(0)
         .says("the agent cannot write ~/.codex");
     assert!(!project.file("state").exists());

@@ -1,12 +1,12 @@
 //! Sessions by name: `acp run --session`, `acp sessions name`, `forget` and `export`. Some with an agent that is this
 //! program itself.
 
-use crate::common::{Ended, Project};
+use crate::common::{CommandResult, TestProject};
 
 const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 /// The words of the only line that `acp sessions` prints.
-fn only_session(project: &Project) -> Vec<String> {
+fn only_session(project: &TestProject) -> Vec<String> {
     let listed = project.shell("acp sessions").code(0).stdout;
     assert_eq!(listed.lines().count(), 1, "{listed}");
     listed.split_whitespace().map(str::to_owned).collect()
@@ -15,7 +15,7 @@ fn only_session(project: &Project) -> Vec<String> {
 #[test]
 
 fn a_session_is_begun_under_a_name_and_gone_on_with() {
-    let project = Project::new();
+    let project = TestProject::new();
     let begun = project
         .shell("acp run --session build '/read notes.txt:1-1'")
         .code(0);
@@ -48,7 +48,7 @@ fn a_session_is_begun_under_a_name_and_gone_on_with() {
 
 fn a_name_is_one_of_an_agent_in_a_directory() {
     for version in VERSIONS {
-        let project = Project::new();
+        let project = TestProject::new();
         std::fs::create_dir(project.file("below")).unwrap();
         let opens = project.agent(&format!("{version} --opens load"));
         let other = project.agent(&format!("{version} --opens load --other"));
@@ -76,7 +76,7 @@ fn a_name_is_one_of_an_agent_in_a_directory() {
 #[test]
 
 fn several_runs_at_once_lose_no_name() {
-    let project = Project::new();
+    let project = TestProject::new();
     let names = ["a", "b", "c", "d", "e", "f"];
     let agent = project.agent("--opens load");
     let started: Vec<_> = names
@@ -87,7 +87,7 @@ fn several_runs_at_once_lose_no_name() {
         })
         .collect();
     for child in started {
-        Ended::of(child.wait_with_output().unwrap()).code(0);
+        CommandResult::of(child.wait_with_output().unwrap()).code(0);
     }
     let listed = project
         .shell(&format!("acp sessions -- {agent}"))
@@ -99,12 +99,12 @@ fn several_runs_at_once_lose_no_name() {
 #[test]
 
 fn of_two_that_begin_one_gets_the_name() {
-    let project = Project::new();
+    let project = TestProject::new();
     let runs = ["one", "two"].map(|prompt| {
         let line = format!("acp run --session it '/read notes.txt:1-1' # {prompt}");
         project.in_shell(&line).spawn().unwrap()
     });
-    let ended = runs.map(|run| Ended::of(run.wait_with_output().unwrap()).code(0));
+    let ended = runs.map(|run| CommandResult::of(run.wait_with_output().unwrap()).code(0));
     let listed = project.shell("acp sessions").code(0).stdout;
     let named = listed
         .lines()
@@ -122,7 +122,7 @@ fn of_two_that_begin_one_gets_the_name() {
 #[test]
 
 fn a_session_that_is_gone_is_begun_anew_only_if_asked() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.shell("acp run --session it /help").code(0);
     let before = only_session(&project);
     for file in std::fs::read_dir(project.sessions()).unwrap() {
@@ -153,7 +153,7 @@ fn a_session_that_is_gone_is_begun_anew_only_if_asked() {
 #[test]
 
 fn an_agent_that_keeps_nothing_has_no_named_sessions() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("");
     project
         .shell(&format!("acp run --session it hello -- {agent}"))
@@ -165,7 +165,7 @@ fn an_agent_that_keeps_nothing_has_no_named_sessions() {
 #[test]
 
 fn names_are_given_and_taken_away() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.shell("acp run /help").code(0);
     let [id] = [0].map(|column| only_session(&project)[column].clone());
     project
@@ -196,7 +196,7 @@ fn names_are_given_and_taken_away() {
 #[test]
 
 fn a_session_is_renamed_and_archived_and_listed_again() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.shell("acp run --session it /help").code(0);
     project
         .shell("acp sessions rename it 'A title of mine'")
@@ -236,7 +236,7 @@ fn a_session_is_renamed_and_archived_and_listed_again() {
 #[test]
 
 fn named_sessions_of_an_agent_that_lists_none_are_listed() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--opens resume");
     project
         .shell(&format!("acp run --session it hello -- {agent}"))
@@ -250,7 +250,7 @@ fn named_sessions_of_an_agent_that_lists_none_are_listed() {
 #[test]
 
 fn a_broken_file_of_names_is_told_and_stays() {
-    let project = Project::new();
+    let project = TestProject::new();
     std::fs::create_dir_all(project.sessions()).unwrap();
     let file = project.sessions().join("session-names.json");
     std::fs::write(&file, "[").unwrap();
@@ -265,7 +265,7 @@ fn a_broken_file_of_names_is_told_and_stays() {
 
 fn a_session_is_exported_as_markdown() {
     for version in VERSIONS {
-        let project = Project::new();
+        let project = TestProject::new();
         let run = |prompt: &str| {
             project.write("prompt", prompt);
             let line = format!("acp run {version} --allow all --session it --file prompt");
@@ -304,7 +304,7 @@ fn a_session_is_exported_as_markdown() {
 #[test]
 
 fn what_cannot_be_exported_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let resumes = project.agent("--opens resume");
     project
         .shell(&format!("acp sessions export sess_0 -- {resumes}"))

@@ -1,6 +1,6 @@
 //! `acp sessions` and `acp run --resume`, with an agent that is this program itself.
 
-use crate::common::Project;
+use crate::common::TestProject;
 
 const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
@@ -8,7 +8,7 @@ const VERSIONS: [&str; 2] = ["--protocol 1", "--protocol 2"];
 
 fn all_sessions_are_listed_page_by_page() {
     for version in VERSIONS {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = project.agent(&format!("{version} --sessions 2500"));
         let ended = project
             .shell(&format!("acp sessions {version} -- {agent}"))
@@ -29,7 +29,7 @@ fn all_sessions_are_listed_page_by_page() {
             "{last}"
         );
     }
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--sessions 0");
     let ended = project.shell(&format!("acp sessions -- {agent}")).code(0);
     assert_eq!(ended.stdout, "");
@@ -39,7 +39,7 @@ fn all_sessions_are_listed_page_by_page() {
 #[test]
 
 fn sessions_are_listed_for_programs() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--sessions 1001");
     let ended = project
         .shell(&format!("acp sessions --format json -- {agent}"))
@@ -57,7 +57,7 @@ fn sessions_are_listed_for_programs() {
 #[test]
 
 fn a_directory_narrows_the_list() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--sessions 3");
     for directory in ["below", "elsewhere"] {
         std::fs::create_dir(project.file(directory)).unwrap();
@@ -81,7 +81,7 @@ fn a_directory_narrows_the_list() {
 #[test]
 
 fn the_list_is_bounded() {
-    let project = Project::new();
+    let project = TestProject::new();
     // At the end of a page, and within one.
     for (sessions, more) in [(10_000, false), (10_001, true), (12_000, true)] {
         let agent = project.agent(&format!("--sessions {sessions}"));
@@ -99,7 +99,7 @@ fn the_list_is_bounded() {
 #[test]
 
 fn a_list_without_an_end_is_an_error() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--endless");
     project
         .shell(&format!("acp sessions -- {agent}"))
@@ -110,7 +110,7 @@ fn a_list_without_an_end_is_an_error() {
 #[test]
 
 fn what_the_agent_does_not_offer_is_wrong_usage() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("");
     project
         .shell(&format!("acp sessions -- {agent}"))
@@ -125,7 +125,7 @@ fn what_the_agent_does_not_offer_is_wrong_usage() {
 #[test]
 
 fn a_list_may_need_a_login() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = project.agent("--sessions 3 --ways plain");
     let refused = project.shell(&format!("acp sessions -- {agent}")).code(1);
     project.shell(&refused.line("acp login")).code(0);
@@ -137,7 +137,7 @@ fn a_list_may_need_a_login() {
 fn an_old_session_goes_on_and_its_past_is_not_shown() {
     for version in VERSIONS {
         for opens in ["load", "resume", "load,resume"] {
-            let project = Project::new();
+            let project = TestProject::new();
             let agent = project.agent(&format!("{version} --opens {opens}"));
             let run = |options: &str| {
                 project.shell(&format!("acp run {version} {options} hello -- {agent}"))
@@ -158,7 +158,7 @@ fn an_old_session_goes_on_and_its_past_is_not_shown() {
 #[test]
 
 fn how_to_go_on_is_said_and_works() {
-    let project = Project::new();
+    let project = TestProject::new();
     std::fs::create_dir(project.file("my dir")).unwrap();
     for opens in ["load", "resume"] {
         let agent = project.agent(&format!("--opens {opens}"));
@@ -175,7 +175,7 @@ fn how_to_go_on_is_said_and_works() {
 #[test]
 
 fn how_to_go_on_is_said_to_people_only() {
-    let project = Project::new();
+    let project = TestProject::new();
     let keeps = project.agent("--opens load,resume");
     for format in ["quiet", "json"] {
         let ended = project

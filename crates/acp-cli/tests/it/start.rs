@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
 
-use crate::common::patient::Patient;
-use crate::common::{ACP, Ended, Project};
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 /// Answers what comes before a prompt.
@@ -13,7 +13,7 @@ const OPENS: &str = r#"read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":0,"res
     read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}'"#;
 
 /// Whether the process whose id is in a file is there still.
-fn runs(project: &Project, file: &str) -> bool {
+fn runs(project: &TestProject, file: &str) -> bool {
     let id: i32 = project.read(file).trim().parse().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let zombie = stat
@@ -25,7 +25,7 @@ fn runs(project: &Project, file: &str) -> bool {
 
 #[test]
 fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = "sleep 1000 & echo $! > child; echo $$ > agent; trap '' TERM; echo loading >&2; while :; do sleep 1000; done";
     let mut child = project
         .command(&["hi", "--", "sh", "-c", agent])
@@ -33,7 +33,7 @@ fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stderr = BufReader::new(Patient::new(child.stderr.take().unwrap()));
+    let mut stderr = BufReader::new(TimedReader::new(child.stderr.take().unwrap()));
     let mut said = String::new();
     while !said.contains("the agent has not answered yet; Ctrl-C ends it") {
         assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
@@ -48,7 +48,7 @@ fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
 
 #[test]
 fn one_that_crashes_leaves_the_end_of_what_it_said() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = "i=0; while [ $i -lt 500 ]; do echo line $i >&2; i=$((i+1)); done; kill -SEGV $$";
     let ended = project
         .run(&["hi", "--", "sh", "-c", agent])
@@ -60,7 +60,7 @@ fn one_that_crashes_leaves_the_end_of_what_it_said() {
 
 #[test]
 fn one_that_ends_well_but_too_early_is_told_so() {
-    let project = Project::new();
+    let project = TestProject::new();
     project
         .run(&["hi", "--", "true"])
         .code(3)
@@ -69,7 +69,7 @@ fn one_that_ends_well_but_too_early_is_told_so() {
 
 #[test]
 fn one_that_closes_its_stdout_and_goes_on_is_ended() {
-    let project = Project::new();
+    let project = TestProject::new();
     let agent = "echo $$ > agent; echo closing >&2; exec >&-; while :; do sleep 1000; done";
     project
         .run(&["hi", "--", "sh", "-c", agent])
@@ -88,7 +88,7 @@ fn one_that_closes_its_stdout_and_goes_on_is_ended() {
 
 #[test]
 fn one_that_stops_reading_is_given_up() {
-    let project = Project::new();
+    let project = TestProject::new();
     // More than fits into the pipe and what waits to be written.
     project.write("long.txt", &"word ".repeat(1_000_000));
     let agent = format!("echo $$ > agent; {OPENS}; exec sleep 1000");
@@ -112,7 +112,7 @@ fn one_that_stops_reading_is_given_up() {
     while std::fs::read(project.file("deaf")).map_or(true, |read| read.is_empty()) {
         assert!(child.try_wait().unwrap().is_none());
     }
-    let mut stderr = BufReader::new(Patient::new(child.stderr.take().unwrap()));
+    let mut stderr = BufReader::new(TimedReader::new(child.stderr.take().unwrap()));
     let mut said = String::new();
     kill_process(id, Signal::INT).unwrap();
     stderr.read_line(&mut said).unwrap();
@@ -128,7 +128,7 @@ fn one_that_stops_reading_is_given_up() {
 
 #[test]
 fn programs_are_found_as_a_shell_finds_them() {
-    let project = Project::new();
+    let project = TestProject::new();
     // As npm and uv install them: a link to a script elsewhere, which starts by its first line.
     for directory in ["with space", "bin"] {
         std::fs::create_dir(project.file(directory)).unwrap();
@@ -144,7 +144,7 @@ fn programs_are_found_as_a_shell_finds_them() {
     let path = format!("{}:{path}", project.file("bin").display());
     let run = |program: &str| {
         let mut command = project.command(&["/read notes.txt", "--", program, "--protocol", "1"]);
-        Ended::of(command.env("PATH", &path).output().unwrap())
+        CommandResult::of(command.env("PATH", &path).output().unwrap())
     };
     run("some-agent").code(0).shows(&["first"]);
     run("with space/cli.sh").code(0).shows(&["first"]);

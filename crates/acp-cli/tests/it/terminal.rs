@@ -1,15 +1,15 @@
 //! `acp run` on a terminal: questions, colours, Ctrl-C as it is typed.
 
-use crate::common::terminal::Terminal;
-use crate::common::{ACP, Project};
+use crate::common::terminal::CommandTerminal;
+use crate::common::{ACP, TestProject};
 
-fn run(project: &Project, args: &str) -> Terminal {
-    Terminal::start(project, &format!("{ACP} run {args}"))
+fn run(project: &TestProject, args: &str) -> CommandTerminal {
+    CommandTerminal::start(project, &format!("{ACP} run {args}"))
 }
 
 #[test]
 fn a_question_shows_what_it_is_about_and_takes_an_answer() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("prompt", "/edit notes.txt\nsecond\n===\n2nd");
     let mut terminal = run(&project, "--file prompt");
     terminal.until("answer [1-4]: ");
@@ -34,7 +34,7 @@ fn a_question_shows_what_it_is_about_and_takes_an_answer() {
 
 #[test]
 fn a_no_leaves_everything_as_it_is() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = run(&project, "'/run touch made'");
     terminal.until("answer [1-4]: ");
     terminal.key("3\n");
@@ -45,7 +45,7 @@ fn a_no_leaves_everything_as_it_is() {
 
 #[test]
 fn ctrl_c_at_a_question_cancels_the_turn() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = run(&project, "'/run touch made'");
     terminal.until("answer [1-4]: ");
     terminal.key("\u{3}");

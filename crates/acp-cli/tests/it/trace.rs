@@ -3,18 +3,18 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::common::patient::Patient;
-use crate::common::{ACP, Ended, Project};
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A client that has started `acp trace`.
-struct Client {
+struct TracedClient {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<Patient>,
+    stdout: BufReader<TimedReader>,
 }
 
-impl Client {
+impl TracedClient {
     fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -24,7 +24,7 @@ impl Client {
             .unwrap();
         Self {
             stdin: child.stdin.take(),
-            stdout: BufReader::new(Patient::new(child.stdout.take().unwrap())),
+            stdout: BufReader::new(TimedReader::new(child.stdout.take().unwrap())),
             child,
         }
     }
@@ -52,30 +52,30 @@ impl Client {
     }
 
     /// Closes the agent's input, and waits for the end.
-    fn ends(mut self) -> Ended {
+    fn ends(mut self) -> CommandResult {
         self.stdin = None;
         self.outlives()
     }
 
     /// Waits for the end without doing anything about it.
-    fn outlives(mut self) -> Ended {
+    fn outlives(mut self) -> CommandResult {
         let mut rest = Vec::new();
         self.stdout.read_to_end(&mut rest).unwrap();
-        let mut ended = Ended::of(self.child.wait_with_output().unwrap());
+        let mut ended = CommandResult::of(self.child.wait_with_output().unwrap());
         ended.stdout = String::from_utf8_lossy(&rest).into_owned();
         ended
     }
 }
 
 /// `acp trace` of an agent, into `trace` in the project.
-fn trace(project: &Project, flags: &[&str], agent: &[&str]) -> Command {
+fn trace(project: &TestProject, flags: &[&str], agent: &[&str]) -> Command {
     let mut command = project.acp(&["trace"]);
     command.args(flags).args(["trace", "--"]).args(agent);
     command
 }
 
 /// All lines of a trace, each of which is JSON.
-fn records(project: &Project) -> Vec<Value> {
+fn records(project: &TestProject) -> Vec<Value> {
     let file = project.read("trace");
     assert!(file.ends_with('\n'), "{file}");
     let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -99,7 +99,7 @@ fn sh(script: &str) -> [&str; 3] {
 
 #[test]
 fn a_turn_is_what_it_is_without_and_all_of_it_is_recorded() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script =
         project.script(r#"{"think": "hm"}, {"say": "Hello."}, {"read": {"path": "notes.txt"}}"#);
     let agent = [ACP, "agent", "--script", &script];
@@ -147,8 +147,8 @@ fn a_turn_is_what_it_is_without_and_all_of_it_is_recorded() {
 
 #[test]
 fn every_byte_passes_at_once_whether_it_is_a_message_or_not() {
-    let project = Project::new();
-    let mut client = Client::start(trace(&project, &[], &["cat"]));
+    let project = TestProject::new();
+    let mut client = TracedClient::start(trace(&project, &[], &["cat"]));
     // The second half of the line is not sent until the first has come back.
     for piece in ["{\"jsonrpc\":\"2.0\", ", "\"id\" :1.0,\"method\":\"x\" }\n"] {
         client.send(piece);
@@ -189,7 +189,7 @@ fn every_byte_passes_at_once_whether_it_is_a_message_or_not() {
 
 #[test]
 fn secrets_reach_the_agent_and_not_the_trace() {
-    let project = Project::new();
+    let project = TestProject::new();
     let server = json!({"name": "files", "command": "x", "args": ["--token", "hush-1"],
         "env": [{"name": "WHERE", "value": "hush-2"}]});
     let http = json!({"type": "http", "name": "web", "url": "https://me:hush-3@host/",
@@ -200,7 +200,7 @@ fn secrets_reach_the_agent_and_not_the_trace() {
     let agent = "echo 'using SOME_API_KEY=hush-7' >&2; exec cat";
     let agent = [&sh(agent)[..], &["--api-key", "hush-8"]].concat();
     for (flags, kept) in [(&[][..], false), (&["--force", "--secrets"][..], true)] {
-        let mut client = Client::start(trace(&project, flags, &agent));
+        let mut client = TracedClient::start(trace(&project, flags, &agent));
         client.send(&lines);
         client.reads(&lines);
         client.ends().code(0).says("SOME_API_KEY=hush-7");
@@ -219,8 +219,8 @@ fn secrets_reach_the_agent_and_not_the_trace() {
 
 #[test]
 fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
-    let project = Project::new();
-    let mut client = Client::start(trace(&project, &[], &["cat"]));
+    let project = TestProject::new();
+    let mut client = TracedClient::start(trace(&project, &[], &["cat"]));
     let begin = r#"{"jsonrpc":"2.0","method":"session/update","params":{"text":"#;
     let mut sent = String::new();
     for n in 0..600 {
@@ -259,8 +259,8 @@ fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
 
 #[test]
 fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
-    let project = Project::new();
-    let mut client = Client::start(trace(&project, &[], &["wc", "-c"]));
+    let project = TestProject::new();
+    let mut client = TracedClient::start(trace(&project, &[], &["wc", "-c"]));
     let piece = vec![b'x'; 1024 * 1024];
     client.send(b"\"");
     for _ in 0..65 {
@@ -284,26 +284,26 @@ fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
 
 #[test]
 fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("trace", "mine");
-    let ended = Ended::of(trace(&project, &[], &["cat"]).output().unwrap());
+    let ended = CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap());
     ended
         .code(2)
         .says("is there already; --force writes over it");
     assert_eq!(project.read("trace"), "mine");
-    Ended::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
+    CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
     assert_eq!(records(&project)[0]["acp_trace"], 1);
     let nowhere = project.acp(&["trace", "no/where", "--", "cat"]).output();
-    Ended::of(nowhere.unwrap())
+    CommandResult::of(nowhere.unwrap())
         .code(1)
         .says("no/where cannot be written");
-    Ended::of(project.acp(&["trace", "other"]).output().unwrap()).code(2);
+    CommandResult::of(project.acp(&["trace", "other"]).output().unwrap()).code(2);
 }
 
 #[test]
 fn an_agent_that_cannot_be_started_is_told_of_and_recorded() {
-    let project = Project::new();
-    let ended = Ended::of(trace(&project, &[], &["no-such-agent"]).output().unwrap());
+    let project = TestProject::new();
+    let ended = CommandResult::of(trace(&project, &[], &["no-such-agent"]).output().unwrap());
     ended.code(3).says("`no-such-agent` was not found in PATH");
     let records = records(&project);
     assert!(
@@ -326,31 +326,31 @@ mod on_unix {
 
     use super::*;
 
-    fn kill(client: &Client, signal: Signal) {
+    fn kill(client: &TracedClient, signal: Signal) {
         let id = i32::try_from(client.child.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    fn mkfifo(project: &Project, name: &str) {
+    fn mkfifo(project: &TestProject, name: &str) {
         let made = Command::new("mkfifo").arg(project.file(name)).status();
         assert!(made.unwrap().success());
     }
 
     #[test]
     fn the_file_is_its_users_alone() {
-        let project = Project::new();
+        let project = TestProject::new();
         let mode = |name| project.file(name).metadata().unwrap().permissions().mode() & 0o777;
-        Ended::of(trace(&project, &[], &["cat"]).output().unwrap()).code(0);
+        CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap()).code(0);
         assert_eq!(mode("trace"), 0o600);
         std::fs::set_permissions(project.file("trace"), PermissionsExt::from_mode(0o644)).unwrap();
-        Ended::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
+        CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
         assert_eq!(mode("trace"), 0o600);
     }
 
     #[test]
     fn what_was_said_is_in_the_file_while_nothing_happens_and_after_a_kill() {
-        let project = Project::new();
-        let mut client = Client::start(trace(&project, &[], &sh("echo $$ > pid; exec cat")));
+        let project = TestProject::new();
+        let mut client = TracedClient::start(trace(&project, &[], &sh("echo $$ > pid; exec cat")));
         client.send("{\"id\":1}\n");
         client.reads("{\"id\":1}\n");
         // Nothing more is said: it does not wait for more to come.
@@ -370,9 +370,9 @@ mod on_unix {
 
     #[test]
     fn how_an_agent_broke_is_recorded_with_its_last_words() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "echo '{\"id\":1}'; printf '{\"id\":'; echo dying >&2; kill -9 $$";
-        let mut client = Client::start(trace(&project, &[], &sh(agent)));
+        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
         client.reads("{\"id\":1}\n{\"id\":");
         client
             .outlives()
@@ -392,9 +392,9 @@ mod on_unix {
 
     #[test]
     fn an_agent_that_does_not_end_by_itself_is_ended_and_that_is_recorded() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "trap '' TERM; echo ready; while :; do sleep 1000; done";
-        let mut client = Client::start(trace(&project, &[], &sh(agent)));
+        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
         client.reads("ready\n");
         client.ends().code(0);
         let records = records(&project);
@@ -406,9 +406,9 @@ mod on_unix {
 
     #[test]
     fn a_signal_ends_the_agent_too() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "echo ready; cat > /dev/null; echo told > told";
-        let mut client = Client::start(trace(&project, &[], &sh(agent)));
+        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
         client.reads("ready\n");
         kill(&client, Signal::TERM);
         assert_eq!(client.child.wait().unwrap().code(), Some(130));
@@ -422,9 +422,9 @@ mod on_unix {
 
     #[test]
     fn an_agent_that_stops_reading_is_seen_by_the_client() {
-        let project = Project::new();
+        let project = TestProject::new();
         let agent = "exec 0<&-; echo ready; while [ ! -e go ]; do sleep 0.01; done; echo bye";
-        let mut client = Client::start(trace(&project, &[], &sh(agent)));
+        let mut client = TracedClient::start(trace(&project, &[], &sh(agent)));
         client.reads("ready\n");
         // As with the agent itself, writing fails; as soon as what was written could not be passed on.
         let mut stdin = client.stdin.take().unwrap();
@@ -438,9 +438,9 @@ mod on_unix {
 
     #[test]
     fn a_file_that_cannot_be_written_any_more_does_not_end_the_conversation() {
-        let project = Project::new();
+        let project = TestProject::new();
         mkfifo(&project, "trace");
-        let mut client = Client::start(trace(&project, &["--force"], &["cat"]));
+        let mut client = TracedClient::start(trace(&project, &["--force"], &["cat"]));
         let mut reader = BufReader::new(File::open(project.file("trace")).unwrap());
         let mut header = String::new();
         reader.read_line(&mut header).unwrap();
@@ -461,7 +461,7 @@ mod on_unix {
 
     /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.
     fn passes(input: OwnedFd, output: OwnedFd, mut write: impl Write + Send, mut read: impl Read) {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut command = trace(&project, &[], &["cat"]);
         command.stdin(input).stdout(output);
         let mut child = command.spawn().unwrap();
@@ -501,9 +501,9 @@ mod on_unix {
     }
 
     /// The writing half of a socket, whose end is told when this is dropped.
-    struct Half(UnixStream);
+    struct SocketWriter(UnixStream);
 
-    impl Write for Half {
+    impl Write for SocketWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.write(bytes)
         }
@@ -513,7 +513,7 @@ mod on_unix {
         }
     }
 
-    impl Drop for Half {
+    impl Drop for SocketWriter {
         fn drop(&mut self) {
             self.0.shutdown(std::net::Shutdown::Write).unwrap();
         }
@@ -522,7 +522,7 @@ mod on_unix {
     #[test]
     fn a_socket_does_as_well_as_pipes() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let half = Half(ours.try_clone().unwrap());
+        let half = SocketWriter(ours.try_clone().unwrap());
         passes(
             theirs.try_clone().unwrap().into(),
             theirs.into(),
@@ -544,9 +544,9 @@ mod on_unix {
     #[test]
     fn a_disk_that_is_slow_is_waited_for_and_fills_no_memory() {
         const LINES: usize = 48 * 1024;
-        let project = Project::new();
+        let project = TestProject::new();
         mkfifo(&project, "trace");
-        let mut client = Client::start(trace(&project, &["--force"], &["wc", "-l"]));
+        let mut client = TracedClient::start(trace(&project, &["--force"], &["wc", "-l"]));
         let mut reader = BufReader::new(File::open(project.file("trace")).unwrap());
         let mut stdin = client.stdin.take().unwrap();
         let line = format!("{{\"text\":\"{}\"}}\n", "x".repeat(1000));

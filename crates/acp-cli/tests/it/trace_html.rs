@@ -1,6 +1,6 @@
 //! `acp trace html`: the page is written, and it does in a browser what it is for.
 
-use crate::common::{Ended, Project};
+use crate::common::{CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// What a peer may send to do harm.
@@ -8,9 +8,9 @@ const HOSTILE: &str =
     "</script><img src=x onerror=\"window.harm=1\"><!--\u{2028}\u{1b}[31mred\u{202e}";
 
 /// A trace that is put together by hand.
-struct Trace(Vec<String>, u64);
+struct HtmlTrace(Vec<String>, u64);
 
-impl Trace {
+impl HtmlTrace {
     fn new() -> Self {
         let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE],
             "by": "acp 0", "secrets": "redacted"});
@@ -53,8 +53,8 @@ impl Trace {
     }
 }
 
-fn conversation() -> Trace {
-    let mut trace = Trace::new();
+fn conversation() -> HtmlTrace {
+    let mut trace = HtmlTrace::new();
     trace.prompt(1, "one", "Say hello");
     trace.prompt(2, HOSTILE, HOSTILE);
     trace.chunk("one", "Hello, ");
@@ -76,10 +76,10 @@ fn conversation() -> Trace {
 
 #[test]
 fn the_page_stands_beside_the_trace_and_only_its_owner_can_read_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("my.first.trace", &conversation().text());
     let html = |args: &[&str]| {
-        Ended::of(
+        CommandResult::of(
             project
                 .acp(&[&["trace", "html"], args].concat())
                 .output()
@@ -111,9 +111,9 @@ mod in_a_browser {
     use std::time::Instant;
 
     /// The page of a trace, opened.
-    fn opened(project: &Project, browser: &mut Browser, trace: &Trace) {
+    fn opened(project: &TestProject, browser: &mut Browser, trace: &HtmlTrace) {
         project.write("a.trace", &trace.text());
-        Ended::of(project.acp(&["trace", "html", "a.trace"]).output().unwrap()).code(0);
+        CommandResult::of(project.acp(&["trace", "html", "a.trace"]).output().unwrap()).code(0);
         browser.open(&project.file("a.html"));
     }
 
@@ -138,7 +138,7 @@ mod in_a_browser {
         let Some(mut browser) = Browser::start() else {
             return;
         };
-        let project = Project::new();
+        let project = TestProject::new();
         opened(&project, &mut browser, &conversation());
         assert_eq!(found(&mut browser), "10 records");
         assert_eq!(
@@ -219,7 +219,7 @@ mod in_a_browser {
         let Some(mut browser) = Browser::start() else {
             return;
         };
-        let mut trace = Trace::new();
+        let mut trace = HtmlTrace::new();
         let mut turn = 0;
         while trace.0.len() <= 100_000 - 200 {
             turn += 1;
@@ -237,7 +237,7 @@ mod in_a_browser {
         while trace.0.len() <= 100_000 {
             trace.chunk("session-0", "the rest");
         }
-        let project = Project::new();
+        let project = TestProject::new();
         opened(&project, &mut browser, &trace);
         assert_eq!(found(&mut browser), "100,000 records");
         let ready = browser.text("document.documentElement.dataset.ready");

@@ -2,13 +2,18 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{ACP, Ended, Project};
+use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
 const HEADER: &str = r#"{"acp_trace":1,"started":"2026-01-01T00:00:00Z","command":["a"],"by":"acp 0","secrets":"redacted"}"#;
 
 /// A trace of these messages, each a millisecond after the one before, and what is said of it.
-fn lint(project: &Project, said: &[(&str, Value)], end: &[&str], flags: &[&str]) -> Ended {
+fn lint(
+    project: &TestProject,
+    said: &[(&str, Value)],
+    end: &[&str],
+    flags: &[&str],
+) -> CommandResult {
     let mut trace = format!("{HEADER}\n");
     for (n, (from, message)) in said.iter().enumerate() {
         let record = json!({"t": n * 1000, "from": from, "len": 1, "msg": message});
@@ -22,9 +27,9 @@ fn lint(project: &Project, said: &[(&str, Value)], end: &[&str], flags: &[&str])
     linted(project, flags)
 }
 
-fn linted(project: &Project, flags: &[&str]) -> Ended {
+fn linted(project: &TestProject, flags: &[&str]) -> CommandResult {
     let mut command = project.acp(&["trace", "lint", "trace"]);
-    Ended::of(command.args(flags).output().unwrap())
+    CommandResult::of(command.args(flags).output().unwrap())
 }
 
 fn ask(id: i64, method: &str, params: Value) -> (&'static str, Value) {
@@ -55,7 +60,7 @@ fn prompted() -> Vec<(&'static str, Value)> {
 
 #[test]
 fn nothing_is_wrong_with_what_is_right() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut said = prompted();
     said.push(answer(2, json!({"stopReason": "end_turn"})));
     let ended = lint(
@@ -101,7 +106,7 @@ fn wrong() -> Vec<(&'static str, Value)> {
 
 #[test]
 fn each_line_says_where_what_and_who() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ended = lint(&project, &wrong(), &["agent_closed"], &[]).code(1);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let expected = [
@@ -121,7 +126,7 @@ fn each_line_says_where_what_and_who() {
 
 #[test]
 fn a_should_fails_only_where_that_is_wanted_and_filters_choose() {
-    let project = Project::new();
+    let project = TestProject::new();
     let two = ["--session", "two"];
     lint(&project, &wrong(), &[], &two)
         .code(0)
@@ -143,7 +148,7 @@ fn a_should_fails_only_where_that_is_wanted_and_filters_choose() {
 
 #[test]
 fn what_cannot_be_read_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("trace", "{}\n");
     linted(&project, &[]).code(2).says("trace is no trace");
     project.write(
@@ -160,7 +165,7 @@ fn what_cannot_be_read_is_told() {
 #[test]
 fn our_own_peers_are_right() {
     for version in ["1", "2"] {
-        let project = Project::new();
+        let project = TestProject::new();
         let script = project.script(
             r#"{"say": "Let me "}, {"plan": [{"content": "Look", "status": "in_progress"}]}, {"read": {"path": "notes.txt"}}, {"run": {"command": "echo hi"}}, {"say": "done"}"#,
         );
@@ -204,7 +209,7 @@ fn our_own_peers_are_right() {
 /// Secrets that were taken out leave no fault behind.
 #[test]
 fn what_was_redacted_is_right() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut said = prompted();
     let server = json!({"type": "http", "name": "a", "url": "[redacted]",
         "headers": [{"name": "Authorization", "value": "[redacted]"}]});

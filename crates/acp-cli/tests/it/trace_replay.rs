@@ -1,12 +1,12 @@
 //! `acp trace replay`: a recorded turn again, with a live agent and with a live client.
 
-use crate::common::{ACP, Ended, Project};
+use crate::common::{ACP, CommandResult, TestProject};
 
 /// A turn in which the client is asked for a file.
 const TURN: &str = r#"{"say": "Let me see."}, {"read": {"path": "notes.txt"}}, {"say": "Done."}"#;
 
 /// Records it, and gives what the client showed.
-fn recorded(project: &Project) -> String {
+fn recorded(project: &TestProject) -> String {
     let script = project.script(TURN);
     let args = [
         "--allow", "all", "go on", "--", ACP, "trace", "trace", "--", ACP, "agent", "--script",
@@ -16,18 +16,18 @@ fn recorded(project: &Project) -> String {
 }
 
 /// Plays the client to an agent with this script.
-fn as_client(project: &Project, flags: &[&str], turn: &str) -> Ended {
+fn as_client(project: &TestProject, flags: &[&str], turn: &str) -> CommandResult {
     let script = project.script(turn);
     let mut command = project.acp(&["trace", "replay", "trace", "--as", "client"]);
     command
         .args(flags)
         .args(["--", ACP, "agent", "--script", &script]);
-    Ended::of(command.output().unwrap())
+    CommandResult::of(command.output().unwrap())
 }
 
 #[test]
 fn an_agent_that_does_the_same_again_is_as_recorded() {
-    let project = Project::new();
+    let project = TestProject::new();
     recorded(&project);
     let ended = as_client(&project, &[], TURN).code(0);
     assert!(ended.stdout.ends_with(" 0 differences\n"), "{ended:?}");
@@ -35,7 +35,7 @@ fn an_agent_that_does_the_same_again_is_as_recorded() {
 
 #[test]
 fn what_an_agent_does_differently_is_told_by_its_place() {
-    let project = Project::new();
+    let project = TestProject::new();
     recorded(&project);
     let other = r#"{"say": "Let me think."}, {"plan": [{"content": "Look", "status": "pending"}]}, {"say": "Done."}"#;
     let ended = as_client(&project, &[], other).code(1);
@@ -53,7 +53,7 @@ fn what_an_agent_does_differently_is_told_by_its_place() {
 
 #[test]
 fn the_recorded_agent_serves_a_live_client() {
-    let project = Project::new();
+    let project = TestProject::new();
     let shown = recorded(&project);
     let run = |prompt: &str| {
         let agent = [ACP, "trace", "replay", "trace", "--as", "agent"];
@@ -73,7 +73,7 @@ fn the_recorded_agent_serves_a_live_client() {
         "--timeout",
         "1",
     ]);
-    let ended = Ended::of(command.output().unwrap()).code(1);
+    let ended = CommandResult::of(command.output().unwrap()).code(1);
     ended
         .says("initialize is missing")
         .says("session/prompt is missing");
@@ -81,11 +81,11 @@ fn the_recorded_agent_serves_a_live_client() {
 
 #[test]
 fn what_cannot_be_replayed_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     recorded(&project);
     let replay = |args: &[&str]| {
         let mut command = project.acp(&["trace", "replay"]);
-        Ended::of(command.args(args).output().unwrap())
+        CommandResult::of(command.args(args).output().unwrap())
     };
     replay(&["trace", "--as", "client"])
         .code(2)

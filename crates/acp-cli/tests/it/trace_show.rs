@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
-use crate::common::patient::Patient;
-use crate::common::{ACP, Ended, Project};
+use crate::common::patient::TimedReader;
+use crate::common::{ACP, CommandResult, TestProject};
 use serde_json::{Value, json};
 
 /// A trace that is put together by hand.
-struct Trace(String);
+struct ShowTrace(String);
 
-impl Trace {
+impl ShowTrace {
     fn new() -> Self {
         let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent"],
             "by": "acp 0", "secrets": "redacted"});
@@ -37,19 +37,19 @@ impl Trace {
     }
 
     /// What is shown of it, with these flags.
-    fn shown(&self, project: &Project, flags: &[&str], columns: Option<&str>) -> String {
+    fn shown(&self, project: &TestProject, flags: &[&str], columns: Option<&str>) -> String {
         project.write("shown", &self.0);
         let mut command = project.acp(&["trace", "show", "shown"]);
         command.args(flags).env_remove("COLUMNS");
         if let Some(columns) = columns {
             command.env("COLUMNS", columns);
         }
-        Ended::of(command.output().unwrap()).code(0).stdout
+        CommandResult::of(command.output().unwrap()).code(0).stdout
     }
 }
 
 /// A conversation in two sessions, in which things go wrong.
-fn conversation() -> Trace {
+fn conversation() -> ShowTrace {
     let prompt = |id: i64, session: &str, text: &str| {
         let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
         json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params})
@@ -57,7 +57,7 @@ fn conversation() -> Trace {
     let error = json!({"code": -32603, "message": "Internal error", "data": "out of tokens"});
     let read = json!({"jsonrpc": "2.0", "id": "r", "method": "fs/read_text_file",
         "params": {"sessionId": "one", "path": "/a.txt"}});
-    Trace::new()
+    ShowTrace::new()
         .said(1000, "client", &prompt(1, "one", "Say hello"))
         .said(1200, "client", &prompt(2, "two", "Fail"))
         .chunk(2000, "one", "Hel")
@@ -95,7 +95,7 @@ fn line<'a>(shown: &'a str, part: &str) -> &'a str {
 
 #[test]
 fn each_line_says_when_who_what_and_how_long_it_took() {
-    let project = Project::new();
+    let project = TestProject::new();
     let shown = conversation().shown(&project, &[], None);
     let lines: Vec<&str> = shown.lines().collect();
     assert!(
@@ -133,7 +133,7 @@ fn line_chars(lines: &[&str], part: &str) -> usize {
 
 #[test]
 fn only_what_is_asked_for_is_shown() {
-    let project = Project::new();
+    let project = TestProject::new();
     let trace = conversation();
     let names = |flags: &[&str]| -> Vec<String> {
         let shown = trace.shown(&project, flags, None);
@@ -162,9 +162,9 @@ fn only_what_is_asked_for_is_shown() {
 
 #[test]
 fn nothing_is_wider_than_the_terminal() {
-    let project = Project::new();
+    let project = TestProject::new();
     let long = "word ".repeat(300);
-    let trace = Trace::new()
+    let trace = ShowTrace::new()
         .chunk(1, "one", &long)
         .chunk(2, "two", &"漢字".repeat(100));
     for columns in [50, 80, 120] {
@@ -184,8 +184,8 @@ fn nothing_is_wider_than_the_terminal() {
 
 #[test]
 fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
-    let project = Project::new();
-    let mut trace = Trace::new().chunk(1, "one", "Hello");
+    let project = TestProject::new();
+    let mut trace = ShowTrace::new().chunk(1, "one", "Hello");
     trace.0.push_str(
         "{\"t\":\"later\"}\n{\"t\":3,\"picture\":1}\n{\"t\":4,\"stderr\":\"x\"}\n{\"t\":5,\"fr",
     );
@@ -199,15 +199,16 @@ fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
     line(&shown, "The trace ends here, in the middle of a record");
 
     project.write("notes", "{}\n");
-    let show = |file: &str| Ended::of(project.acp(&["trace", "show", file]).output().unwrap());
+    let show =
+        |file: &str| CommandResult::of(project.acp(&["trace", "show", file]).output().unwrap());
     show("notes").code(2).says("notes is no trace");
     show("nowhere").code(2).says("nowhere cannot be read");
-    Ended::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
+    CommandResult::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
 }
 
 #[test]
 fn what_was_recorded_of_a_turn_is_shown() {
-    let project = Project::new();
+    let project = TestProject::new();
     let script =
         project.script(r#"{"say": "Let me "}, {"say": "see."}, {"read": {"path": "notes.txt"}}"#);
     let args = [
@@ -216,7 +217,7 @@ fn what_was_recorded_of_a_turn_is_shown() {
     ];
     project.run(&args).code(0);
     let shown = project.acp(&["trace", "show", "trace"]).output();
-    let shown = Ended::of(shown.unwrap()).code(0);
+    let shown = CommandResult::of(shown.unwrap()).code(0);
     let parts = [
         "the agent was started",
         "→ initialize #",
@@ -238,21 +239,21 @@ fn what_was_recorded_of_a_turn_is_shown() {
 
 #[test]
 fn a_trace_is_followed_while_it_is_recorded() {
-    let project = Project::new();
+    let project = TestProject::new();
     let start = |args: &[&str]| {
         let mut command = project.acp(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.spawn().unwrap()
     };
     let mut traced = start(&["trace", "trace", "--", "cat"]);
-    let mut answers = BufReader::new(Patient::new(traced.stdout.take().unwrap()));
+    let mut answers = BufReader::new(TimedReader::new(traced.stdout.take().unwrap()));
     let mut say = |message: &Value| {
         writeln!(traced.stdin.as_mut().unwrap(), "{message}").unwrap();
         answers.read_line(&mut String::new()).unwrap();
     };
     say(&json!({"jsonrpc": "2.0", "method": "first"}));
     let mut follows = start(&["trace", "show", "trace", "--follow"]);
-    let mut shown = BufReader::new(Patient::new(follows.stdout.take().unwrap()));
+    let mut shown = BufReader::new(TimedReader::new(follows.stdout.take().unwrap()));
     let mut until = |part: &str| {
         let mut line = String::new();
         while !line.contains(part) {

@@ -5,11 +5,11 @@ use std::path::Path;
 use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
-use super::known::{BUNDLED, KNOWN, known, known_by_command, runner_of};
-use super::own::{self, OwnPlaces};
 use super::project::ProjectAgents;
 use super::settings::{self, AgentSettings, check_name};
-use crate::config::Config;
+use super::state_paths::{self, AgentStatePaths};
+use super::well_known::{BUNDLED, KNOWN, find_by_command, find_well_known, runner_of};
+use crate::config::UserConfig;
 use crate::environment::{AgentEnvironment, EnvRequest};
 use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
@@ -17,7 +17,7 @@ use crate::quote::quoted;
 
 /// What a command line says of which agent is meant.
 #[derive(Debug, Clone, Default)]
-pub struct AgentRequest {
+pub struct AgentSelector {
     /// Its name.
     pub name: Option<String>,
     /// The command of one that has no name here, with its arguments; it goes before the name.
@@ -29,7 +29,7 @@ pub struct AgentRequest {
 }
 
 /// Asks the user a question, and says whether they said yes. `None` where nobody can be asked.
-pub type Ask<'a> = Option<&'a dyn Fn(&str) -> bool>;
+pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
 /// An agent that was chosen.
 #[derive(Debug, Clone)]
@@ -41,9 +41,9 @@ pub struct AgentChoice {
     /// The latest version of the protocol to speak.
     pub protocol: u16,
     /// The version has to be typed to have it again.
-    pub protocol_typed: bool,
+    pub needs_protocol_arg: bool,
     /// What it is given of the environment.
-    pub given: AgentEnvironment,
+    pub environment: AgentEnvironment,
     /// The mode in which its sessions begin.
     pub mode: Option<String>,
     /// The options that are set when a session begins.
@@ -56,10 +56,10 @@ pub struct AgentChoice {
     pub note: Option<String>,
 }
 
-impl AgentRequest {
+impl AgentSelector {
     /// The agent of this name.
     #[must_use]
-    pub fn named(name: &str) -> Self {
+    pub fn with_name(name: &str) -> Self {
         Self {
             name: Some(name.to_owned()),
             ..Self::default()
@@ -74,23 +74,24 @@ impl AgentRequest {
     /// There is none of that name; what is configured is not understood; the project's is not allowed.
     pub fn choose(
         &self,
-        config: &Config,
+        config: &UserConfig,
         cwd: &Path,
-        ask: Ask<'_>,
+        ask: ConfirmFn<'_>,
     ) -> Result<AgentChoice, ConfigError> {
         if !self.command.is_empty() {
-            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
+            let mut chosen =
+                self.to_choice(config, AgentSettings::default(), ConfigError::usage)?;
             chosen.command.clone_from(&self.command);
             return Ok(chosen);
         }
         if let Some(name) = &self.name {
-            return self.by_name(config, name, cwd, ask);
+            return self.choose_by_name(config, name, cwd, ask);
         }
         let (name, note) = default_agent(config, cwd)?;
         let mut chosen = match &name {
-            Some(name) => self.by_name(config, name, cwd, ask)?,
+            Some(name) => self.choose_by_name(config, name, cwd, ask)?,
             None => {
-                let bundled = self.by_name(config, BUNDLED, cwd, ask)?;
+                let bundled = self.choose_by_name(config, BUNDLED, cwd, ask)?;
                 // Nothing has to be typed to have it again.
                 AgentChoice {
                     name: None,
@@ -102,33 +103,34 @@ impl AgentRequest {
         Ok(chosen)
     }
 
-    fn by_name(
+    fn choose_by_name(
         &self,
-        config: &Config,
+        config: &UserConfig,
         name: &str,
         cwd: &Path,
-        ask: Ask<'_>,
+        ask: ConfirmFn<'_>,
     ) -> Result<AgentChoice, ConfigError> {
-        let known = known(name);
+        let known = find_well_known(name);
         let canonical = known.map_or(name, |known| known.name);
         let users = match config.agents.contains_key(name) {
             true => name,
             false => canonical,
         };
         if let Some(settings) = config.agents.get(users).cloned() {
-            return self.users(config, users, settings);
+            return self.choose_configured(config, users, settings);
         }
         if let Some(known) = known {
-            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
+            let mut chosen =
+                self.to_choice(config, AgentSettings::default(), ConfigError::usage)?;
             chosen.name = Some(known.name.to_owned());
-            chosen.command = owned(known.command);
+            chosen.command = to_strings(known.command);
             chosen.install = Some(known.install);
             return Ok(chosen);
         }
         let project = ProjectAgents::of(cwd)?;
         if let Some(mut project) = project {
             if project.agents.contains_key(name) {
-                allow(&project, ask)?;
+                require_allowed(&project, ask)?;
             }
             if let Some(mut settings) = project.agents.remove(name) {
                 let command = settings.command.take().unwrap_or_default();
@@ -138,26 +140,26 @@ impl AgentRequest {
                         project.file.display()
                     ))
                 };
-                let mut chosen = self.with(config, settings, wrong)?;
+                let mut chosen = self.to_choice(config, settings, wrong)?;
                 chosen.name = Some(name.to_owned());
                 chosen.command = command;
                 return Ok(chosen);
             }
-            return Err(unknown(name, config, Some(&project)));
+            return Err(unknown_agent_error(name, config, Some(&project)));
         }
-        Err(unknown(name, config, None))
+        Err(unknown_agent_error(name, config, None))
     }
 
     /// An agent of the user's own.
-    fn users(
+    fn choose_configured(
         &self,
-        config: &Config,
+        config: &UserConfig,
         name: &str,
         mut settings: AgentSettings,
     ) -> Result<AgentChoice, ConfigError> {
-        let known = known(name);
+        let known = find_well_known(name);
         let wrong = |what: String| {
-            let file = Config::shown_file();
+            let file = UserConfig::display_path();
             ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
         };
         check_name(name).map_err(wrong)?;
@@ -172,13 +174,13 @@ impl AgentRequest {
                 }
                 command
             }
-            (None, Some(known)) => owned(known.command),
+            (None, Some(known)) => to_strings(known.command),
             (None, None) => {
                 let what = "it needs a `command`: no agent of that name is known";
                 return Err(wrong(what.to_owned()));
             }
         };
-        let mut chosen = self.with(config, settings, wrong)?;
+        let mut chosen = self.to_choice(config, settings, wrong)?;
         chosen.install = known
             .filter(|known| command == known.command)
             .map(|known| known.install);
@@ -188,9 +190,9 @@ impl AgentRequest {
     }
 
     /// An agent with these settings, and what the command line adds; still without name and command.
-    fn with(
+    fn to_choice(
         &self,
-        config: &Config,
+        config: &UserConfig,
         settings: AgentSettings,
         wrong: impl Fn(String) -> ConfigError,
     ) -> Result<AgentChoice, ConfigError> {
@@ -200,11 +202,11 @@ impl AgentRequest {
             name: None,
             command: Vec::new(),
             protocol,
-            protocol_typed: self.protocol.is_some_and(|typed| {
+            needs_protocol_arg: self.protocol.is_some_and(|typed| {
                 // One is what is spoken if nothing is said.
                 typed != settings.protocol.unwrap_or(1)
             }),
-            given,
+            environment: given,
             options: settings.options().collect(),
             mode: settings.mode,
             mcp_servers: mcp_definitions(settings.mcp_servers).map_err(wrong)?,
@@ -223,15 +225,15 @@ impl AgentChoice {
 
     /// What it must be able to write of its own, if that is known. Directories that are not there are made.
     #[must_use]
-    pub fn own(&self, cwd: &Path) -> OwnPlaces {
-        let named = self.name.as_deref().and_then(known);
+    pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
+        let named = self.name.as_deref().and_then(find_well_known);
         let known = match self.command.is_empty() {
-            true => known(BUNDLED),
-            false => known_by_command(&self.command).or(named),
+            true => find_well_known(BUNDLED),
+            false => find_by_command(&self.command).or(named),
         };
-        let places = known.map(|known| known.keeps).unwrap_or_default();
+        let places = known.map(|known| known.state_paths).unwrap_or_default();
         let places = places.iter().chain(runner_of(&self.command));
-        own::prepare(places, &self.given.environment(), cwd)
+        state_paths::prepare(places, &self.environment.environment(), cwd)
     }
 
     /// What it is remembered by. Of a command only its program can be read: the rest may have a key in it.
@@ -265,7 +267,7 @@ impl AgentChoice {
 
     /// What is to be added to a message that its program was not found.
     #[must_use]
-    pub fn how_to_install(&self) -> String {
+    pub fn install_hint(&self) -> String {
         match self.install {
             Some(install) if !install.is_empty() => format!("\nto install it: {install}"),
             _ => String::new(),
@@ -273,14 +275,14 @@ impl AgentChoice {
     }
 }
 
-fn owned(words: &[&str]) -> Vec<String> {
+fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// The agent that is configured as the default, if any is; with what is to be said of it. The project's, if the person
 /// has said yes to it, goes before the user's own.
 fn default_agent(
-    config: &Config,
+    config: &UserConfig,
     cwd: &Path,
 ) -> Result<(Option<String>, Option<String>), ConfigError> {
     let users = config.default_agent.clone();
@@ -302,7 +304,7 @@ fn default_agent(
 }
 
 /// Asks whether a project's agents may be used, if that was not said yet.
-fn allow(project: &ProjectAgents, ask: Ask<'_>) -> Result<(), ConfigError> {
+fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), ConfigError> {
     if project.is_allowed()? {
         return Ok(());
     }
@@ -315,12 +317,12 @@ fn allow(project: &ProjectAgents, ask: Ask<'_>) -> Result<(), ConfigError> {
     }
     Err(ConfigError::usage(format!(
         "this agent is the project's, which says in {file} what is to be run; that has not been allowed. To look at it and allow it, type: acp agents allow{}",
-        elsewhere(&project.directory)
+        cwd_flag(&project.directory)
     )))
 }
 
 /// `--cwd DIR`, for a project that is not where this is typed.
-fn elsewhere(directory: &Path) -> String {
+fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
         Ok(here) if here.starts_with(directory) => String::new(),
@@ -329,14 +331,18 @@ fn elsewhere(directory: &Path) -> String {
 }
 
 /// There is no such agent; which one may be meant.
-fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> ConfigError {
+fn unknown_agent_error(
+    name: &str,
+    config: &UserConfig,
+    project: Option<&ProjectAgents>,
+) -> ConfigError {
     let aliases = KNOWN.iter().flat_map(|known| known.aliases.iter().copied());
     let names = KNOWN.iter().map(|known| known.name).chain(aliases);
     let names = names.chain(config.agents.keys().map(String::as_str));
     let projects = project
         .into_iter()
         .flat_map(|project| project.agents.keys());
-    let nearest = nearest(name, names.chain(projects.map(String::as_str)));
+    let nearest = nearest_name(name, names.chain(projects.map(String::as_str)));
     let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
     ConfigError::usage(format!(
         "no agent is called `{name}`{} `acp agents` lists those there are",
@@ -345,7 +351,7 @@ fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> Conf
 }
 
 /// The name that is most like this one, if any is like it at all.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// From 0, nothing in common, to 1, the same.
     const ALIKE: f64 = 0.75;
     let name = name.to_lowercase();
@@ -362,24 +368,24 @@ mod tests {
     #[test]
     fn the_nearest_name_is_one_that_is_like_it() {
         let names = || ["claude", "codex", "gemini", "goose"].into_iter();
-        assert_eq!(nearest("cluade", names()), Some("claude"));
-        assert_eq!(nearest("Goose", names()), Some("goose"));
-        assert_eq!(nearest("gemni", names()), Some("gemini"));
-        assert_eq!(nearest("xyzzy", names()), None);
-        assert_eq!(nearest("", names()), None);
+        assert_eq!(nearest_name("cluade", names()), Some("claude"));
+        assert_eq!(nearest_name("Goose", names()), Some("goose"));
+        assert_eq!(nearest_name("gemni", names()), Some("gemini"));
+        assert_eq!(nearest_name("xyzzy", names()), None);
+        assert_eq!(nearest_name("", names()), None);
     }
 
     #[test]
     fn a_command_is_remembered_without_what_may_be_secret_in_it() {
         let key = |words: &[&str]| {
-            let which = AgentRequest::default();
-            let chosen = which.with(
-                &Config::default(),
+            let which = AgentSelector::default();
+            let chosen = which.to_choice(
+                &UserConfig::default(),
                 AgentSettings::default(),
                 ConfigError::usage,
             );
             let mut chosen = chosen.unwrap();
-            chosen.command = owned(words);
+            chosen.command = to_strings(words);
             chosen.key()
         };
         let one = key(&["agent", "--key=hush"]);

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use acp_host::AgentCommand;
 
-use super::choice::AgentRequest;
-use super::known::{BUNDLED, KNOWN, known};
+use super::choice::AgentSelector;
 use super::project::ProjectAgents;
-use crate::config::Config;
+use super::well_known::{BUNDLED, KNOWN, find_well_known};
+use crate::config::UserConfig;
 use crate::error::ConfigError;
 use crate::quote::quoted;
 
@@ -19,7 +19,7 @@ pub enum AgentOrigin {
     /// The project.
     Project,
     /// This program, which knows it.
-    Known,
+    WellKnown,
 }
 
 impl AgentOrigin {
@@ -29,7 +29,7 @@ impl AgentOrigin {
         match self {
             Self::User => "user",
             Self::Project => "project",
-            Self::Known => "known",
+            Self::WellKnown => "known",
         }
     }
 }
@@ -41,36 +41,36 @@ pub struct ListedAgent {
     /// What it is called.
     pub name: String,
     /// Who says that there is such an agent.
-    pub by: AgentOrigin,
+    pub origin: AgentOrigin,
     /// What it is, if that is known.
     pub title: Option<&'static str>,
     /// Its program and arguments; nothing for the bundled agent.
     pub command: Vec<String>,
     /// Where its program is.
-    pub found: Option<PathBuf>,
+    pub program_path: Option<PathBuf>,
     /// How it is installed, if that is known.
     pub install: Option<&'static str>,
     /// It is meant where none is named.
-    pub default: bool,
+    pub is_default: bool,
     /// What is wrong with it.
-    pub wrong: Option<String>,
+    pub error: Option<String>,
 }
 
 impl ListedAgent {
     fn is_bundled(&self) -> bool {
-        self.command.is_empty() && self.wrong.is_none()
+        self.command.is_empty() && self.error.is_none()
     }
 
     /// Whether its program is there.
     #[must_use]
     pub fn is_installed(&self) -> bool {
-        self.is_bundled() || self.found.is_some()
+        self.is_bundled() || self.program_path.is_some()
     }
 
     /// Whether it can be used, in a word or two.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        match (self.is_bundled(), &self.found, &self.wrong) {
+        match (self.is_bundled(), &self.program_path, &self.error) {
             (_, _, Some(_)) => "cannot be used",
             (true, _, _) => "built in",
             (false, Some(_), _) => "installed",
@@ -80,18 +80,18 @@ impl ListedAgent {
 
     /// What it is, how it is started or installed, or why it cannot be used.
     #[must_use]
-    pub fn what(&self) -> String {
-        if let Some(wrong) = &self.wrong {
+    pub fn summary(&self) -> String {
+        if let Some(wrong) = &self.error {
             return wrong.clone();
         }
         let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let command = words.join(" ");
-        let what = match (self.title, self.by) {
+        let what = match (self.title, self.origin) {
             _ if self.is_bundled() => "the bundled agent".to_owned(),
-            (Some(title), AgentOrigin::Known) if self.is_installed() => {
+            (Some(title), AgentOrigin::WellKnown) if self.is_installed() => {
                 format!("{title}: {command}")
             }
-            (Some(title), AgentOrigin::Known) => title.to_owned(),
+            (Some(title), AgentOrigin::WellKnown) => title.to_owned(),
             _ => command,
         };
         match self.install {
@@ -110,7 +110,7 @@ pub struct AgentList {
     /// What the project brings.
     pub project: Option<ProjectAgents>,
     /// The user has said yes to it.
-    pub allowed: bool,
+    pub is_allowed: bool,
     /// What the user is to be told.
     pub notes: Vec<String>,
 }
@@ -120,7 +120,7 @@ impl AgentList {
     ///
     /// # Errors
     /// What was said yes to cannot be read.
-    pub fn of(config: &Config, cwd: &Path) -> Result<Self, ConfigError> {
+    pub fn discover(config: &UserConfig, cwd: &Path) -> Result<Self, ConfigError> {
         let mut notes = Vec::new();
         let project = ProjectAgents::of(cwd).unwrap_or_else(|e| {
             notes.push(e.to_string());
@@ -139,36 +139,41 @@ impl AgentList {
             .unwrap_or_else(|| BUNDLED.to_owned());
         let default = match config.agents.contains_key(&default) {
             true => default,
-            false => known(&default).map_or(default, |known| known.name.to_owned()),
+            false => find_well_known(&default).map_or(default, |known| known.name.to_owned()),
         };
         let mut agents = Vec::new();
         for name in config.agents.keys() {
-            agents.push(choose(config, name, AgentOrigin::User, cwd));
+            agents.push(resolve_agent(config, name, AgentOrigin::User, cwd));
         }
         for name in project.iter().flat_map(|project| project.agents.keys()) {
-            let mut listed = projects(name, project.as_ref());
-            let hidden = ProjectAgents::hidden_by(name, &config.agents);
-            listed.wrong = hidden.map(|by| format!("hidden by {by}"));
+            let mut listed = list_project_agent(name, project.as_ref());
+            let hidden = ProjectAgents::hidden_reason(name, &config.agents);
+            listed.error = hidden.map(|by| format!("hidden by {by}"));
             agents.push(listed);
         }
         for known in KNOWN {
             if !config.agents.contains_key(known.name) {
-                agents.push(choose(config, known.name, AgentOrigin::Known, cwd));
+                agents.push(resolve_agent(
+                    config,
+                    known.name,
+                    AgentOrigin::WellKnown,
+                    cwd,
+                ));
             }
         }
         for agent in &mut agents {
-            agent.default = agent.name == default && agent.wrong.is_none();
+            agent.is_default = agent.name == default && agent.error.is_none();
         }
-        if !agents.iter().any(|agent| agent.default) {
+        if !agents.iter().any(|agent| agent.is_default) {
             notes.push(format!(
                 "the default agent is `{default}`, and there is none of that name that can be used; change `default_agent` in {}",
-                Config::shown_file()
+                UserConfig::display_path()
             ));
         }
         Ok(Self {
             agents,
             project,
-            allowed,
+            is_allowed: allowed,
             notes,
         })
     }
@@ -176,13 +181,13 @@ impl AgentList {
     /// The names of those that can be used: the user's own, the project's if they are allowed, and the well-known ones
     /// that are installed.
     #[must_use]
-    pub fn usable(self) -> Vec<String> {
+    pub fn usable_names(self) -> Vec<String> {
         let usable = |agent: &ListedAgent| {
-            agent.wrong.is_none()
-                && match agent.by {
+            agent.error.is_none()
+                && match agent.origin {
                     AgentOrigin::User => true,
-                    AgentOrigin::Project => self.allowed,
-                    AgentOrigin::Known => agent.is_installed(),
+                    AgentOrigin::Project => self.is_allowed,
+                    AgentOrigin::WellKnown => agent.is_installed(),
                 }
         };
         let agents = self.agents.into_iter().filter(usable);
@@ -191,47 +196,47 @@ impl AgentList {
 }
 
 /// What the name means, as if it had been typed.
-fn choose(config: &Config, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
-    let known = known(name);
+fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
+    let known = find_well_known(name);
     let mut listed = ListedAgent {
         name: name.to_owned(),
-        by,
+        origin: by,
         title: known.map(|known| known.title),
         command: Vec::new(),
-        found: None,
+        program_path: None,
         install: known.map(|known| known.install),
-        default: false,
-        wrong: None,
+        is_default: false,
+        error: None,
     };
-    match AgentRequest::named(name).choose(config, cwd, None) {
+    match AgentSelector::with_name(name).choose(config, cwd, None) {
         Ok(chosen) => {
             if let Some((program, args)) = chosen.command.split_first() {
                 let command = AgentCommand::new(program).args(args);
-                let command = command.environment(chosen.given.environment());
-                listed.found = command.find().ok();
+                let command = command.environment(chosen.environment.environment());
+                listed.program_path = command.find().ok();
             }
             listed.install = chosen.install;
             listed.command = chosen.command;
         }
-        Err(e) => listed.wrong = Some(e.to_string()),
+        Err(e) => listed.error = Some(e.to_string()),
     }
     listed
 }
 
 /// One of a project's, whether it is allowed or not: nothing is started.
-fn projects(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
+fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());
     let command = command.unwrap_or_default();
     let found = command.first().map(AgentCommand::new);
     ListedAgent {
         name: name.to_owned(),
-        by: AgentOrigin::Project,
+        origin: AgentOrigin::Project,
         title: None,
-        found: found.and_then(|command| command.find().ok()),
+        program_path: found.and_then(|command| command.find().ok()),
         command,
         install: None,
-        default: false,
-        wrong: None,
+        is_default: false,
+        error: None,
     }
 }

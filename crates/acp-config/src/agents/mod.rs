@@ -4,8 +4,8 @@
 //! never put a program of its own under a name that already means another.
 
 pub(crate) mod choice;
-pub(crate) mod known;
 pub(crate) mod list;
-pub(crate) mod own;
 pub(crate) mod project;
 pub(crate) mod settings;
+pub(crate) mod state_paths;
+pub(crate) mod well_known;

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use acp_host::{KeptFile, Project, literal};
+use acp_host::{Project, StateFile, literal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::known::known;
 use super::settings::{self, AgentSettings, check_name};
+use super::well_known::find_well_known;
 use crate::error::ConfigError;
-use crate::places;
+use crate::paths;
 use crate::quote::quoted;
-use crate::source::{FILE, Source};
+use crate::source::{ConfigSource, FILE};
 
 /// The largest file of what was allowed, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -27,7 +27,7 @@ const MOST: usize = 10_000;
 /// What a project can configure: agents, and nothing else.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ProjectFile {
+struct ProjectConfig {
     #[serde(default)]
     agents: BTreeMap<String, AgentSettings>,
     default_agent: Option<String>,
@@ -62,8 +62,8 @@ impl ProjectAgents {
         let Some(found) = found else {
             return Ok(None);
         };
-        let source = Source::read(&found.path, found.file)?;
-        let written: ProjectFile = source.parse()?;
+        let source = ConfigSource::read(&found.path, found.file)?;
+        let written: ProjectConfig = source.parse()?;
         let wrong = |what: String| ConfigError::usage(format!("{}: {what}", found.path.display()));
         let mut agents = written.agents;
         for (name, settings) in &mut agents {
@@ -91,10 +91,10 @@ impl ProjectAgents {
     /// # Errors
     /// What was said yes to cannot be read.
     pub fn is_allowed(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = kept() else {
+        let Some(kept) = allowed_files_store() else {
             return Ok(false);
         };
-        let allowed: Allowed = kept.read()?.unwrap_or_default();
+        let allowed: AllowedFiles = kept.read()?.unwrap_or_default();
         let file = self.file.to_string_lossy();
         let is_this = |one: &AllowedFile| one.file == file && one.digest == self.digest;
         Ok(allowed.files.iter().any(is_this))
@@ -105,7 +105,7 @@ impl ProjectAgents {
     /// # Errors
     /// It cannot be kept.
     pub fn allow(&self) -> Result<(), ConfigError> {
-        let Some(kept) = kept() else {
+        let Some(kept) = allowed_files_store() else {
             return Err(ConfigError::usage(
                 "there is no directory in which it could be remembered",
             ));
@@ -115,7 +115,7 @@ impl ProjectAgents {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        let change = |allowed: Option<Allowed>| {
+        let change = |allowed: Option<AllowedFiles>| {
             let mut allowed = allowed.unwrap_or_default();
             allowed.files.retain(|one| one.file != file);
             let digest = self.digest.clone();
@@ -132,11 +132,11 @@ impl ProjectAgents {
     /// # Errors
     /// What was said yes to cannot be read or written.
     pub fn revoke(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = kept() else {
+        let Some(kept) = allowed_files_store() else {
             return Ok(false);
         };
         let file = self.file.to_string_lossy();
-        let change = |allowed: Option<Allowed>| {
+        let change = |allowed: Option<AllowedFiles>| {
             let mut allowed = allowed.unwrap_or_default();
             let before = allowed.files.len();
             allowed.files.retain(|one| one.file != file);
@@ -148,10 +148,13 @@ impl ProjectAgents {
 
     /// Why an agent of this name is never the project's, if so.
     #[must_use]
-    pub fn hidden_by(name: &str, users: &BTreeMap<String, AgentSettings>) -> Option<&'static str> {
+    pub fn hidden_reason(
+        name: &str,
+        users: &BTreeMap<String, AgentSettings>,
+    ) -> Option<&'static str> {
         if users.contains_key(name) {
             Some("yours of that name")
-        } else if known(name).is_some() {
+        } else if find_well_known(name).is_some() {
             Some("the well-known one of that name")
         } else {
             None
@@ -164,23 +167,23 @@ impl ProjectAgents {
         format!(
             "This project brings agents, in {}:\n{}They would run as you do, with what is said there. Allow them, until the file changes?",
             self.shown_file(),
-            self.in_words()
+            self.to_text()
         )
     }
 
     /// What the file is called, with nothing left out.
     #[must_use]
     pub fn shown_file(&self) -> String {
-        literal::line(&places::short(&self.file))
+        literal::literal_line(&paths::display_path(&self.file))
     }
 
     /// All that the file says, for someone who decides about it. It is the project's own words, with nothing left out.
     #[must_use]
-    pub fn in_words(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = String::new();
         let mut line = |indent: usize, what: &str| {
             text.push_str(&" ".repeat(indent));
-            text.push_str(&literal::line(what));
+            text.push_str(&literal::literal_line(what));
             text.push('\n');
         };
         for (name, settings) in &self.agents {
@@ -200,7 +203,7 @@ impl ProjectAgents {
                 line(6, &format!("sets {}", quoted(&format!("{key}={value}"))));
             }
             for server in &settings.mcp_servers {
-                line(6, &format!("with the MCP server {}", server.shown()));
+                line(6, &format!("with the MCP server {}", server.summary()));
             }
         }
         if let Some(default) = &self.default_agent {
@@ -212,7 +215,7 @@ impl ProjectAgents {
 
 /// What was said yes to.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Allowed {
+struct AllowedFiles {
     files: Vec<AllowedFile>,
 }
 
@@ -225,7 +228,7 @@ struct AllowedFile {
     at: u64,
 }
 
-fn kept() -> Option<KeptFile> {
-    let file = places::state()?.join("project-agents.json");
-    Some(KeptFile::new(file, MAX_FILE))
+fn allowed_files_store() -> Option<StateFile> {
+    let file = paths::state_dir()?.join("project-agents.json");
+    Some(StateFile::new(file, MAX_FILE))
 }

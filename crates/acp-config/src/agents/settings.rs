@@ -83,16 +83,16 @@ impl fmt::Display for OptionValue {
     untagged,
     expecting = "a command is one line, or a list of the program and its arguments"
 )]
-enum Command {
+enum CommandSetting {
     Line(String),
     Words(Vec<String>),
 }
 
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     use serde::de::Error;
-    let words = match Command::deserialize(deserializer)? {
-        Command::Line(line) => acp_host::words_of_line(&line).map_err(D::Error::custom)?,
-        Command::Words(words) => words,
+    let words = match CommandSetting::deserialize(deserializer)? {
+        CommandSetting::Line(line) => acp_host::words_of_line(&line).map_err(D::Error::custom)?,
+        CommandSetting::Words(words) => words,
     };
     match words.first() {
         Some(program) if !program.is_empty() => Ok(Some(words)),

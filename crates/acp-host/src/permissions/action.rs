@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use acp::client::PermissionRequest;
-use acp::thread::ToolCallContent;
+use acp::thread::ThreadToolCallContent;
 use acp_wire::v1::{CreateTerminalRequest, ToolKind};
 use serde_json::Value;
 
 use super::command::CommandLine;
-use crate::obeyed::is_ordinary;
-use crate::roots::{Refusal, Roots};
+use crate::roots::{PathError, Roots};
+use crate::trusted_files::is_ordinary;
 
 /// Variables that a command may be given without becoming another one: they say how it shows things.
 const HARMLESS: [&str; 12] = [
@@ -34,18 +34,18 @@ pub struct Action {
     /// Of which kind it is, as the agent says, or as it is.
     pub(crate) kind: ToolKind,
     /// Which files it is about.
-    pub(crate) paths: Vec<Target>,
+    pub(crate) paths: Vec<ActionPath>,
     /// What it runs.
     pub(crate) commands: Vec<CommandLine>,
     /// It has input that names a command in a way that cannot be understood.
-    pub(crate) unreadable_command: bool,
+    pub(crate) has_unreadable_command: bool,
     /// Commands run where the session's roots are, as far as is said.
-    pub(crate) at_home: bool,
+    pub(crate) is_in_home: bool,
     /// The one directory in which all of its commands run, without symlinks. Absent if there are none, several, or
     /// one that is not there.
     pub(crate) directory: Option<PathBuf>,
     /// It changes files, whatever its kind: it has a diff.
-    pub(crate) changes: bool,
+    pub(crate) is_change: bool,
     /// It shows a terminal, and so runs something, whatever its kind.
     has_terminal: bool,
 }
@@ -80,11 +80,11 @@ const PATH_KEYS: [&str; 10] = [
 
 /// A file that something is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct ActionPath {
     /// As it was named, absolute and without `.` and `..`.
-    pub(crate) given: PathBuf,
+    pub(crate) given_path: PathBuf,
     /// Where that leads; absent if that cannot be said.
-    pub(crate) real: Option<PathBuf>,
+    pub(crate) real_path: Option<PathBuf>,
     /// It is under the session's directories, and no other program obeys it. Looked at only for a file that an agent
     /// is about to change.
     pub(crate) is_ordinary: bool,
@@ -93,42 +93,42 @@ pub(crate) struct Target {
 impl Action {
     /// What an agent asks permission for: the files of its tool call's locations, diffs and input, and the
     /// commands of its input.
-    pub(crate) fn asked(request: &PermissionRequest, roots: &Roots) -> Self {
+    pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
         let mut action = Self::of_kind(call.kind.clone());
         let mut paths: Vec<&str> = call.locations.iter().map(|l| l.path.as_str()).collect();
         for content in &call.content {
             match content {
-                ToolCallContent::Diff(diff) => {
-                    action.changes = true;
+                ThreadToolCallContent::Diff(diff) => {
+                    action.is_change = true;
                     for change in &diff.changes {
                         paths.push(&change.path);
                         paths.extend(change.old_path.as_deref());
                     }
                 }
-                ToolCallContent::Terminal(_) => action.has_terminal = true,
+                ThreadToolCallContent::Terminal(_) => action.has_terminal = true,
                 _ => {}
             }
         }
         if let Some(subject) = &request.command {
-            let mut command = CommandLine::of_line(&subject.command);
+            let mut command = CommandLine::from_line(&subject.command);
             command.cwd = Some(PathBuf::from(&subject.cwd));
             action.commands.push(command);
         }
         if let Some(input) = &call.raw_input {
-            paths.extend(texts_of(input, &PATH_KEYS));
+            paths.extend(text_values(input, &PATH_KEYS));
             action.add_commands_of(input);
         }
         paths.retain(|path| !path.is_empty());
         paths.sort_unstable();
         paths.dedup();
-        let targets = paths.into_iter().map(|path| target(path, roots));
-        let mut targets: Vec<Target> = targets.collect();
+        let targets = paths.into_iter().map(|path| action_path(path, roots));
+        let mut targets: Vec<ActionPath> = targets.collect();
         // One file may be named in several ways, such as from the first root.
-        targets.sort_unstable_by(|a, b| a.given.cmp(&b.given));
+        targets.sort_unstable_by(|a, b| a.given_path.cmp(&b.given_path));
         targets.dedup();
         action.paths = targets;
-        action.look_where(roots);
+        action.find_directory(roots);
         action
     }
 
@@ -141,23 +141,23 @@ impl Action {
         let cwd = first(&DIRECTORY_KEYS);
         let (env, known_env) = match first(&["env", "environment"]) {
             None => (Vec::new(), true),
-            Some(value) => variables_of(value).map_or((Vec::new(), false), |env| (env, true)),
+            Some(value) => parse_variables(value).map_or((Vec::new(), false), |env| (env, true)),
         };
         for value in COMMAND_KEYS.iter().filter_map(|key| input.get(key)) {
             if value.is_null() || value.as_str().is_some_and(|line| line.trim().is_empty()) {
                 continue;
             }
-            let Some(mut command) = command_of(value, first(&ARGUMENT_KEYS)) else {
-                self.unreadable_command = true;
+            let Some(mut command) = parse_command(value, first(&ARGUMENT_KEYS)) else {
+                self.has_unreadable_command = true;
                 continue;
             };
             match cwd.map(Value::as_str) {
                 None => {}
                 Some(Some(cwd)) => command.cwd = Some(PathBuf::from(cwd)),
-                Some(None) => self.unreadable_command = true,
+                Some(None) => self.has_unreadable_command = true,
             }
-            self.unreadable_command |= !known_env;
-            command.give(env.clone());
+            self.has_unreadable_command |= !known_env;
+            command.add_variables(env.clone());
             self.commands.push(command);
         }
         self.commands.dedup();
@@ -165,13 +165,13 @@ impl Action {
 
     /// A file that is read (kind `read`) or changed (kind `edit`). A relative path is meant from the first root.
     #[must_use]
-    pub fn file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
+    pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
-        let mut target = target(path, roots);
+        let mut target = action_path(path, roots);
         // As it was named: `link/..` need not lead back.
-        target.is_ordinary = changes && is_ordinary(&absolute(path, roots), roots);
+        target.is_ordinary = changes && is_ordinary(&absolute_path(path, roots), roots);
         Self {
-            changes,
+            is_change: changes,
             paths: vec![target],
             ..Self::of_kind(kind)
         }
@@ -179,14 +179,14 @@ impl Action {
 
     /// A line that a shell runs in the directory `cwd`.
     #[must_use]
-    pub fn command(line: &str, cwd: &Path, roots: &Roots) -> Self {
-        let mut command = CommandLine::of_line(line);
+    pub fn for_command(line: &str, cwd: &Path, roots: &Roots) -> Self {
+        let mut command = CommandLine::from_line(line);
         command.cwd = Some(cwd.to_owned());
         let mut action = Self {
             commands: vec![command],
             ..Self::of_kind(ToolKind::Execute)
         };
-        action.look_where(roots);
+        action.find_directory(roots);
         action
     }
 
@@ -197,43 +197,43 @@ impl Action {
             kind,
             paths: Vec::new(),
             commands: Vec::new(),
-            unreadable_command: false,
-            at_home: true,
+            has_unreadable_command: false,
+            is_in_home: true,
             directory: None,
-            changes: false,
+            is_change: false,
             has_terminal: false,
         }
     }
 
     /// A command that an agent runs through the client.
-    pub(crate) fn terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
-        let mut command = CommandLine::of_terminal(&request.command, &request.args);
+    pub(crate) fn for_terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
+        let mut command = CommandLine::from_terminal_request(&request.command, &request.args);
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
         let env = request.env.iter();
-        command.give(env.map(|v| (v.name.clone(), v.value.clone())).collect());
+        command.add_variables(env.map(|v| (v.name.clone(), v.value.clone())).collect());
         let mut action = Self {
             commands: vec![command],
             ..Self::of_kind(ToolKind::Execute)
         };
-        action.look_where(roots);
+        action.find_directory(roots);
         action
     }
 
     /// Whether it runs anything.
     pub(crate) fn executes(&self) -> bool {
-        !self.commands.is_empty() || self.unreadable_command || self.has_terminal
+        !self.commands.is_empty() || self.has_unreadable_command || self.has_terminal
     }
 
     /// The kinds it is of: as the agent says, and what can be seen.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
         let executes = self.executes().then_some(&ToolKind::Execute);
-        let edits = self.changes.then_some(&ToolKind::Edit);
+        let edits = self.is_change.then_some(&ToolKind::Edit);
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
 
     /// Finds out where the commands run. What says nothing of it runs in the first root, and a relative directory is
     /// meant from there.
-    fn look_where(&mut self, roots: &Roots) {
+    fn find_directory(&mut self, roots: &Roots) {
         let first = roots.paths().next().unwrap_or(Path::new(""));
         let mut at_home = true;
         let mut directory = None;
@@ -242,7 +242,7 @@ impl Action {
                 None => first.to_owned(),
                 Some(cwd) => {
                     let named = first.join(cwd);
-                    at_home &= roots.follow(&named).is_ok();
+                    at_home &= roots.resolve(&named).is_ok();
                     named
                 }
             };
@@ -254,13 +254,13 @@ impl Action {
                 _ => {}
             }
         }
-        (self.at_home, self.directory) = (at_home, directory);
+        (self.is_in_home, self.directory) = (at_home, directory);
     }
 }
 
 impl CommandLine {
     /// The variables that the command is started with. Only those that could make it another command are kept.
-    fn give(&mut self, variables: Vec<(String, String)>) {
+    fn add_variables(&mut self, variables: Vec<(String, String)>) {
         self.env = variables;
         self.env.retain(|(name, value)| {
             let shows_all = ["PAGER", "GIT_PAGER"].contains(&name.as_str()) && value == "cat";
@@ -272,7 +272,7 @@ impl CommandLine {
 
 /// The command that an agent gives as input of its tool, with arguments that stand apart. `None` if it is neither
 /// a line nor a list of words.
-fn command_of(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
+fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
         words.map(|word| Some(word.as_str()?.to_owned())).collect()
@@ -282,21 +282,21 @@ fn command_of(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
         Some(arguments) => words(arguments)?,
     };
     match value {
-        Value::String(line) if arguments.is_empty() => Some(CommandLine::of_line(line)),
+        Value::String(line) if arguments.is_empty() => Some(CommandLine::from_line(line)),
         Value::String(program) => {
             let all = std::iter::once(program.clone()).chain(arguments);
-            Some(CommandLine::of_words(&all.collect::<Vec<_>>()))
+            Some(CommandLine::from_words(&all.collect::<Vec<_>>()))
         }
         value => {
             let mut all = words(value)?;
             all.extend(arguments);
-            (!all.is_empty()).then(|| CommandLine::of_words(&all))
+            (!all.is_empty()).then(|| CommandLine::from_words(&all))
         }
     }
 }
 
 /// The texts under these keys, be they texts or lists of texts.
-fn texts_of<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
+fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for value in keys.iter().filter_map(|key| input.get(key)) {
         match value {
@@ -309,7 +309,7 @@ fn texts_of<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
 }
 
 /// Environment variables, as an object or as the protocol's list. `None` if they are written in no way that is known.
-fn variables_of(value: &Value) -> Option<Vec<(String, String)>> {
+fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     match value {
         Value::Object(variables) => variables
             .iter()
@@ -327,26 +327,26 @@ fn variables_of(value: &Value) -> Option<Vec<(String, String)>> {
 }
 
 /// The path, which is meant from the first root if it is relative.
-fn absolute(path: &str, roots: &Roots) -> PathBuf {
+fn absolute_path(path: &str, roots: &Roots) -> PathBuf {
     let first = roots.paths().next().unwrap_or(Path::new(""));
     first.join(path)
 }
 
 /// The file of this name, and where it leads. A relative name is meant from the first root.
-fn target(path: &str, roots: &Roots) -> Target {
-    let path = absolute(path, roots);
-    Target {
-        given: tidy(&path),
-        real: real(&path, roots),
+fn action_path(path: &str, roots: &Roots) -> ActionPath {
+    let path = absolute_path(path, roots);
+    ActionPath {
+        given_path: normalize_path(&path),
+        real_path: resolve_path(&path, roots),
         is_ordinary: false,
     }
 }
 
 /// Where the path leads, also outside of the roots and where nothing is yet.
-fn real(path: &Path, roots: &Roots) -> Option<PathBuf> {
-    match roots.follow(path) {
+fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
+    match roots.resolve(path) {
         Ok(place) => return Some(place.name()),
-        Err(Refusal::Outside) => {}
+        Err(PathError::Outside) => {}
         Err(_) => return None,
     }
     let mut behind: Vec<OsString> = Vec::new();
@@ -367,7 +367,7 @@ fn real(path: &Path, roots: &Roots) -> Option<PathBuf> {
 }
 
 /// The path without `.`, and with `..` taken for one step up.
-fn tidy(path: &Path) -> PathBuf {
+fn normalize_path(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for component in path.components() {
         match component {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::parts::{Part, take_apart};
+use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
@@ -31,7 +31,7 @@ pub(crate) struct CommandLine {
     /// As one types it in a shell. Of a shell that is started to run a line, that line.
     line: String,
     /// Who makes words of the line.
-    origin: Origin,
+    origin: WordOrigin,
     /// Where it is to run, if that is said.
     pub(crate) cwd: Option<PathBuf>,
     /// The variables that it is given and that could make it another command, such as `PATH`.
@@ -40,63 +40,63 @@ pub(crate) struct CommandLine {
 
 /// Who makes words of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum WordOrigin {
     /// A shell, which also expands them.
     Shell,
     /// The agent gave words; they are quoted in the line, and no shell sees them.
     Words,
     /// It is a line or the path of a program, depending on which files there are.
-    Unclear,
+    Ambiguous,
 }
 
 impl CommandLine {
     /// A line for a shell.
-    pub(crate) fn of_line(line: &str) -> Self {
-        let mut line = trim(line);
+    pub(crate) fn from_line(line: &str) -> Self {
+        let mut line = trim_line(line);
         let mut inner;
         for _ in 0..DEEPEST {
             let reading = (line.len() <= LONGEST).then(|| shell::read(line));
             let words = reading.flatten().and_then(|reading| reading.words);
-            let Some(script) = words.as_deref().and_then(script) else {
+            let Some(script) = words.as_deref().and_then(shell_script) else {
                 break;
             };
-            inner = trim(script).to_owned();
+            inner = trim_line(script).to_owned();
             line = &inner;
         }
-        Self::new(line.to_owned(), Origin::Shell)
+        Self::new(line.to_owned(), WordOrigin::Shell)
     }
 
     /// A program with its arguments.
-    pub(crate) fn of_words<S: AsRef<str>>(words: &[S]) -> Self {
-        match script(words) {
-            Some(line) => Self::of_line(line),
+    pub(crate) fn from_words<S: AsRef<str>>(words: &[S]) -> Self {
+        match shell_script(words) {
+            Some(line) => Self::from_line(line),
             None => Self::new(
                 shell_words::join(words.iter().map(AsRef::as_ref)),
-                Origin::Words,
+                WordOrigin::Words,
             ),
         }
     }
 
     /// What [`SessionTerminals::create`](crate::SessionTerminals::create) runs, which takes a command without arguments for a line
     /// if it looks like one.
-    pub(crate) fn of_terminal(command: &str, args: &[String]) -> Self {
+    pub(crate) fn from_terminal_request(command: &str, args: &[String]) -> Self {
         if !args.is_empty() || !program::is_shell_line(command) {
             let words: Vec<&str> = std::iter::once(command)
                 .chain(args.iter().map(String::as_str))
                 .collect();
-            return Self::of_words(&words);
+            return Self::from_words(&words);
         }
-        let line = Self::of_line(command);
+        let line = Self::from_line(command);
         match Path::new(command).is_absolute() {
             true => Self {
-                origin: Origin::Unclear,
+                origin: WordOrigin::Ambiguous,
                 ..line
             },
             false => line,
         }
     }
 
-    fn new(line: String, origin: Origin) -> Self {
+    fn new(line: String, origin: WordOrigin) -> Self {
         Self {
             line,
             origin,
@@ -107,7 +107,7 @@ impl CommandLine {
 
     /// Whether both are shown alike: the same line, in the same directory, with the same variables. Words are quoted in
     /// the line, so that it does not matter who makes words of it.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn looks_same(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
@@ -123,29 +123,29 @@ impl CommandLine {
             return None;
         }
         match self.origin {
-            Origin::Shell => shell::read(&self.line).map(|reading| reading.marked),
-            Origin::Words => Some(self.line.clone()),
-            Origin::Unclear => Some(shell::all_marked(&self.line)),
+            WordOrigin::Shell => shell::read(&self.line).map(|reading| reading.marked),
+            WordOrigin::Words => Some(self.line.clone()),
+            WordOrigin::Ambiguous => Some(shell::escape_wildcards(&self.line)),
         }
     }
 
     /// Everything in the line that could be a command, more rather than less. `None` if that is too much to be looked
     /// at.
-    pub(super) fn parts(&self) -> Option<Vec<Part>> {
+    pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > LONGEST {
             true => None,
-            false => take_apart(&self.line),
+            false => split_command(&self.line),
         }
     }
 }
 
 /// The line without the blanks and line ends around it that mean nothing to a shell.
-fn trim(line: &str) -> &str {
+fn trim_line(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
 /// The line that a shell is started with, if this starts a shell of the system's with nothing but a line.
-fn script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
+fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let [program, flags, line] = words else {
         return None;
     };
@@ -181,12 +181,12 @@ mod tests {
             &["bash", "-c", "sh -c 'cargo test'"],
         ] {
             assert_eq!(
-                CommandLine::of_words(words).line(),
+                CommandLine::from_words(words).line(),
                 "cargo test",
                 "{words:?}"
             );
         }
-        let line = |line| CommandLine::of_line(line).line;
+        let line = |line| CommandLine::from_line(line).line;
         assert_eq!(line("bash -lc 'cargo test'"), "cargo test");
         assert_eq!(line(r#"sh -c "a; b""#), "a; b");
         // These are not only that line, or no shell that one knows.
@@ -207,6 +207,9 @@ mod tests {
             assert_eq!(line(other), other);
         }
         let words = ["git", "commit", "-m", "a; b"];
-        assert_eq!(CommandLine::of_words(&words).line(), "git commit -m 'a; b'");
+        assert_eq!(
+            CommandLine::from_words(&words).line(),
+            "git commit -m 'a; b'"
+        );
     }
 }

@@ -6,59 +6,62 @@ use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolCallUpdate,
 };
 
-use super::grants::{FileChange, Grants};
-use super::{Action, Always, By, Note, Permissions, Prompter, Verdict, answer};
+use super::grants::{FileEdit, Grants};
+use super::{
+    Action, AlwaysEffect, DecisionSource, PermissionDecision, PermissionNote, Permissions,
+    Prompter, answer,
+};
 use crate::host::HostSession;
 use crate::roots::Roots;
 
 /// Decides, by what is said already or by asking.
-pub(crate) struct Gate<P> {
+pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
-    tell: Box<dyn Fn(Note) + Send + Sync>,
+    on_note: Box<dyn Fn(PermissionNote) + Send + Sync>,
     /// The agent is our own, and has asked for all that its mode and the rules do not allow.
-    agent_asks: bool,
+    trusts_agent_to_ask: bool,
 }
 
 /// A question for the person.
-pub(crate) struct Question {
+pub(crate) struct GateQuestion {
     action: Action,
-    what: String,
+    description: String,
     /// The rule that has them asked each time, if one does.
-    rule: Option<By>,
+    rule: Option<DecisionSource>,
 }
 
-impl Question {
+impl GateQuestion {
     /// Whether a rule wants it asked.
-    pub(crate) fn is_of_a_rule(&self) -> bool {
+    pub(crate) fn asked_by_rule(&self) -> bool {
         self.rule.is_some()
     }
 
     /// Whether an earlier answer in the session covers it, which is used up by that. `change` is what would become of a
     /// file.
-    pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileChange<'_>>) -> bool {
+    pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
-        for_session || grants.take(&self.action, change, &session.thread)
+        for_session || grants.use_up_grant(&self.action, change, &session.thread)
     }
 }
 
-impl<P: Prompter + Send + Sync> Gate<P> {
+impl<P: Prompter + Send + Sync> PermissionGate<P> {
     pub(crate) fn new(permissions: Permissions, prompter: P) -> Self {
         Self {
             permissions,
             prompter,
-            tell: Box::new(|_| ()),
-            agent_asks: false,
+            on_note: Box::new(|_| ()),
+            trusts_agent_to_ask: false,
         }
     }
 
-    pub(crate) fn tell(&mut self, tell: impl Fn(Note) + Send + Sync + 'static) {
-        self.tell = Box::new(tell);
+    pub(crate) fn send_note(&mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) {
+        self.on_note = Box::new(tell);
     }
 
     pub(crate) fn agent_asks(&mut self) {
-        self.agent_asks = true;
+        self.trusts_agent_to_ask = true;
     }
 
     pub(crate) fn permissions(&self) -> &Permissions {
@@ -75,33 +78,37 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         request: &PermissionRequest,
         roots: &Roots,
     ) -> Result<RequestPermissionOutcome> {
-        let what = what(request);
-        if let Err(why) = check(request) {
+        let what = describe_request(request);
+        if let Err(why) = check_request(request) {
             let error = jsonrpc::Error::invalid_params(why.clone());
-            (self.tell)(Note::Malformed { what, why });
+            (self.on_note)(PermissionNote::Malformed { what, why });
             return Err(Error::Rpc(error));
         }
-        let action = Action::asked(request, roots);
-        let rule = match self.permissions.judge(&action) {
-            Verdict::Allow => {
+        let action = Action::from_request(request, roots);
+        let rule = match self.permissions.decide(&action) {
+            PermissionDecision::Allow => {
                 return Ok(answer(true, &request.options).unwrap_or_else(|| {
-                    (self.tell)(Note::NoYes { what });
+                    (self.on_note)(PermissionNote::NoAllowOption { what });
                     RequestPermissionOutcome::cancelled()
                 }));
             }
-            Verdict::Deny(by) => {
-                (self.tell)(Note::Rejected { by, what });
+            PermissionDecision::Deny(by) => {
+                (self.on_note)(PermissionNote::Rejected { by, what });
                 return Ok(answer(false, &request.options)
                     .unwrap_or_else(RequestPermissionOutcome::cancelled));
             }
-            Verdict::Ask => None,
-            Verdict::AskEachTime(by) => Some(by),
+            PermissionDecision::Ask => None,
+            PermissionDecision::AskEachTime(by) => Some(by),
         };
         let always = self.permissions.always(&action, rule.as_ref());
-        let question = Question { action, what, rule };
-        let moment = grants.lock().moment(&request.thread);
+        let question = GateQuestion {
+            action,
+            description: what,
+            rule,
+        };
+        let moment = grants.lock().current_scope(&request.thread);
         let outcome = self.ask(request, &question, &always).await;
-        if let Some(option) = chosen(request, &outcome) {
+        if let Some(option) = chosen_option(request, &outcome) {
             if option.kind.allows() {
                 grants.lock().add(request, &question.action, moment);
             }
@@ -111,26 +118,30 @@ impl<P: Prompter + Send + Sync> Gate<P> {
     }
 
     /// Decides about what the agent does without asking; gives the question if a person must.
-    pub(crate) fn unasked(&self, action: Action, what: String) -> Result<Option<Question>> {
-        let rule = match self.permissions.judge(&action) {
-            Verdict::Allow => return Ok(None),
-            Verdict::Deny(by) => {
+    pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
+        let rule = match self.permissions.decide(&action) {
+            PermissionDecision::Allow => return Ok(None),
+            PermissionDecision::Deny(by) => {
                 let message = format!("rejected by {by}");
-                (self.tell)(Note::Rejected { by, what });
+                (self.on_note)(PermissionNote::Rejected { by, what });
                 return Err(Error::Rpc(jsonrpc::Error::internal(message)));
             }
-            Verdict::Ask if self.agent_asks => return Ok(None),
-            Verdict::Ask => None,
-            Verdict::AskEachTime(by) => Some(by),
+            PermissionDecision::Ask if self.trusts_agent_to_ask => return Ok(None),
+            PermissionDecision::Ask => None,
+            PermissionDecision::AskEachTime(by) => Some(by),
         };
-        Ok(Some(Question { action, what, rule }))
+        Ok(Some(GateQuestion {
+            action,
+            description: what,
+            rule,
+        }))
     }
 
-    /// Asks the person what [`unasked`](Self::unasked) found to be a question.
-    pub(crate) async fn ask_unasked(
+    /// Asks the person what [`decide`](Self::decide) found to be a question.
+    pub(crate) async fn ask_person(
         &self,
         session: &HostSession,
-        question: &Question,
+        question: &GateQuestion,
         call: &ToolCallUpdate,
     ) -> Result<()> {
         let option = PermissionOption::new;
@@ -176,8 +187,10 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             ));
         }
         let request = PermissionRequest::new(&session.id, call, options, session.thread.clone());
-        let outcome = self.ask(&request, question, &Always::AsNamed).await;
-        match chosen(&request, &outcome) {
+        let outcome = self
+            .ask(&request, question, &AlwaysEffect::OwnOptions)
+            .await;
+        match chosen_option(&request, &outcome) {
             Some(option) if option.option_id.as_str() == SESSION => {
                 session.grants.lock().add_for_session(&question.action);
                 Ok(())
@@ -186,10 +199,10 @@ impl<P: Prompter + Send + Sync> Gate<P> {
                 self.remember_choice(question, option);
                 match option.kind.allows() {
                     true => Ok(()),
-                    false => Err(rejected()),
+                    false => Err(rejected_error()),
                 }
             }
-            None => Err(rejected()),
+            None => Err(rejected_error()),
         }
     }
 
@@ -197,13 +210,13 @@ impl<P: Prompter + Send + Sync> Gate<P> {
     async fn ask(
         &self,
         request: &PermissionRequest,
-        question: &Question,
-        always: &Always,
+        question: &GateQuestion,
+        always: &AlwaysEffect,
     ) -> RequestPermissionOutcome {
         if !self.prompter.can_ask() {
             let by = question.rule.clone();
-            let what = question.what.clone();
-            (self.tell)(Note::NobodyToAsk { by, what });
+            let what = question.description.clone();
+            (self.on_note)(PermissionNote::NoUserToAsk { by, what });
             return answer(false, &request.options)
                 .unwrap_or_else(RequestPermissionOutcome::cancelled);
         }
@@ -211,14 +224,14 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             Some(id) => RequestPermissionOutcome::selected(id),
             None => RequestPermissionOutcome::cancelled(),
         };
-        match chosen(request, &outcome) {
+        match chosen_option(request, &outcome) {
             Some(_) => outcome,
             None => RequestPermissionOutcome::cancelled(),
         }
     }
 
     /// Remembers what was chosen, if it was chosen for always.
-    fn remember_choice(&self, question: &Question, option: &PermissionOption) {
+    fn remember_choice(&self, question: &GateQuestion, option: &PermissionOption) {
         match option.kind {
             PermissionOptionKind::AllowAlways => self.remember(question, true),
             PermissionOptionKind::RejectAlways => self.remember(question, false),
@@ -227,8 +240,8 @@ impl<P: Prompter + Send + Sync> Gate<P> {
     }
 
     /// Remembers an answer for always.
-    fn remember(&self, question: &Question, allowed: bool) {
-        let not = |why: String| (self.tell)(Note::NotRemembered { why });
+    fn remember(&self, question: &GateQuestion, allowed: bool) {
+        let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
             return not(format!("{by}, has you asked each time"));
         }
@@ -237,7 +250,7 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             None => {}
             Some(Ok(answers)) => {
                 for answer in answers {
-                    (self.tell)(Note::Remembered(answer));
+                    (self.on_note)(PermissionNote::Remembered(answer));
                 }
             }
             Some(Err(e)) => not(e.to_string()),
@@ -250,12 +263,12 @@ const SESSION: &str = "session";
 const PROJECT: &str = "project";
 const NEVER: &str = "never";
 
-fn rejected() -> Error {
+fn rejected_error() -> Error {
     Error::Rpc(jsonrpc::Error::internal("the user rejected this"))
 }
 
 /// Whether one can say what an answer to the request means.
-fn check(request: &PermissionRequest) -> Result<(), String> {
+fn check_request(request: &PermissionRequest) -> Result<(), String> {
     let mut options = request.options.iter();
     while let Some(option) = options.next() {
         let id = &option.option_id;
@@ -263,14 +276,14 @@ fn check(request: &PermissionRequest) -> Result<(), String> {
             return Err(format!("two of its options have the id {:?}", id.as_str()));
         }
     }
-    match request.tool_call.cut {
+    match request.tool_call.is_truncated {
         true => Err("its tool call is too large to be shown whole".to_owned()),
         false => Ok(()),
     }
 }
 
 /// What a request is about, for people.
-fn what(request: &PermissionRequest) -> String {
+fn describe_request(request: &PermissionRequest) -> String {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
     let title = title.into_iter().find(|title| !title.is_empty());
@@ -278,7 +291,7 @@ fn what(request: &PermissionRequest) -> String {
 }
 
 /// The option that was chosen.
-fn chosen<'a>(
+fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,
 ) -> Option<&'a PermissionOption> {

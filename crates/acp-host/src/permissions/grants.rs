@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
-use acp::thread::{FileTexts, ToolCallContent};
+use acp::thread::{FileTexts, ThreadToolCallContent};
 use acp_wire::v1::{ToolCallId, ToolKind};
 use acp_wire::v2::ToolCallStatus;
 
@@ -32,7 +32,7 @@ const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_t
 
 /// A file that is about to be written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileChange<'a> {
+pub(crate) struct FileEdit<'a> {
     /// Its text now; absent if it has none that can be read.
     pub(crate) old: Option<&'a str>,
     /// Its text afterwards.
@@ -58,19 +58,19 @@ impl Grants {
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
     /// How many turns have ended.
-    turns: u64,
+    ended_turns: u64,
     grants: VecDeque<Grant>,
     /// Commands that may run for as long as the session lasts.
     commands: HashSet<(String, PathBuf)>,
     /// Files may be changed for as long as the session lasts, but for those that other programs obey.
-    edits: bool,
+    allows_edits: bool,
 }
 
 /// What one yes covers.
 #[derive(Debug)]
 struct Grant {
     tool_call: ToolCallId,
-    when: Moment,
+    scope: GrantScope,
     /// Each runs once.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
@@ -79,22 +79,22 @@ struct Grant {
 
 /// When something was asked. A yes holds only then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct GrantScope {
     /// How many turns had ended.
-    turns: u64,
-    in_turn: bool,
+    ended_turns: u64,
+    is_in_turn: bool,
 }
 
 /// A file that may be changed, and how.
 #[derive(Debug)]
 struct GrantedEdit {
     file: PathBuf,
-    shown: ShownEdit,
+    shown_edit: ShownChange,
 }
 
 /// What the person saw of a change.
 #[derive(Debug)]
-enum ShownEdit {
+enum ShownChange {
     /// The whole new text.
     Text(String),
     /// Diffs, of the whole text or of parts of it. They may be applied together or one after the other.
@@ -103,21 +103,21 @@ enum ShownEdit {
 
 impl SessionGrants {
     /// When something is asked now.
-    pub(super) fn moment(&self, thread: &ThreadHandle) -> Moment {
-        Moment {
-            turns: self.turns,
-            in_turn: thread.read(|thread| thread.is_running()),
+    pub(super) fn current_scope(&self, thread: &ThreadHandle) -> GrantScope {
+        GrantScope {
+            ended_turns: self.ended_turns,
+            is_in_turn: thread.read(|thread| thread.is_running()),
         }
     }
 
     pub(super) fn turn_ended(&mut self) {
-        self.turns += 1;
+        self.ended_turns += 1;
         self.grants.clear();
     }
 
     /// Adds what a yes to this request covers, which was asked at that moment.
-    pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: Moment) {
-        if when.turns != self.turns {
+    pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: GrantScope) {
+        if when.ended_turns != self.ended_turns {
             // The answer came too late: its turn is over.
             return;
         }
@@ -131,7 +131,7 @@ impl SessionGrants {
     /// Allows commands like these, or changes of files, for as long as the session lasts.
     pub(super) fn add_for_session(&mut self, action: &Action) {
         if action.commands.is_empty() {
-            self.edits |= action.kind == ToolKind::Edit;
+            self.allows_edits |= action.kind == ToolKind::Edit;
             return;
         }
         for command in &action.commands {
@@ -145,7 +145,7 @@ impl SessionGrants {
     /// Whether the session's grants cover what the agent does without asking, for as long as the session lasts.
     pub(super) fn covers_for_session(&self, action: &Action) -> bool {
         if action.commands.is_empty() {
-            return self.edits
+            return self.allows_edits
                 && action.kind == ToolKind::Edit
                 && action.paths.iter().all(|target| target.is_ordinary);
         }
@@ -161,13 +161,13 @@ impl SessionGrants {
 
     /// Whether a grant covers what the agent does without asking. It is used up by that: a command runs once, and a
     /// change is made once. Files are read as often as the agent likes.
-    pub(super) fn take(
+    pub(super) fn use_up_grant(
         &mut self,
         action: &Action,
-        change: Option<FileChange<'_>>,
+        change: Option<FileEdit<'_>>,
         thread: &ThreadHandle,
     ) -> bool {
-        let now = self.moment(thread);
+        let now = self.current_scope(thread);
         let has_ended = |id: &ToolCallId| {
             let ended = [
                 ToolCallStatus::Completed,
@@ -176,70 +176,73 @@ impl SessionGrants {
             ];
             thread.read(|thread| {
                 let call = thread.tool_call(id);
-                call.is_some_and(|call| call.cancelled || ended.contains(&call.status))
+                call.is_some_and(|call| call.is_cancelled || ended.contains(&call.status))
             })
         };
         self.grants
-            .retain(|grant| grant.when == now && !has_ended(&grant.tool_call));
+            .retain(|grant| grant.scope == now && !has_ended(&grant.tool_call));
         self.grants
             .iter_mut()
-            .any(|grant| grant.take(action, change))
+            .any(|grant| grant.use_up_grant(action, change))
     }
 }
 
 impl Grant {
-    fn new(request: &PermissionRequest, action: &Action, when: Moment) -> Self {
+    fn new(request: &PermissionRequest, action: &Action, when: GrantScope) -> Self {
         let files: Vec<PathBuf> = action
             .paths
             .iter()
-            .filter_map(|target| target.real.clone())
+            .filter_map(|target| target.real_path.clone())
             .collect();
-        let edits = files.iter().filter(|_| may_edit(action));
+        let edits = files.iter().filter(|_| is_edit(action));
         Self {
             tool_call: request.tool_call.id.clone(),
-            when,
+            scope: when,
             commands: action.commands.clone(),
             edits: edits
                 .filter_map(|file| {
-                    let shown = shown_of(request, action, file)?;
+                    let shown = shown_edit(request, action, file)?;
                     let file = file.clone();
-                    Some(GrantedEdit { file, shown })
+                    Some(GrantedEdit {
+                        file,
+                        shown_edit: shown,
+                    })
                 })
                 .collect(),
             reads: files,
         }
     }
 
-    fn take(&mut self, action: &Action, change: Option<FileChange<'_>>) -> bool {
+    fn use_up_grant(&mut self, action: &Action, change: Option<FileEdit<'_>>) -> bool {
         match (&action.commands[..], &action.paths[..]) {
             ([command], []) => {
-                let Some(at) = self.commands.iter().position(|c| c.is_same(command)) else {
+                let Some(at) = self.commands.iter().position(|c| c.looks_same(command)) else {
                     return false;
                 };
                 self.commands.swap_remove(at);
                 true
             }
             ([], [target]) => {
-                let Some(file) = &target.real else {
+                let Some(file) = &target.real_path else {
                     return false;
                 };
                 match change {
                     None => action.kind == ToolKind::Read && self.reads.contains(file),
-                    Some(change) => self.take_edit(file, change),
+                    Some(change) => self.use_up_edit(file, change),
                 }
             }
             _ => false,
         }
     }
 
-    fn take_edit(&mut self, file: &Path, change: FileChange<'_>) -> bool {
+    fn use_up_edit(&mut self, file: &Path, change: FileEdit<'_>) -> bool {
         let Some(at) = self.edits.iter().position(|edit| edit.file == *file) else {
             return false;
         };
-        let covers = match self.edits.get_mut(at).map(|edit| &mut edit.shown) {
+        let covers = match self.edits.get_mut(at).map(|edit| &mut edit.shown_edit) {
             None => false,
-            Some(ShownEdit::Text(text)) => is_same(text, change.new),
-            Some(ShownEdit::Diffs(diffs)) => match applied(diffs, change) {
+            Some(ShownChange::Text(text)) => is_same_text(text, change.new),
+            Some(ShownChange::Diffs(diffs)) => match matching_diffs(diffs, change) {
                 None => false,
                 Some(count) if count < diffs.len() => {
                     diffs.drain(..count);
@@ -257,8 +260,8 @@ impl Grant {
 }
 
 /// Whether the person was told that files are changed.
-fn may_edit(action: &Action) -> bool {
-    action.changes
+fn is_edit(action: &Action) -> bool {
+    action.is_change
         || matches!(
             action.kind,
             ToolKind::Edit | ToolKind::Delete | ToolKind::Move
@@ -267,26 +270,25 @@ fn may_edit(action: &Action) -> bool {
 
 /// What the request shows of the change of a file. `None` if it shows nothing of it, or the changes of others only: a
 /// person who has not seen a change has not allowed it, and is asked when it is made.
-fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownEdit> {
+fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_it = |path: &str| {
         let path = Path::new(path);
         path == file
-            || action
-                .paths
-                .iter()
-                .any(|target| target.given == path && target.real.as_deref() == Some(file))
+            || action.paths.iter().any(|target| {
+                target.given_path == path && target.real_path.as_deref() == Some(file)
+            })
     };
     let mut diffs = VecDeque::new();
     for content in &request.tool_call.content {
-        if let ToolCallContent::Diff(diff) = content {
+        if let ThreadToolCallContent::Diff(diff) = content {
             let changes = diff.changes.iter().filter(|change| is_it(&change.path));
             diffs.extend(changes.filter_map(|change| change.texts.clone()));
         }
     }
     if !diffs.is_empty() {
-        return Some(ShownEdit::Diffs(diffs));
+        return Some(ShownChange::Diffs(diffs));
     }
-    if action.changes {
+    if action.is_change {
         return None;
     }
     let input = request.tool_call.raw_input.as_ref();
@@ -294,21 +296,21 @@ fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> Option
         let mut texts = TEXT_KEYS.iter().filter_map(|key| input.get(key));
         texts.find_map(|text| text.as_str())
     });
-    text.map(|text| ShownEdit::Text(text.to_owned()))
+    text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
 /// How many of the diffs, from the first on, make of the old text the new one; `None` if no number of them does.
 ///
 /// A diff is of the whole text, or of a part that stands in it: agents give either. A part that stands there several
 /// times may have been replaced once or everywhere.
-fn applied(diffs: &VecDeque<FileTexts>, change: FileChange<'_>) -> Option<usize> {
-    let new = plain(change.new);
-    let mut results = vec![plain(change.old.unwrap_or_default())];
+fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<usize> {
+    let new = normalize_text(change.new);
+    let mut results = vec![normalize_text(change.old.unwrap_or_default())];
     for (index, diff) in diffs.iter().enumerate() {
-        let after = plain(&diff.new);
+        let after = normalize_text(&diff.new);
         let mut next: Vec<String> = Vec::new();
         for text in &results {
-            let of_part = match diff.old.as_deref().map(plain) {
+            let of_part = match diff.old.as_deref().map(normalize_text) {
                 // A new file: only where there is nothing yet.
                 None => vec![(text.is_empty()).then(|| after.clone())],
                 Some(old) if old.is_empty() => vec![(text.is_empty()).then(|| after.clone())],
@@ -336,12 +338,12 @@ fn applied(diffs: &VecDeque<FileTexts>, change: FileChange<'_>) -> Option<usize>
 }
 
 /// A text as agents show it: they leave out what a file keeps in any case, its line ends and byte order mark.
-fn plain(text: &str) -> String {
+fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }
 
-fn is_same(one: &str, other: &str) -> bool {
-    plain(one) == plain(other)
+fn is_same_text(one: &str, other: &str) -> bool {
+    normalize_text(one) == normalize_text(other)
 }
 
 #[cfg(test)]
@@ -359,7 +361,7 @@ mod tests {
     }
 
     fn count(texts: &[(Option<&str>, &str)], old: Option<&str>, new: &str) -> Option<usize> {
-        applied(&diffs(texts), FileChange { old, new })
+        matching_diffs(&diffs(texts), FileEdit { old, new })
     }
 
     #[test]

@@ -5,12 +5,12 @@
 //! make it stricter.
 
 mod action;
-mod always;
+mod always_effect;
 mod command;
+mod command_parts;
 mod gate;
 mod grants;
-mod matching;
-mod parts;
+mod patterns;
 mod policy;
 mod project;
 mod remembered;
@@ -22,26 +22,28 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use self::action::Action;
-use self::action::Target;
-pub use self::always::Always;
+use self::action::ActionPath;
+pub use self::always_effect::AlwaysEffect;
 use self::command::CommandLine;
-pub(crate) use self::gate::Gate;
-pub(crate) use self::grants::{FileChange, Grants};
+pub(crate) use self::gate::PermissionGate;
+pub(crate) use self::grants::{FileEdit, Grants};
 pub(crate) use self::policy::answer;
-pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};
+pub use self::policy::{ParsePolicyError, Policy, PolicyDecision, Prompter};
 pub use self::project::{Project, ProjectFile};
-pub use self::remembered::{Answer, Remembered, RememberedError, Subject};
-pub use self::rules::{Effect, Rule, Rules, RulesError};
+pub use self::remembered::{
+    RememberedAnswer, RememberedAnswers, RememberedAnswersError, RememberedSubject,
+};
+pub use self::rules::{PermissionRule, PermissionRules, RuleEffect, RulesError};
 
 /// All that says what the agent of a connection may do.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     policy: Policy,
     /// The policy gives way to the default of the user's rules.
-    gives_way: bool,
-    user: Option<Rules>,
-    project: Vec<Rules>,
-    remembered: Option<Remembered>,
+    is_policy_default: bool,
+    user: Option<PermissionRules>,
+    project: Vec<PermissionRules>,
+    remembered: Option<RememberedAnswers>,
 }
 
 impl From<Policy> for Permissions {
@@ -49,7 +51,7 @@ impl From<Policy> for Permissions {
     fn from(policy: Policy) -> Self {
         Self {
             policy,
-            gives_way: false,
+            is_policy_default: false,
             user: None,
             project: Vec::new(),
             remembered: None,
@@ -60,30 +62,30 @@ impl From<Policy> for Permissions {
 impl Permissions {
     /// The policy counts only where the user's rules have no default: nobody has chosen it.
     #[must_use]
-    pub fn policy_by_default(policy: Policy) -> Self {
+    pub fn default_policy(policy: Policy) -> Self {
         Self {
-            gives_way: true,
+            is_policy_default: true,
             ..policy.into()
         }
     }
 
     /// Adds the user's own rules, which allow and forbid.
     #[must_use]
-    pub fn user(mut self, rules: Rules) -> Self {
+    pub fn user(mut self, rules: PermissionRules) -> Self {
         self.user = Some(rules);
         self
     }
 
     /// Adds the project's rules, which can only forbid.
     #[must_use]
-    pub fn project(mut self, rules: impl IntoIterator<Item = Rules>) -> Self {
+    pub fn project(mut self, rules: impl IntoIterator<Item = PermissionRules>) -> Self {
         self.project.extend(rules);
         self
     }
 
     /// Adds what the user has said for always, and remembers there what they will say.
     #[must_use]
-    pub fn remembered(mut self, remembered: Remembered) -> Self {
+    pub fn remembered(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
         self
     }
@@ -96,8 +98,8 @@ impl Permissions {
 
     /// Whether the policy counts only where the user's rules have no default.
     #[must_use]
-    pub fn policy_gives_way(&self) -> bool {
-        self.gives_way
+    pub fn is_policy_default(&self) -> bool {
+        self.is_policy_default
     }
 
     /// Whether anything at all may be read.
@@ -107,9 +109,12 @@ impl Permissions {
 
     /// Whether anything at all may be changed or run, maybe after a question.
     pub(crate) fn may_change(&self) -> bool {
-        let allows = |rules: &Rules| {
-            let mut effects = rules.iter().map(Rule::effect).chain(rules.default_effect());
-            effects.any(|effect| effect != Effect::Deny)
+        let allows = |rules: &PermissionRules| {
+            let mut effects = rules
+                .iter()
+                .map(PermissionRule::effect)
+                .chain(rules.default_effect());
+            effects.any(|effect| effect != RuleEffect::Deny)
         };
         let remembers = || {
             let remembered = self.remembered.as_ref()?;
@@ -127,60 +132,71 @@ impl Permissions {
     }
 
     fn forbids_all(&self) -> bool {
-        self.policy == Policy::None && !self.gives_way
+        self.policy == Policy::None && !self.is_policy_default
     }
 
     /// What is said to the action. Looks at files: where paths lead, and what is remembered.
     #[must_use]
-    pub fn judge(&self, action: &Action) -> Verdict {
-        let mut verdict = self.user_says(action);
+    pub fn decide(&self, action: &Action) -> PermissionDecision {
+        let mut verdict = self.user_decision(action);
         for rules in &self.project {
-            verdict =
-                verdict.and(said(rules, action).unwrap_or_else(|| Verdict::by_default(rules)));
+            verdict = verdict.stricter(
+                rules_decision(rules, action)
+                    .unwrap_or_else(|| PermissionDecision::rules_default(rules)),
+            );
         }
         verdict
     }
 
-    fn user_says(&self, action: &Action) -> Verdict {
+    fn user_decision(&self, action: &Action) -> PermissionDecision {
         if self.forbids_all() {
-            return Verdict::Deny(By::Policy(self.policy));
+            return PermissionDecision::Deny(DecisionSource::Policy(self.policy));
         }
-        let mut verdict = self.user.as_ref().and_then(|rules| said(rules, action));
+        let mut verdict = self
+            .user
+            .as_ref()
+            .and_then(|rules| rules_decision(rules, action));
         if let Some(remembered) = &self.remembered {
             match remembered.answers() {
                 Ok(answers) => {
-                    if let Some((effect, answer)) = remembered.says(&answers, action) {
-                        let by = By::Remembered {
+                    if let Some((effect, answer)) = remembered.effect_on(&answers, action) {
+                        let by = DecisionSource::Remembered {
                             number: answer.number,
                         };
                         let also = match effect {
-                            Effect::Deny => Verdict::Deny(by),
-                            _ => Verdict::Allow,
+                            RuleEffect::Deny => PermissionDecision::Deny(by),
+                            _ => PermissionDecision::Allow,
                         };
                         verdict = Some(match verdict {
-                            Some(verdict) => verdict.and(also),
+                            Some(verdict) => verdict.stricter(also),
                             None => also,
                         });
                     }
                 }
                 // There may be a no in it.
-                Err(e) => return Verdict::Deny(By::Unreadable(e.to_string())),
+                Err(e) => {
+                    return PermissionDecision::Deny(DecisionSource::UnreadableAnswers(
+                        e.to_string(),
+                    ));
+                }
             }
         }
         if let Some(verdict) = verdict {
             return verdict;
         }
         match &self.user {
-            Some(rules) if self.gives_way && rules.default_effect().is_some() => {
-                Verdict::by_default(rules)
+            Some(rules) if self.is_policy_default && rules.default_effect().is_some() => {
+                PermissionDecision::rules_default(rules)
             }
             // Whatever the agent calls it, the strictest of what it can be seen to be counts.
             _ => {
                 let effects = action.kinds().map(|kind| self.policy.effect(Some(kind)));
-                match effects.max().unwrap_or(Effect::Deny) {
-                    Effect::Allow => Verdict::Allow,
-                    Effect::Ask => Verdict::Ask,
-                    Effect::Deny => Verdict::Deny(By::Policy(self.policy)),
+                match effects.max().unwrap_or(RuleEffect::Deny) {
+                    RuleEffect::Allow => PermissionDecision::Allow,
+                    RuleEffect::Ask => PermissionDecision::Ask,
+                    RuleEffect::Deny => {
+                        PermissionDecision::Deny(DecisionSource::Policy(self.policy))
+                    }
                 }
             }
         }
@@ -192,33 +208,33 @@ impl Permissions {
         &self,
         action: &Action,
         allowed: bool,
-    ) -> Option<Result<Vec<Answer>, RememberedError>> {
+    ) -> Option<Result<Vec<RememberedAnswer>, RememberedAnswersError>> {
         let remembered = self.remembered.as_ref()?;
-        remembered::is_exact(action).then(|| remembered.remember(action, allowed))
+        remembered::can_be_remembered(action).then(|| remembered.remember(action, allowed))
     }
 
     /// Whether what a person says for always about this is remembered.
     pub(crate) fn can_remember(&self, action: &Action) -> bool {
-        self.remembered.is_some() && remembered::is_exact(action)
+        self.remembered.is_some() && remembered::can_be_remembered(action)
     }
 }
 
 /// What is said to an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionDecision {
     /// It may be done.
     Allow,
     /// A person decides, and what they said before counts.
     Ask,
     /// A person decides each time, because this rule says so.
-    AskEachTime(By),
+    AskEachTime(DecisionSource),
     /// No.
-    Deny(By),
+    Deny(DecisionSource),
 }
 
-impl Verdict {
+impl PermissionDecision {
     /// The stricter of both.
-    fn and(self, other: Self) -> Self {
+    fn stricter(self, other: Self) -> Self {
         match (self, other) {
             (deny @ Self::Deny(_), _) | (_, deny @ Self::Deny(_)) => deny,
             (ask @ Self::AskEachTime(_), _) | (_, ask @ Self::AskEachTime(_)) => ask,
@@ -228,11 +244,11 @@ impl Verdict {
     }
 
     /// What the rules say to what none of them matches.
-    fn by_default(rules: &Rules) -> Self {
+    fn rules_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
-            None | Some(Effect::Allow) => Self::Allow,
-            Some(Effect::Ask) => Self::Ask,
-            Some(Effect::Deny) => Self::Deny(By::Default {
+            None | Some(RuleEffect::Allow) => Self::Allow,
+            Some(RuleEffect::Ask) => Self::Ask,
+            Some(RuleEffect::Deny) => Self::Deny(DecisionSource::Default {
                 file: rules.file().to_owned(),
             }),
         }
@@ -240,57 +256,63 @@ impl Verdict {
 }
 
 /// What the strictest of the rules says that match, if any does.
-fn said(rules: &Rules, action: &Action) -> Option<Verdict> {
+fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<PermissionDecision> {
     let mut verdict = None;
     for rule in rules.iter() {
-        let by = || By::Rule {
+        let by = || DecisionSource::Rule {
             file: rules.file().to_owned(),
             number: rule.number(),
             rule: rule.to_string(),
         };
         let says = match rule.effect() {
-            Effect::Allow if rule.allows(action) => Verdict::Allow,
-            Effect::Allow => continue,
+            RuleEffect::Allow if rule.matches_to_allow(action) => PermissionDecision::Allow,
+            RuleEffect::Allow => continue,
             // The person can see what it is.
-            _ if !rule.catches(action) => match rule.may_catch(action) {
-                true => Verdict::AskEachTime(by()),
+            _ if !rule.matches_to_deny(action) => match rule.may_match_to_deny(action) {
+                true => PermissionDecision::AskEachTime(by()),
                 false => continue,
             },
-            Effect::Ask => Verdict::AskEachTime(by()),
-            Effect::Deny => Verdict::Deny(by()),
+            RuleEffect::Ask => PermissionDecision::AskEachTime(by()),
+            RuleEffect::Deny => PermissionDecision::Deny(by()),
         };
         verdict = Some(match verdict {
             None => says,
-            Some(verdict) => Verdict::and(verdict, says),
+            Some(verdict) => PermissionDecision::stricter(verdict, says),
         });
     }
     verdict
 }
 
-impl Rule {
+impl PermissionRule {
     /// Whether all of the action is what the rule names.
-    fn allows(&self, action: &Action) -> bool {
+    fn matches_to_allow(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().all(|kind| self.kinds.contains(kind));
         let paths = if self.paths.is_empty() {
             // What says what an agent may do is not allowed by the way.
             !action
                 .paths
                 .iter()
-                .any(|target| matching::is_own(&target.given))
+                .any(|target| patterns::is_permission_directory(&target.given_path))
         } else {
             !action.paths.is_empty()
                 && action.paths.iter().all(|target| {
-                    let real = target.real.as_ref();
-                    real.is_some_and(|real| self.paths.iter().any(|path| path.allows(real)))
+                    let real = target.real_path.as_ref();
+                    real.is_some_and(|real| {
+                        self.paths.iter().any(|path| path.matches_to_allow(real))
+                    })
                 })
         };
         let commands = if self.commands.is_empty() {
             // A rule about files does not speak of commands, unless it names their kind.
             !action.executes() || !self.kinds.is_empty()
         } else {
-            let named = |command| self.commands.iter().any(|pattern| pattern.allows(command));
-            action.at_home
-                && !action.unreadable_command
+            let named = |command| {
+                self.commands
+                    .iter()
+                    .any(|pattern| pattern.matches_to_allow(command))
+            };
+            action.is_in_home
+                && !action.has_unreadable_command
                 && !action.commands.is_empty()
                 && action.commands.iter().all(named)
         };
@@ -298,33 +320,35 @@ impl Rule {
     }
 
     /// Whether any of the action is what the rule names.
-    fn catches(&self, action: &Action) -> bool {
+    fn matches_to_deny(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().any(|kind| self.kinds.contains(kind));
-        let path = |target: &Target| {
-            let mut ways = std::iter::once(&target.given).chain(&target.real);
-            ways.any(|way| self.paths.iter().any(|path| path.catches(way)))
+        let path = |target: &ActionPath| {
+            let mut ways = std::iter::once(&target.given_path).chain(&target.real_path);
+            ways.any(|way| self.paths.iter().any(|path| path.matches_to_deny(way)))
         };
         let command = |command: &CommandLine| match command.parts() {
             // What cannot be looked at is taken for the worst.
             None => true,
-            Some(parts) => parts
-                .iter()
-                .any(|part| self.commands.iter().any(|pattern| pattern.catches(part))),
+            Some(parts) => parts.iter().any(|part| {
+                self.commands
+                    .iter()
+                    .any(|pattern| pattern.matches_to_deny(part))
+            }),
         };
         kind && (self.paths.is_empty() || action.paths.iter().any(path))
             && (self.commands.is_empty() || action.commands.iter().any(command))
     }
 
     /// Whether it is about commands, and the action has one that cannot be understood.
-    fn may_catch(&self, action: &Action) -> bool {
-        !self.commands.is_empty() && action.unreadable_command
+    fn may_match_to_deny(&self, action: &Action) -> bool {
+        !self.commands.is_empty() && action.has_unreadable_command
     }
 }
 
 /// Who has said something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum By {
+pub enum DecisionSource {
     /// The policy.
     Policy(Policy),
     /// A rule.
@@ -347,10 +371,10 @@ pub enum By {
         number: u64,
     },
     /// What is remembered, which cannot be read, and why.
-    Unreadable(String),
+    UnreadableAnswers(String),
 }
 
-impl fmt::Display for By {
+impl fmt::Display for DecisionSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(policy) => write!(f, "the policy `{policy}`"),
@@ -359,7 +383,9 @@ impl fmt::Display for By {
             Self::Remembered { number } => {
                 write!(f, "what you said for always (number {number})")
             }
-            Self::Unreadable(why) => write!(f, "what is remembered, which cannot be read ({why})"),
+            Self::UnreadableAnswers(why) => {
+                write!(f, "what is remembered, which cannot be read ({why})")
+            }
         }
     }
 }
@@ -367,23 +393,23 @@ impl fmt::Display for By {
 /// What a person is to be told of permissions, beside what they are asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Note {
+pub enum PermissionNote {
     /// Something was rejected without a question.
     Rejected {
         /// By whom.
-        by: By,
+        by: DecisionSource,
         /// What, for people: maybe the agent's own words.
         what: String,
     },
     /// Something was rejected because there is nobody to ask.
-    NobodyToAsk {
+    NoUserToAsk {
         /// What, for people: maybe the agent's own words.
         what: String,
         /// Whose question it would have been; the policy's, if absent.
-        by: Option<By>,
+        by: Option<DecisionSource>,
     },
     /// Something would have been allowed, and the agent offers no answer that says so.
-    NoYes {
+    NoAllowOption {
         /// What, for people: maybe the agent's own words.
         what: String,
     },
@@ -395,7 +421,7 @@ pub enum Note {
         why: String,
     },
     /// An answer is remembered for the project.
-    Remembered(Answer),
+    Remembered(RememberedAnswer),
     /// An answer was to be remembered, and is not.
     NotRemembered {
         /// Why.
@@ -403,20 +429,20 @@ pub enum Note {
     },
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for PermissionNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rejected { by, what } => write!(f, "rejected by {by}: {what}"),
-            Self::NobodyToAsk { what, by: Some(by) } => {
+            Self::NoUserToAsk { what, by: Some(by) } => {
                 write!(
                     f,
                     "rejected, since nobody can be asked, as {by} wants: {what}"
                 )
             }
-            Self::NobodyToAsk { what, by: None } => {
+            Self::NoUserToAsk { what, by: None } => {
                 write!(f, "rejected, since nobody can be asked: {what}")
             }
-            Self::NoYes { what } => write!(f, "the agent offers no yes to choose: {what}"),
+            Self::NoAllowOption { what } => write!(f, "the agent offers no yes to choose: {what}"),
             Self::Malformed { what, why } => {
                 write!(f, "refused a malformed permission request, {why}: {what}")
             }

@@ -9,8 +9,8 @@ use acp_wire::v1::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome, ToolKind,
 };
 
-use super::Always;
-use super::rules::Effect;
+use super::AlwaysEffect;
+use super::rules::RuleEffect;
 
 /// Which tool calls are allowed without asking a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -29,11 +29,11 @@ pub enum Policy {
 
 /// What a policy says to a permission request.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Decision {
+pub enum PolicyDecision {
     /// This.
     Answer(RequestPermissionOutcome),
     /// Nothing: a person must choose. Where there is none, it is [`RequestPermissionOutcome::Cancelled`].
-    AskPerson,
+    AskUser,
 }
 
 impl Policy {
@@ -58,27 +58,29 @@ impl Policy {
     /// first: "once" before "always". Allowing where no option says yes is left to a person. Rejecting
     /// where no option says no is the outcome `cancelled`.
     #[must_use]
-    pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> Decision {
+    pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> PolicyDecision {
         match self.effect(kind) {
-            Effect::Ask => Decision::AskPerson,
-            Effect::Allow => answer(true, options).map_or(Decision::AskPerson, Decision::Answer),
-            Effect::Deny => Decision::Answer(
+            RuleEffect::Ask => PolicyDecision::AskUser,
+            RuleEffect::Allow => {
+                answer(true, options).map_or(PolicyDecision::AskUser, PolicyDecision::Answer)
+            }
+            RuleEffect::Deny => PolicyDecision::Answer(
                 answer(false, options).unwrap_or_else(RequestPermissionOutcome::cancelled),
             ),
         }
     }
 
     /// What it says to a tool call of this kind.
-    pub(crate) fn effect(self, kind: Option<&ToolKind>) -> Effect {
+    pub(crate) fn effect(self, kind: Option<&ToolKind>) -> RuleEffect {
         let looks = matches!(
             kind,
             Some(ToolKind::Read | ToolKind::Search | ToolKind::Think)
         );
         match self {
-            Self::Ask => Effect::Ask,
-            Self::Reads if looks => Effect::Allow,
-            Self::All => Effect::Allow,
-            Self::Reads | Self::None => Effect::Deny,
+            Self::Ask => RuleEffect::Ask,
+            Self::Reads if looks => RuleEffect::Allow,
+            Self::All => RuleEffect::Allow,
+            Self::Reads | Self::None => RuleEffect::Deny,
         }
     }
 }
@@ -138,7 +140,7 @@ pub trait Prompter {
     fn ask_with(
         &self,
         request: &PermissionRequest,
-        _always: &Always,
+        _always: &AlwaysEffect,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send {
         self.ask(request)
     }

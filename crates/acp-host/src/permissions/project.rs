@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions};
 
-use super::matching::OWN_DIRECTORY;
-use super::rules::{Rules, RulesError};
-use crate::roots::Refusal;
+use super::patterns::OWN_DIRECTORY;
+use super::rules::{PermissionRules, RulesError};
+use crate::roots::PathError;
 use crate::sys;
 
 /// Where a project has its rules.
@@ -59,7 +59,7 @@ impl Project {
     /// # Errors
     /// Rules that are there cannot be read or leave the project by a symlink: without them, more would be
     /// allowed than the project says.
-    pub fn rules(&self) -> Result<Vec<Rules>, RulesError> {
+    pub fn rules(&self) -> Result<Vec<PermissionRules>, RulesError> {
         let read = |directory: &PathBuf| rules_in(directory).transpose();
         self.directories.iter().rev().filter_map(read).collect()
     }
@@ -94,9 +94,9 @@ pub struct ProjectFile {
     pub file: std::fs::File,
 }
 
-fn rules_in(directory: &Path) -> Result<Option<Rules>, RulesError> {
+fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
     match open_in(directory, FILE)? {
-        Some((file, opened)) => Rules::read_from(opened, &file, directory).map(Some),
+        Some((file, opened)) => PermissionRules::read_from(opened, &file, directory).map(Some),
         None => Ok(None),
     }
 }
@@ -105,8 +105,8 @@ fn rules_in(directory: &Path) -> Result<Option<Rules>, RulesError> {
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
     let below = Path::new(OWN_DIRECTORY).join(name);
     let file = directory.join(&below);
-    let failed = |error: io::Error| match Refusal::from(error) {
-        Refusal::Io(source) => RulesError::Io {
+    let failed = |error: io::Error| match PathError::from(error) {
+        PathError::Io(source) => RulesError::Io {
             file: file.clone(),
             source,
         },
@@ -115,7 +115,7 @@ fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, Rule
     let dir = Dir::open_ambient_dir(directory, ambient_authority()).map_err(failed)?;
     let mut options = OpenOptions::new();
     options.read(true);
-    sys::never_wait(&mut options);
+    sys::set_nonblocking(&mut options);
     let opened = match dir.open_with(&below, &options) {
         Ok(opened) => opened,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {

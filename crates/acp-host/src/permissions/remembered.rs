@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::action::Action;
-use super::rules::Effect;
-use crate::kept::{KeptError, KeptFile};
+use super::rules::RuleEffect;
+use crate::state_file::{StateFile, StateFileError};
 
 /// The largest file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -25,15 +25,15 @@ const LONGEST: usize = 4096;
 
 /// What is remembered for a project.
 #[derive(Debug, Clone)]
-pub struct Remembered {
-    kept: KeptFile,
+pub struct RememberedAnswers {
+    file: StateFile,
     project: PathBuf,
 }
 
 /// Something that a person has said for always.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct RememberedAnswer {
     /// Its number in the project. None is given twice.
     pub number: u64,
     /// Whether it was a yes.
@@ -42,7 +42,7 @@ pub struct Answer {
     pub kind: String,
     /// What it is about.
     #[serde(flatten)]
-    pub subject: Subject,
+    pub subject: RememberedSubject,
     /// The directory in which the command runs, without symlinks, if it is not the project's own. Only a yes has
     /// it: a no holds everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Subject {
+pub enum RememberedSubject {
     /// This command line, exactly.
     Command(String),
     /// This file, by its real path.
@@ -63,21 +63,21 @@ pub enum Subject {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Contents {
+struct RememberedContents {
     project: PathBuf,
     /// The number of the next answer.
     next: u64,
-    answers: Vec<Answer>,
+    answers: Vec<RememberedAnswer>,
 }
 
-impl Remembered {
+impl RememberedAnswers {
     /// What is remembered for the project at `project`, without symlinks, in `directory`. Nothing is
     /// created before there is something to remember.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         Self {
-            kept: KeptFile::new(
+            file: StateFile::new(
                 directory.into().join(format!("{}.json", name.simple())),
                 MAX_FILE,
             ),
@@ -88,31 +88,34 @@ impl Remembered {
     /// The file that has it.
     #[must_use]
     pub fn file(&self) -> &Path {
-        self.kept.file()
+        self.file.file()
     }
 
     /// All answers, the oldest first.
     ///
     /// # Errors
     /// The file is there and cannot be read, or is not what was written.
-    pub fn answers(&self) -> Result<Vec<Answer>, RememberedError> {
+    pub fn answers(&self) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
         Ok(self.read()?.answers)
     }
 
-    fn read(&self) -> Result<Contents, RememberedError> {
-        self.contents(self.kept.read()?)
+    fn read(&self) -> Result<RememberedContents, RememberedAnswersError> {
+        self.check_project(self.file.read()?)
     }
 
     /// What is kept in the file, if it is about this project.
-    fn contents(&self, kept: Option<Contents>) -> Result<Contents, RememberedError> {
-        let contents = kept.unwrap_or_else(|| Contents {
+    fn check_project(
+        &self,
+        kept: Option<RememberedContents>,
+    ) -> Result<RememberedContents, RememberedAnswersError> {
+        let contents = kept.unwrap_or_else(|| RememberedContents {
             project: self.project.clone(),
             next: 1,
             answers: Vec::new(),
         });
         if contents.project != self.project {
             let other = contents.project.display();
-            return Err(RememberedError::Broken {
+            return Err(RememberedAnswersError::Broken {
                 file: self.file().to_owned(),
                 what: format!("it is about another project, {other}"),
             });
@@ -121,12 +124,12 @@ impl Remembered {
     }
 
     /// Reads, changes, and writes, while nobody else does.
-    fn change<T>(
+    fn update<T>(
         &self,
-        change: impl FnOnce(&mut Contents) -> Result<T, RememberedError>,
-    ) -> Result<T, RememberedError> {
-        self.kept.change(|kept| {
-            let mut contents = self.contents(kept)?;
+        change: impl FnOnce(&mut RememberedContents) -> Result<T, RememberedAnswersError>,
+    ) -> Result<T, RememberedAnswersError> {
+        self.file.change(|kept| {
+            let mut contents = self.check_project(kept)?;
             let changed = change(&mut contents)?;
             Ok((contents, changed))
         })
@@ -138,7 +141,7 @@ impl Remembered {
         &self,
         action: &Action,
         allowed: bool,
-    ) -> Result<Vec<Answer>, RememberedError> {
+    ) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
         let Some(subjects) = subjects(action) else {
             return Ok(Vec::new());
         };
@@ -148,7 +151,7 @@ impl Remembered {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_secs();
-        self.change(|contents| {
+        self.update(|contents| {
             let mut remembered = Vec::new();
             for subject in subjects {
                 let kind = action.kind.as_str().to_owned();
@@ -157,7 +160,7 @@ impl Remembered {
                     let is_replaced = !allowed || !old.allowed || old.cwd == cwd;
                     old.kind != kind || old.subject != subject || !is_replaced
                 });
-                let answer = Answer {
+                let answer = RememberedAnswer {
                     number: contents.next,
                     allowed,
                     kind,
@@ -170,7 +173,7 @@ impl Remembered {
                 remembered.push(answer);
             }
             match contents.answers.len() > MOST {
-                true => Err(RememberedError::Full {
+                true => Err(RememberedAnswersError::Full {
                     file: self.file().to_owned(),
                 }),
                 false => Ok(remembered),
@@ -182,11 +185,11 @@ impl Remembered {
     ///
     /// # Errors
     /// As for [`answers`](Self::answers), or it cannot be written.
-    pub fn revoke(&self, number: u64) -> Result<Option<Answer>, RememberedError> {
+    pub fn revoke(&self, number: u64) -> Result<Option<RememberedAnswer>, RememberedAnswersError> {
         if self.answers()?.iter().all(|answer| answer.number != number) {
             return Ok(None);
         }
-        self.change(|contents| {
+        self.update(|contents| {
             let index = contents
                 .answers
                 .iter()
@@ -199,20 +202,20 @@ impl Remembered {
     ///
     /// # Errors
     /// As for [`revoke`](Self::revoke).
-    pub fn revoke_all(&self) -> Result<usize, RememberedError> {
+    pub fn revoke_all(&self) -> Result<usize, RememberedAnswersError> {
         if self.answers()?.is_empty() {
             return Ok(0);
         }
-        self.change(|contents| Ok(std::mem::take(&mut contents.answers).len()))
+        self.update(|contents| Ok(std::mem::take(&mut contents.answers).len()))
     }
 }
 
-impl Remembered {
+impl RememberedAnswers {
     /// Whether the answer is about what happens in this directory: absent for files.
-    fn is_in(&self, answer: &Answer, directory: Option<&Path>) -> bool {
+    fn applies_in(&self, answer: &RememberedAnswer, directory: Option<&Path>) -> bool {
         match &answer.subject {
-            Subject::Path(_) => true,
-            Subject::Command(_) => {
+            RememberedSubject::Path(_) => true,
+            RememberedSubject::Command(_) => {
                 Some(answer.cwd.as_deref().unwrap_or(&self.project)) == directory
             }
         }
@@ -222,65 +225,67 @@ impl Remembered {
     ///
     /// A yes is for exactly what was shown. A no is for the command or the file, whatever the agent puts around it:
     /// another kind, another directory, variables, or more commands.
-    pub(super) fn says<'a>(
+    pub(super) fn effect_on<'a>(
         &self,
-        answers: &'a [Answer],
+        answers: &'a [RememberedAnswer],
         action: &Action,
-    ) -> Option<(Effect, &'a Answer)> {
+    ) -> Option<(RuleEffect, &'a RememberedAnswer)> {
         if let Some(no) = answers.iter().find(|answer| rejects(answer, action)) {
-            return Some((Effect::Deny, no));
+            return Some((RuleEffect::Deny, no));
         }
         let subjects = subjects(action)?;
         let directory = action.directory.as_deref();
-        let of = |subject: &Subject| {
+        let of = |subject: &RememberedSubject| {
             answers.iter().find(|answer| {
                 let kind = answer.tool_kind();
                 answer.allowed
                     && action.kinds().all(|known| *known == kind)
                     && answer.subject == *subject
-                    && self.is_in(answer, directory)
+                    && self.applies_in(answer, directory)
             })
         };
-        let found: Option<Vec<&Answer>> = subjects.iter().map(of).collect();
-        Some((Effect::Allow, found?.first()?))
+        let found: Option<Vec<&RememberedAnswer>> = subjects.iter().map(of).collect();
+        Some((RuleEffect::Allow, found?.first()?))
     }
 }
 
 /// Whether the answer is a no to any part of the action.
-fn rejects(answer: &Answer, action: &Action) -> bool {
+fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     if answer.allowed {
         return false;
     }
     match &answer.subject {
-        Subject::Command(line) => action.commands.iter().any(|command| {
+        RememberedSubject::Command(line) => action.commands.iter().any(|command| {
             let parts = command.parts();
             // What is too long to be taken apart may hide it.
             command.line() == line
                 || parts.is_none_or(|parts| parts.iter().any(|part| part.text() == line))
         }),
-        Subject::Path(path) => {
+        RememberedSubject::Path(path) => {
             let kind = answer.tool_kind();
             action.kinds().any(|known| *known == kind)
                 && action
                     .paths
                     .iter()
-                    .any(|target| target.real.as_ref() == Some(path))
+                    .any(|target| target.real_path.as_ref() == Some(path))
         }
     }
 }
 
 /// What the action is about, if that can be said exactly.
-pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
-    let fits = |subject: &Subject| match subject {
-        Subject::Command(line) => line.len() <= LONGEST,
-        Subject::Path(path) => path.as_os_str().len() <= LONGEST && path.to_str().is_some(),
+pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
+    let fits = |subject: &RememberedSubject| match subject {
+        RememberedSubject::Command(line) => line.len() <= LONGEST,
+        RememberedSubject::Path(path) => {
+            path.as_os_str().len() <= LONGEST && path.to_str().is_some()
+        }
     };
-    let subjects: Vec<Subject> = if action.executes() {
-        let is_exact = action.at_home
+    let subjects: Vec<RememberedSubject> = if action.executes() {
+        let is_exact = action.is_in_home
             && action.directory.is_some()
-            && !action.unreadable_command
+            && !action.has_unreadable_command
             // A change that comes with a command was shown, and no line can stand for it.
-            && !action.changes
+            && !action.is_change
             && action.commands.iter().all(|command| command.env.is_empty());
         if !is_exact {
             return None;
@@ -289,23 +294,23 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
             .commands
             .iter()
             .map(|command| command.line().to_owned());
-        lines.map(Subject::Command).collect()
+        lines.map(RememberedSubject::Command).collect()
     } else {
-        let real = action.paths.iter().map(|path| path.real.clone());
+        let real = action.paths.iter().map(|path| path.real_path.clone());
         let mut real = real.collect::<Option<Vec<_>>>()?;
         real.sort_unstable();
         real.dedup();
-        real.into_iter().map(Subject::Path).collect()
+        real.into_iter().map(RememberedSubject::Path).collect()
     };
     (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
 }
 
 /// Whether it could be remembered.
-pub(super) fn is_exact(action: &Action) -> bool {
+pub(super) fn can_be_remembered(action: &Action) -> bool {
     subjects(action).is_some()
 }
 
-impl Answer {
+impl RememberedAnswer {
     /// The kind, as the protocol has it.
     #[must_use]
     pub fn tool_kind(&self) -> ToolKind {
@@ -314,22 +319,22 @@ impl Answer {
 }
 
 /// For people, such as "allow execute `cargo test`".
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for RememberedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let effect = if self.allowed {
-            Effect::Allow
+            RuleEffect::Allow
         } else {
-            Effect::Deny
+            RuleEffect::Deny
         };
         match &self.subject {
-            Subject::Command(line) => {
+            RememberedSubject::Command(line) => {
                 write!(f, "{effect} {} `{line}`", self.kind)?;
                 match &self.cwd {
                     Some(cwd) => write!(f, " in {}", cwd.display()),
                     None => Ok(()),
                 }
             }
-            Subject::Path(path) => write!(f, "{effect} {} {}", self.kind, path.display()),
+            RememberedSubject::Path(path) => write!(f, "{effect} {} {}", self.kind, path.display()),
         }
     }
 }
@@ -337,7 +342,7 @@ impl std::fmt::Display for Answer {
 /// Why what is remembered cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RememberedError {
+pub enum RememberedAnswersError {
     /// The system says no.
     #[error("{}: {source}", file.display())]
     Io {
@@ -362,12 +367,12 @@ pub enum RememberedError {
     },
 }
 
-impl From<KeptError> for RememberedError {
-    fn from(error: KeptError) -> Self {
+impl From<StateFileError> for RememberedAnswersError {
+    fn from(error: StateFileError) -> Self {
         match error {
-            KeptError::Io { file, source } => Self::Io { file, source },
-            KeptError::Broken { file, what } => Self::Broken { file, what },
-            KeptError::Full { file, .. } => Self::Full { file },
+            StateFileError::Io { file, source } => Self::Io { file, source },
+            StateFileError::Broken { file, what } => Self::Broken { file, what },
+            StateFileError::Full { file, .. } => Self::Full { file },
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use toml::Spanned;
 
-use super::matching::{CommandPattern, PathPattern};
+use super::patterns::{CommandPattern, PathPattern};
 
 /// The largest file of rules that is read, in bytes.
 pub(super) const MAX_FILE: u64 = 64 * 1024;
@@ -18,7 +18,7 @@ pub(super) const MAX_FILE: u64 = 64 * 1024;
 /// What a rule says. What is stricter is greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Effect {
+pub enum RuleEffect {
     /// It may be done without a question.
     Allow,
     /// A person is asked, each time.
@@ -27,7 +27,7 @@ pub enum Effect {
     Deny,
 }
 
-impl Effect {
+impl RuleEffect {
     /// The word for it: `allow`, `ask` or `deny`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -39,7 +39,7 @@ impl Effect {
     }
 }
 
-impl fmt::Display for Effect {
+impl fmt::Display for RuleEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -47,23 +47,23 @@ impl fmt::Display for Effect {
 
 /// The rules of a file.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub struct PermissionRules {
     file: PathBuf,
-    default: Option<Effect>,
-    rules: Vec<Rule>,
+    default: Option<RuleEffect>,
+    rules: Vec<PermissionRule>,
 }
 
 /// A rule: what it says, and of what. It matches if all that it names match.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct PermissionRule {
     number: usize,
-    effect: Effect,
+    effect: RuleEffect,
     pub(super) kinds: Vec<ToolKind>,
     pub(super) commands: Vec<CommandPattern>,
     pub(super) paths: Vec<PathPattern>,
 }
 
-impl Rules {
+impl PermissionRules {
     /// Reads the rules of a file; none if it is not there. Relative paths in them are meant from `base`,
     /// a directory that is there.
     ///
@@ -112,7 +112,7 @@ impl Rules {
     /// # Errors
     /// As for [`read`](Self::read).
     pub fn parse(text: &str, file: &Path, base: &Path) -> Result<Self, RulesError> {
-        let wrong = |at: Option<usize>, what: String| RulesError::Wrong {
+        let wrong = |at: Option<usize>, what: String| RulesError::Invalid {
             file: file.to_owned(),
             line: at.map(|at| line_of(text, at)),
             what,
@@ -121,12 +121,13 @@ impl Rules {
             file: base.to_owned(),
             source,
         })?;
-        let written: Written = toml::from_str(text)
+        let written: WrittenRules = toml::from_str(text)
             .map_err(|e| wrong(e.span().map(|span| span.start), e.message().to_owned()))?;
         let rules = written.rule.into_iter().enumerate();
         let rules = rules
             .map(|(index, rule)| {
-                Rule::of(index + 1, rule, &base).map_err(|(at, what)| wrong(Some(at), what))
+                PermissionRule::from_written(index + 1, rule, &base)
+                    .map_err(|(at, what)| wrong(Some(at), what))
             })
             .collect::<Result<_, _>>()?;
         Ok(Self {
@@ -144,12 +145,12 @@ impl Rules {
 
     /// What the file says of everything that none of its rules matches, if it does.
     #[must_use]
-    pub fn default_effect(&self) -> Option<Effect> {
+    pub fn default_effect(&self) -> Option<RuleEffect> {
         self.default
     }
 
     /// The rules, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &PermissionRule> {
         self.rules.iter()
     }
 }
@@ -160,9 +161,13 @@ fn line_of(text: &str, at: usize) -> usize {
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
-impl Rule {
+impl PermissionRule {
     /// The rule as it is written; otherwise where in the file something is wrong, and what.
-    fn of(number: usize, rule: Spanned<WrittenRule>, base: &Path) -> Result<Self, (usize, String)> {
+    fn from_written(
+        number: usize,
+        rule: Spanned<WrittenRule>,
+        base: &Path,
+    ) -> Result<Self, (usize, String)> {
         let at = rule.span().start;
         let rule = rule.into_inner();
         let kind = |text: &str| {
@@ -173,9 +178,9 @@ impl Rule {
                 format!("there is no kind `{text}`; there are {}", known.join(", "))
             })
         };
-        let kinds = each("kind", rule.kind, kind)?;
-        let commands = each("command", rule.command, CommandPattern::new)?;
-        let paths = each("path", rule.path, |text| PathPattern::new(text, base))?;
+        let kinds = parse_each("kind", rule.kind, kind)?;
+        let commands = parse_each("command", rule.command, CommandPattern::new)?;
+        let paths = parse_each("path", rule.path, |text| PathPattern::new(text, base))?;
         if kinds.is_empty() && commands.is_empty() && paths.is_empty() {
             let what = "this rule names nothing to match; add `kind`, `command` or `path`, or use `default`";
             return Err((at, what.to_owned()));
@@ -197,7 +202,7 @@ impl Rule {
 
     /// What it says.
     #[must_use]
-    pub fn effect(&self) -> Effect {
+    pub fn effect(&self) -> RuleEffect {
         self.effect
     }
 
@@ -219,7 +224,7 @@ impl Rule {
 }
 
 /// For people, such as "allow execute: command `cargo test*`".
-impl fmt::Display for Rule {
+impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.effect)?;
         let kinds: Vec<&str> = self.kinds.iter().map(ToolKind::as_str).collect();
@@ -241,9 +246,9 @@ impl fmt::Display for Rule {
 }
 
 /// Reads each of the texts of a key.
-fn each<T>(
+fn parse_each<T>(
     key: &str,
-    texts: Option<Spanned<OneOrMore>>,
+    texts: Option<Spanned<StringOrList>>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Vec<T>, (usize, String)> {
     let Some(texts) = texts else {
@@ -261,8 +266,8 @@ fn each<T>(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
-    default: Option<Effect>,
+struct WrittenRules {
+    default: Option<RuleEffect>,
     #[serde(default)]
     rule: Vec<Spanned<WrittenRule>>,
 }
@@ -270,27 +275,27 @@ struct Written {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenRule {
-    decision: Effect,
-    kind: Option<Spanned<OneOrMore>>,
-    command: Option<Spanned<OneOrMore>>,
-    path: Option<Spanned<OneOrMore>>,
+    decision: RuleEffect,
+    kind: Option<Spanned<StringOrList>>,
+    command: Option<Spanned<StringOrList>>,
+    path: Option<Spanned<StringOrList>>,
 }
 
 /// A text, or a list of texts.
-struct OneOrMore(Vec<String>);
+struct StringOrList(Vec<String>);
 
-impl<'de> Deserialize<'de> for OneOrMore {
+impl<'de> Deserialize<'de> for StringOrList {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct Texts;
-        impl<'de> Visitor<'de> for Texts {
-            type Value = OneOrMore;
+        struct StringOrListVisitor;
+        impl<'de> Visitor<'de> for StringOrListVisitor {
+            type Value = StringOrList;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a text or a list of texts")
             }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<OneOrMore, E> {
-                Ok(OneOrMore(vec![text.to_owned()]))
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<StringOrList, E> {
+                Ok(StringOrList(vec![text.to_owned()]))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMore, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<StringOrList, A::Error> {
                 let mut texts = Vec::new();
                 while let Some(text) = seq.next_element::<String>()? {
                     if texts.len() as u64 > MAX_FILE {
@@ -298,10 +303,10 @@ impl<'de> Deserialize<'de> for OneOrMore {
                     }
                     texts.push(text);
                 }
-                Ok(OneOrMore(texts))
+                Ok(StringOrList(texts))
             }
         }
-        d.deserialize_any(Texts)
+        d.deserialize_any(StringOrListVisitor)
     }
 }
 
@@ -311,7 +316,7 @@ impl<'de> Deserialize<'de> for OneOrMore {
 pub enum RulesError {
     /// Something in it is no rule.
     #[error("{}{}: {what}", file.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    Wrong {
+    Invalid {
         /// The file.
         file: PathBuf,
         /// Where in it, counted from 1, if that can be said.

@@ -12,7 +12,7 @@ pub(super) const MARK: char = '\0';
 
 /// A line as a shell reads it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct ShellLine {
     /// The line, with a [`MARK`] before each character that is not literal text of a word, a quote or a blank.
     pub(super) marked: String,
     /// The words, if the line is one simple command of literal words.
@@ -20,7 +20,7 @@ pub(super) struct Reading {
 }
 
 /// Reads a line for the shells of this system. `None` if it is not a whole line, such as one with an open quote.
-pub(super) fn read(line: &str) -> Option<Reading> {
+pub(super) fn read(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
         true => read_for_windows(line),
         false => read_for_unix(line),
@@ -28,91 +28,91 @@ pub(super) fn read(line: &str) -> Option<Reading> {
 }
 
 /// Marks all of it: no wildcard matches any of it.
-pub(super) fn all_marked(line: &str) -> String {
+pub(super) fn escape_wildcards(line: &str) -> String {
     line.chars().flat_map(|c| [MARK, c]).collect()
 }
 
 /// Reads a line for POSIX shells, and for fish, where it differs.
-fn read_for_unix(line: &str) -> Option<Reading> {
+fn read_for_unix(line: &str) -> Option<ShellLine> {
     if line.contains(MARK) {
         return None;
     }
-    let mut reader = Reader::new(line);
+    let mut reader = ShellReader::new(line);
     while let Some(c) = reader.chars.next() {
-        reader.character(c)?;
+        reader.read_character(c)?;
     }
-    Some(reader.end())
+    Some(reader.finish())
 }
 
 /// What a shell is reading.
-struct Reader<'a> {
+struct ShellReader<'a> {
     chars: Peekable<Chars<'a>>,
     marked: String,
     words: Vec<String>,
     word: Option<String>,
-    before: Option<char>,
+    previous: Option<char>,
     /// Nothing is marked so far.
     is_literal: bool,
     /// From here on all is marked: where words and quotes end depends on what was read, or on the shell.
     is_unclear: bool,
     /// The next word may be the name of a command, or a variable that is set for it.
-    at_command: bool,
+    is_at_command: bool,
     /// The word sets a variable.
-    assigns: bool,
+    is_assignment: bool,
     /// The word is the target of a redirection.
     is_target: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ShellReader<'a> {
     fn new(line: &'a str) -> Self {
         Self {
             chars: line.chars().peekable(),
             marked: String::with_capacity(line.len()),
             words: Vec::new(),
             word: None,
-            before: None,
+            previous: None,
             is_literal: true,
             is_unclear: false,
-            at_command: true,
-            assigns: false,
+            is_at_command: true,
+            is_assignment: false,
             is_target: false,
         }
     }
 
-    fn end(mut self) -> Reading {
+    fn finish(mut self) -> ShellLine {
         self.end_word();
         let literal = self.is_literal && !self.words.is_empty();
-        Reading {
+        ShellLine {
             marked: self.marked,
             words: literal.then_some(self.words),
         }
     }
 
     /// What is neither literal text nor a blank.
-    fn special(&mut self, c: char) {
+    fn push_special(&mut self, c: char) {
         self.is_literal = false;
         self.marked.extend([MARK, c]);
     }
 
     /// What makes all behind it unclear.
-    fn unclear(&mut self, c: char) {
-        self.special(c);
+    fn push_unclear(&mut self, c: char) {
+        self.push_special(c);
         self.is_unclear = true;
     }
 
     /// Literal text.
-    fn literal(&mut self, c: char) {
+    fn push_literal(&mut self, c: char) {
         if self.is_unclear || is_control(c) {
-            return self.unclear(c);
+            return self.push_unclear(c);
         }
         self.marked.push(c);
         self.word.get_or_insert_default().push(c);
     }
 
     /// A character that is no part of the text, such as a quote.
-    fn syntax(&mut self, c: char) {
+    fn push_syntax(&mut self, c: char) {
         match self.is_unclear {
-            true => self.special(c),
+            true => self.push_special(c),
             false => self.marked.push(c),
         }
     }
@@ -123,64 +123,66 @@ impl<'a> Reader<'a> {
         };
         self.words.push(word);
         if !std::mem::take(&mut self.is_target) {
-            self.at_command &= std::mem::take(&mut self.assigns);
+            self.is_at_command &= std::mem::take(&mut self.is_assignment);
         }
     }
 
     /// Takes a character outside of quotes. `None` if the line ends too early.
-    fn character(&mut self, c: char) -> Option<()> {
+    fn read_character(&mut self, c: char) -> Option<()> {
         let starts_word = self.word.is_none();
         match c {
-            _ if self.is_unclear || is_control(c) => self.unclear(c),
+            _ if self.is_unclear || is_control(c) => self.push_unclear(c),
             ' ' | '\t' => {
-                self.syntax(c);
+                self.push_syntax(c);
                 self.end_word();
             }
-            '\'' => self.single_quoted()?,
-            '"' => self.double_quoted()?,
+            '\'' => self.read_single_quoted()?,
+            '"' => self.read_double_quoted()?,
             '\\' => {
-                self.syntax(c);
+                self.push_syntax(c);
                 match self.chars.next()? {
                     // In fish it is a character's number.
-                    next if next.is_alphanumeric() => self.unclear(next),
-                    next => self.literal(next),
+                    next if next.is_alphanumeric() => self.push_unclear(next),
+                    next => self.push_literal(next),
                 }
             }
             // In all of these, quotes may mean something else.
-            '`' | '(' | ')' | '{' | '}' => self.unclear(c),
+            '`' | '(' | ')' | '{' | '}' => self.push_unclear(c),
             '$' | '<' => {
                 let opens = |next: &char| "({['\"<".contains(*next);
                 match self.chars.peek().is_some_and(opens) {
-                    true => self.unclear(c),
-                    false => self.special(c),
+                    true => self.push_unclear(c),
+                    false => self.push_special(c),
                 }
                 self.end_word_at_operator(c);
             }
             ';' | '&' | '|' | '>' => {
-                self.special(c);
+                self.push_special(c);
                 self.end_word_at_operator(c);
             }
             // A comment.
-            '#' if starts_word => self.unclear(c),
+            '#' if starts_word => self.push_unclear(c),
             // Files, what was typed before (`!`, `^`), and the path of a command (`=ls`).
-            '*' | '?' | '[' | '!' => self.expands(c),
-            '=' | '^' if starts_word => self.expands(c),
-            '=' if self.at_command && !self.is_target => {
-                self.assigns = true;
-                self.expands(c);
+            '*' | '?' | '[' | '!' => self.push_expansion(c),
+            '=' | '^' if starts_word => self.push_expansion(c),
+            '=' if self.is_at_command && !self.is_target => {
+                self.is_assignment = true;
+                self.push_expansion(c);
             }
-            '~' if starts_word || matches!(self.before, Some('=' | ':')) => self.expands(c),
+            '~' if starts_word || matches!(self.previous, Some('=' | ':')) => {
+                self.push_expansion(c)
+            }
             // Blanks to some systems.
-            c if c.is_whitespace() => self.expands(c),
-            c => self.literal(c),
+            c if c.is_whitespace() => self.push_expansion(c),
+            c => self.push_literal(c),
         }
-        self.before = Some(c);
+        self.previous = Some(c);
         Some(())
     }
 
     /// Part of a word that a shell replaces.
-    fn expands(&mut self, c: char) {
-        self.special(c);
+    fn push_expansion(&mut self, c: char) {
+        self.push_special(c);
         self.word.get_or_insert_default().push(c);
     }
 
@@ -195,61 +197,61 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 self.end_word();
-                self.at_command = true;
+                self.is_at_command = true;
             }
         }
     }
 
-    fn single_quoted(&mut self) -> Option<()> {
-        self.syntax('\'');
+    fn read_single_quoted(&mut self) -> Option<()> {
+        self.push_syntax('\'');
         self.word.get_or_insert_default();
         let mut before = None;
         loop {
             match self.chars.next()? {
                 // In fish this quote does not end here.
                 '\'' if before == Some('\\') => {
-                    self.unclear('\'');
+                    self.push_unclear('\'');
                     return Some(());
                 }
                 '\'' => {
-                    self.syntax('\'');
+                    self.push_syntax('\'');
                     return Some(());
                 }
                 c => {
-                    self.literal(c);
+                    self.push_literal(c);
                     before = Some(c);
                 }
             }
         }
     }
 
-    fn double_quoted(&mut self) -> Option<()> {
-        self.syntax('"');
+    fn read_double_quoted(&mut self) -> Option<()> {
+        self.push_syntax('"');
         self.word.get_or_insert_default();
         loop {
             match self.chars.next()? {
                 '"' => {
-                    self.syntax('"');
+                    self.push_syntax('"');
                     return Some(());
                 }
                 '\\' => match self.chars.peek()? {
                     '"' | '\\' | '$' | '`' => {
-                        self.syntax('\\');
+                        self.push_syntax('\\');
                         let escaped = self.chars.next()?;
-                        self.literal(escaped);
+                        self.push_literal(escaped);
                     }
-                    _ => self.literal('\\'),
+                    _ => self.push_literal('\\'),
                 },
-                c @ ('$' | '`') => self.unclear(c),
+                c @ ('$' | '`') => self.push_unclear(c),
                 '!' => {
                     // A shell that keeps a history looks for it here, too.
                     let ends = |next: &char| next.is_whitespace() || *next == '"';
                     match self.chars.peek().is_some_and(ends) {
-                        true => self.literal('!'),
-                        false => self.special('!'),
+                        true => self.push_literal('!'),
+                        false => self.push_special('!'),
                     }
                 }
-                c => self.literal(c),
+                c => self.push_literal(c),
             }
         }
     }
@@ -265,7 +267,7 @@ const SPECIAL_ON_WINDOWS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
 /// Reads a line for `cmd` and PowerShell, where a backslash is part of a path.
-fn read_for_windows(line: &str) -> Option<Reading> {
+fn read_for_windows(line: &str) -> Option<ShellLine> {
     if line.contains(MARK) {
         return None;
     }
@@ -297,7 +299,7 @@ fn read_for_windows(line: &str) -> Option<Reading> {
     }
     words.extend(word);
     let words = (is_literal && !words.is_empty()).then_some(words);
-    (!is_quoted).then_some(Reading { marked, words })
+    (!is_quoted).then_some(ShellLine { marked, words })
 }
 
 #[cfg(test)]

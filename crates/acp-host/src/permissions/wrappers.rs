@@ -302,7 +302,7 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
 ];
 
 /// From which of these words on, counted from 0, a command may begin, if the program runs one.
-pub(super) fn wrapped_from(program: &str, words: &[String]) -> Option<usize> {
+pub(super) fn wrapped_command_start(program: &str, words: &[String]) -> Option<usize> {
     if WRAPPERS.contains(&program) || SHELLS.contains(&program) {
         return Some(0);
     }

@@ -12,7 +12,7 @@ pub(crate) use unix_files::*;
 #[cfg(not(target_os = "linux"))]
 mod unconfined;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use unconfined::Confined;
+pub(crate) use unconfined::ConfinementThread;
 
 #[cfg(windows)]
 mod windows;

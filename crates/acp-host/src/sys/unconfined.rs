@@ -7,9 +7,9 @@ use crate::sandbox::SandboxError;
 
 /// There is none.
 #[derive(Debug)]
-pub(crate) enum Confined {}
+pub(crate) enum ConfinementThread {}
 
-impl Confined {
+impl ConfinementThread {
     /// Says that it is not possible.
     pub(crate) fn new(
         _writable: Vec<PathBuf>,

@@ -21,8 +21,8 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 #[cfg(target_os = "linux")]
-pub(crate) use confined::Confined;
-pub(crate) use group::{Group, Pipes, exit_of};
+pub(crate) use confined::ConfinementThread;
+pub(crate) use group::{ChildPipes, ProcessGroup, exit_of};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
 /// The reading end of a pipe that a child writes to.

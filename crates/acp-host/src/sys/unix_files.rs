@@ -6,18 +6,18 @@ use std::io;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 
 /// Opening must neither wait, as for the other end of a fifo, nor take a terminal as one's own.
-pub(crate) fn never_wait(options: &mut OpenOptions) {
+pub(crate) fn set_nonblocking(options: &mut OpenOptions) {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     options.custom_flags(flags.bits().cast_signed());
 }
 
 /// The file can be read by its owner only, from the start.
-pub(crate) fn private(options: &mut OpenOptions) {
+pub(crate) fn set_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
 /// A new file in a directory that has no name yet, if there is such a thing here: if this process is
-/// killed, nothing of it is left. `private` as above.
+/// killed, nothing of it is left. `set_private` as above.
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     use rustix::fs::{Mode, OFlags};

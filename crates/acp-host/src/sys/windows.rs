@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 
-use crate::process::Exit;
+use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
 /// How long to wait for processes that were ended.
@@ -24,18 +24,21 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// The job ends its processes when nobody holds it any more, so also when this process is killed.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: u32,
     kill: mpsc::Sender<()>,
-    exit: watch::Receiver<Option<Exit>>,
+    exit: watch::Receiver<Option<ProcessExit>>,
 }
 
 /// What a child was given pipes for.
-pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
+pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
-impl Group {
+impl ProcessGroup {
     /// Starts `command` in a new job. There is no sandbox on this system.
-    pub(crate) fn spawn(command: Command, _sandbox: Option<&Sandbox>) -> io::Result<(Self, Pipes)> {
+    pub(crate) fn spawn(
+        command: Command,
+        _sandbox: Option<&Sandbox>,
+    ) -> io::Result<(Self, ChildPipes)> {
         let mut command = CommandWrap::from(tokio::process::Command::from(command));
         let mut child = command.wrap(KillOnDrop).wrap(JobObject).spawn()?;
         let pipes = (child.stdin().take(), child.stdout().take());
@@ -56,7 +59,9 @@ impl Group {
                 };
                 match ended {
                     Some(status) => {
-                        exits.send_replace(Some(status.map_or_else(|_| Exit::unknown(), exit_of)));
+                        exits.send_replace(Some(
+                            status.map_or_else(|_| ProcessExit::unknown(), exit_of),
+                        ));
                         break;
                     }
                     None => drop(child.start_kill()),
@@ -75,12 +80,12 @@ impl Group {
     }
 
     /// Waits for the leader to end. Any number of callers may.
-    pub(crate) async fn exited(&self) -> Exit {
+    pub(crate) async fn wait(&self) -> ProcessExit {
         let mut exit = self.exit.clone();
         let exit = exit.wait_for(Option::is_some).await;
         exit.ok()
             .and_then(|exit| exit.clone())
-            .unwrap_or_else(Exit::unknown)
+            .unwrap_or_else(ProcessExit::unknown)
     }
 
     /// There is no polite way that reaches programs without a window.
@@ -96,27 +101,27 @@ impl Group {
 
     /// Waits, at most this long, until the leader has ended. Returns whether it has. The rest of a
     /// job that was ended ends with it.
-    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
-        tokio::time::timeout(patience, self.exited()).await.is_ok()
+    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
 
     /// Ends the job, which nobody can leave, and waits for that, at most this long. Returns whether it
     /// has ended.
-    pub(crate) async fn killed(&self, patience: Duration) -> bool {
+    pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
-        self.emptied(patience).await
+        self.wait_empty(patience).await
     }
 
     /// Ends the job and waits until it is gone.
     pub(crate) async fn finish(&self) {
         self.kill();
-        self.emptied(KILL_PATIENCE).await;
+        self.wait_empty(KILL_PATIENCE).await;
     }
 }
 
 /// How a process ended.
-pub(crate) fn exit_of(status: ExitStatus) -> Exit {
-    Exit {
+pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
+    ProcessExit {
         code: status.code(),
         signal: None,
     }
@@ -176,10 +181,10 @@ pub(crate) fn is_executable(_file: &Path) -> bool {
 }
 
 /// Opening files does not wait here.
-pub(crate) fn never_wait(_options: &mut OpenOptions) {}
+pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 
 /// New files have the rights that their directory gives.
-pub(crate) fn private(_options: &mut OpenOptions) {}
+pub(crate) fn set_private(_options: &mut OpenOptions) {}
 
 /// There are no files without a name here.
 pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {

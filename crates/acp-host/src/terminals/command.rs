@@ -10,11 +10,11 @@ use acp_wire::v1::CreateTerminalRequest;
 use serde_json::json;
 
 use crate::environment::Environment;
-use crate::program::{self, NoProgram};
+use crate::program::{self, ProgramError};
 use crate::sys;
 
 /// Why it cannot be started.
-pub(super) fn cannot_start(request: &CreateTerminalRequest, error: &io::Error) -> Error {
+pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) -> Error {
     let message = format!("cannot start {}: {error}", request.command);
     match error.kind() {
         io::ErrorKind::InvalidInput
@@ -64,7 +64,7 @@ pub(super) fn command(
     // A line is not a path in the project, whatever files there are: it is judged as a line.
     let is_path = Path::new(name).components().count() > 1 && !Path::new(name).is_absolute();
     let found = match is_line && is_path {
-        true => Err(NoProgram::NotFound),
+        true => Err(ProgramError::NotFound),
         false => program::find(name, path.as_deref(), cwd),
     };
     let mut command = match found {
@@ -73,19 +73,19 @@ pub(super) fn command(
             command.args(&request.args);
             command
         }
-        Err(NoProgram::NotFound) if is_line => sys::shell(&request.command),
-        Err(NoProgram::NotFound) => {
+        Err(ProgramError::NotFound) if is_line => sys::shell(&request.command),
+        Err(ProgramError::NotFound) => {
             return Err(invalid(format!("command not found: {}", request.command))
                 .data(json!({ "errno": "ENOENT", "path": request.command })));
         }
-        Err(NoProgram::NotExecutable(file)) => {
+        Err(ProgramError::NotExecutable(file)) => {
             return Err(
                 invalid(format!("not an executable file: {}", file.display()))
                     .data(json!({ "errno": "EACCES", "path": file.to_string_lossy() })),
             );
         }
     };
-    environment.give(&mut command);
+    environment.apply_to(&mut command);
     // Some programs believe PWD rather than the system.
     command.current_dir(cwd).env("PWD", cwd);
     command.envs(
@@ -98,7 +98,7 @@ pub(super) fn command(
 }
 
 /// The command as a person would write it.
-pub(crate) fn shown(request: &CreateTerminalRequest) -> String {
+pub(crate) fn display_command(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {
         line.push(' ');

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::environment::Environment;
 use crate::sandbox::Sandbox;
 
-pub(crate) use command::shown;
+pub(crate) use command::display_command;
 use session::OpenTerminals;
 pub use session::SessionTerminals;
 
@@ -71,16 +71,16 @@ pub enum TerminalEventKind {
 /// printed in. Ending a command ends all that it has started, also what has left its group (on Linux, and
 /// where it can be seen).
 #[derive(Default)]
-pub struct Terminals {
-    setup: Setup,
-    shared: Arc<Shared>,
+pub struct HostTerminals {
+    setup: TerminalOptions,
+    shared: Arc<TerminalCounters>,
     /// Those of sessions that are open, and some that are not any more.
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 
 /// How commands run, and how much they may take.
 #[derive(Clone)]
-struct Setup {
+struct TerminalOptions {
     default_output: usize,
     max_output: usize,
     max_per_session: usize,
@@ -90,7 +90,7 @@ struct Setup {
     sandbox: Option<Sandbox>,
 }
 
-impl Default for Setup {
+impl Default for TerminalOptions {
     fn default() -> Self {
         Self {
             default_output: DEFAULT_OUTPUT,
@@ -106,35 +106,39 @@ impl Default for Setup {
 
 /// What all terminals of a connection have in common.
 #[derive(Debug, Default)]
-struct Shared {
-    used: Arc<Used>,
+struct TerminalCounters {
+    usage: Arc<TerminalUsage>,
     /// How many terminals there have been; their ids are never used again.
-    created: AtomicU64,
+    created_count: AtomicU64,
 }
 
 /// What all terminals take together.
 #[derive(Debug, Default)]
-struct Used {
-    terminals: watch::Sender<usize>,
+struct TerminalUsage {
+    terminal_count: watch::Sender<usize>,
     /// How much output they may keep, in bytes.
-    output: AtomicUsize,
+    output_bytes: AtomicUsize,
 }
 
 /// Room for a terminal, from before its command starts until its processes are gone.
 #[derive(Debug)]
-struct Room {
-    used: Arc<Used>,
-    output: usize,
+struct TerminalReservation {
+    usage: Arc<TerminalUsage>,
+    output_bytes: usize,
 }
 
-impl Drop for Room {
+impl Drop for TerminalReservation {
     fn drop(&mut self) {
-        self.used.terminals.send_modify(|terminals| *terminals -= 1);
-        self.used.output.fetch_sub(self.output, Ordering::Relaxed);
+        self.usage
+            .terminal_count
+            .send_modify(|terminals| *terminals -= 1);
+        self.usage
+            .output_bytes
+            .fetch_sub(self.output_bytes, Ordering::Relaxed);
     }
 }
 
-impl fmt::Debug for Terminals {
+impl fmt::Debug for HostTerminals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Terminals")
             .field("shared", &self.shared)
@@ -142,7 +146,7 @@ impl fmt::Debug for Terminals {
     }
 }
 
-impl Terminals {
+impl HostTerminals {
     /// No terminals yet.
     #[must_use]
     pub fn new() -> Self {
@@ -244,25 +248,29 @@ impl Terminals {
             end.await;
         }
         // Also of sessions that were closed before.
-        let mut terminals = self.shared.used.terminals.subscribe();
+        let mut terminals = self.shared.usage.terminal_count.subscribe();
         let _ = terminals.wait_for(|count| *count == 0).await;
     }
 }
 
-impl Shared {
+impl TerminalCounters {
     /// Room for a terminal that keeps so much output.
-    fn room(&self, setup: &Setup, output: usize) -> Result<Room, Error> {
+    fn reserve(
+        &self,
+        setup: &TerminalOptions,
+        output: usize,
+    ) -> Result<TerminalReservation, Error> {
         // Counted first, so that two at once do not both find the last place.
-        let room = Room {
-            used: Arc::clone(&self.used),
-            output,
+        let room = TerminalReservation {
+            usage: Arc::clone(&self.usage),
+            output_bytes: output,
         };
         let mut terminals = 0;
-        self.used.terminals.send_modify(|count| {
+        self.usage.terminal_count.send_modify(|count| {
             terminals = *count;
             *count += 1;
         });
-        let kept = self.used.output.fetch_add(output, Ordering::Relaxed);
+        let kept = self.usage.output_bytes.fetch_add(output, Ordering::Relaxed);
         if terminals >= setup.max_terminals {
             return Err(Error::invalid_params(format!(
                 "there are {terminals} terminals in all sessions, which is the most there may be; release some first"

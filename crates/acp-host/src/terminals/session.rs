@@ -17,44 +17,44 @@ use acp_wire::v1::{
     WaitForTerminalExitResponse,
 };
 
-use super::command::{self, command, shown};
-use super::{Setup, Shared, TerminalEvent, TerminalEventKind};
+use super::command::{self, command, display_command};
+use super::{TerminalCounters, TerminalEvent, TerminalEventKind, TerminalOptions};
 use crate::output::BoundedText;
-use crate::process::{Event, Running};
+use crate::process::{ProcessEvent, RunningProcess};
 
 /// How long processes that were killed may take to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-type Events = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
+type TerminalEventHandler = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 
 /// The terminals of one session. Which session a request names is not looked at. Dropping this releases them: their
 /// commands end.
 pub struct SessionTerminals {
     cwd: PathBuf,
-    setup: Setup,
-    shared: Arc<Shared>,
-    events: Events,
-    open: Arc<OpenTerminals>,
+    setup: TerminalOptions,
+    shared: Arc<TerminalCounters>,
+    events: TerminalEventHandler,
+    open_terminals: Arc<OpenTerminals>,
 }
 
 /// Those that have not been released.
 #[derive(Default)]
-pub(super) struct OpenTerminals(Mutex<State>);
+pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 
 #[derive(Default)]
-struct State {
-    terminals: HashMap<TerminalId, Arc<Terminal>>,
+struct SessionTerminalsState {
+    terminals: HashMap<TerminalId, Arc<HostTerminal>>,
     is_closed: bool,
     /// How many terminals the connection had had when the session's last turn ended.
-    turn_ended: u64,
+    ended_turn_mark: u64,
     /// The same of its last turn that was cancelled.
-    turn_cancelled: u64,
+    cancelled_turn_mark: u64,
 }
 
-struct Terminal {
+struct HostTerminal {
     /// How many there had been with this one.
     number: u64,
-    running: Running,
+    running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
 }
 
@@ -78,23 +78,23 @@ impl fmt::Debug for SessionTerminals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionTerminals")
             .field("cwd", &self.cwd)
-            .field("terminals", &self.state().terminals.len())
+            .field("terminals", &self.lock_state().terminals.len())
             .finish_non_exhaustive()
     }
 }
 
 impl Drop for SessionTerminals {
     fn drop(&mut self) {
-        drop(self.open.close());
+        drop(self.open_terminals.close());
     }
 }
 
 impl SessionTerminals {
     pub(super) fn new(
         cwd: PathBuf,
-        setup: Setup,
-        shared: Arc<Shared>,
-        events: Events,
+        setup: TerminalOptions,
+        shared: Arc<TerminalCounters>,
+        events: TerminalEventHandler,
     ) -> (Self, Weak<OpenTerminals>) {
         let open = Arc::<OpenTerminals>::default();
         let weak = Arc::downgrade(&open);
@@ -103,32 +103,32 @@ impl SessionTerminals {
             setup,
             shared,
             events,
-            open,
+            open_terminals: open,
         };
         (session, weak)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.open.0)
+    fn lock_state(&self) -> MutexGuard<'_, SessionTerminalsState> {
+        lock(&self.open_terminals.0)
     }
 
     /// Releases the terminals, and lets there be no more; when what this gives is done, their processes are gone. They
     /// go all the same if nobody waits for it.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.open.close()
+        self.open_terminals.close()
     }
 
     /// A turn of the session has ended. If it was cancelled, the commands that were begun in it are ended,
     /// in case the agent has forgotten to; their terminals stay until they are released. What was begun in
     /// turns before goes on: a server for example. Must be called in a tokio runtime.
     pub fn turn_ended(&self, cancelled: bool) {
-        let mut state = self.state();
-        let created = self.shared.created.load(Ordering::Relaxed);
-        let before = std::mem::replace(&mut state.turn_ended, created);
+        let mut state = self.lock_state();
+        let created = self.shared.created_count.load(Ordering::Relaxed);
+        let before = std::mem::replace(&mut state.ended_turn_mark, created);
         if !cancelled {
             return;
         }
-        state.turn_cancelled = created;
+        state.cancelled_turn_mark = created;
         let of_this_turn = state.terminals.values();
         for terminal in of_this_turn.filter(|terminal| terminal.number > before) {
             terminal.running.kill();
@@ -152,8 +152,8 @@ impl SessionTerminals {
     ) -> Result<CreateTerminalResponse, Error> {
         // Counted under the lock, so that the end of a turn sees which were begun in it.
         let number = {
-            let state = self.state_with_room(&request.session_id)?;
-            let before = self.shared.created.fetch_add(1, Ordering::Relaxed);
+            let state = self.lock_for_new(&request.session_id)?;
+            let before = self.shared.created_count.fetch_add(1, Ordering::Relaxed);
             drop(state);
             before + 1
         };
@@ -164,13 +164,13 @@ impl SessionTerminals {
                 usize::try_from(limit).unwrap_or(usize::MAX)
             })
             .min(self.setup.max_output);
-        let room = self.shared.room(&self.setup, limit)?;
+        let room = self.shared.reserve(&self.setup, limit)?;
         let cwd = request
             .cwd
             .as_ref()
             .map_or_else(|| self.cwd.clone(), PathBuf::from);
         let mut command = command(request, &cwd, &self.setup.environment)?;
-        let cannot_start = |e: io::Error| command::cannot_start(request, &e);
+        let cannot_start = |e: io::Error| command::start_error(request, &e);
         let (reader, writer) = io::pipe().map_err(cannot_start)?;
         command
             .stdin(Stdio::null())
@@ -187,21 +187,21 @@ impl SessionTerminals {
             }
         };
         let started = TerminalEventKind::Started {
-            command: shown(request),
+            command: display_command(request),
             cwd,
         };
         let kept = output.clone();
-        let report = move |event: Event<'_>| {
+        let report = move |event: ProcessEvent<'_>| {
             // Taken until the processes are gone and nothing is kept any more.
             let _ = &room;
             tell(match event {
-                Event::Started => started.clone(),
-                Event::Text(text) | Event::Undone(text) => {
+                ProcessEvent::Started => started.clone(),
+                ProcessEvent::Text(text) | ProcessEvent::UndoReport(text) => {
                     lock(&kept).push(text);
                     TerminalEventKind::Output(text.to_owned())
                 }
-                Event::Exited(exit) => TerminalEventKind::Exited(exit.into()),
-                Event::Ended => TerminalEventKind::Released,
+                ProcessEvent::Exited(exit) => TerminalEventKind::Exited(exit.into()),
+                ProcessEvent::GroupEnded => TerminalEventKind::Released,
             });
         };
         // What other programs obey is recorded first, which reads many files.
@@ -209,9 +209,9 @@ impl SessionTerminals {
         let watch = tokio::task::spawn_blocking(move || sandbox.as_ref()?.watch());
         let watch = watch.await.ok().flatten();
         let (running, _) =
-            Running::start(command, self.setup.sandbox.as_ref(), watch, reader, report)
+            RunningProcess::start(command, self.setup.sandbox.as_ref(), watch, reader, report)
                 .map_err(cannot_start)?;
-        let terminal = Arc::new(Terminal {
+        let terminal = Arc::new(HostTerminal {
             number,
             running,
             output,
@@ -219,8 +219,8 @@ impl SessionTerminals {
 
         // The session or its turn may have ended since, or it has got other terminals; this one is dropped
         // then, and ends.
-        let mut state = self.state_with_room(&request.session_id)?;
-        if number <= state.turn_cancelled {
+        let mut state = self.lock_for_new(&request.session_id)?;
+        if number <= state.cancelled_turn_mark {
             return Err(Error::request_cancelled());
         }
         state.terminals.insert(terminal_id.clone(), terminal);
@@ -228,8 +228,11 @@ impl SessionTerminals {
     }
 
     /// What there is, if the session may have another terminal.
-    fn state_with_room(&self, session_id: &SessionId) -> Result<MutexGuard<'_, State>, Error> {
-        let state = self.state();
+    fn lock_for_new(
+        &self,
+        session_id: &SessionId,
+    ) -> Result<MutexGuard<'_, SessionTerminalsState>, Error> {
+        let state = self.lock_state();
         if state.is_closed {
             return Err(Error::invalid_params(format!(
                 "session {session_id} is closed"
@@ -244,8 +247,8 @@ impl SessionTerminals {
         Ok(state)
     }
 
-    fn terminal(&self, terminal_id: &TerminalId) -> Result<Arc<Terminal>, Error> {
-        let terminal = self.state().terminals.get(terminal_id).cloned();
+    fn terminal(&self, terminal_id: &TerminalId) -> Result<Arc<HostTerminal>, Error> {
+        let terminal = self.lock_state().terminals.get(terminal_id).cloned();
         terminal.ok_or_else(|| unknown_terminal(terminal_id))
     }
 
@@ -278,7 +281,7 @@ impl SessionTerminals {
     ) -> Result<WaitForTerminalExitResponse, Error> {
         // No terminal is held while this waits, only a view of its exit, so that a release is a release. Who calls holds the
         // session: it is closed by `close`, not by being dropped.
-        let exited = self.terminal(&request.terminal_id)?.running.exited();
+        let exited = self.terminal(&request.terminal_id)?.running.wait();
         let exit = exited
             .await
             .ok_or_else(|| Error::internal("the command's end cannot be seen any more"))?;
@@ -309,30 +312,30 @@ impl SessionTerminals {
         &self,
         request: &ReleaseTerminalRequest,
     ) -> Result<ReleaseTerminalResponse, Error> {
-        let terminal = self.state().terminals.remove(&request.terminal_id);
+        let terminal = self.lock_state().terminals.remove(&request.terminal_id);
         let terminal = terminal.ok_or_else(|| unknown_terminal(&request.terminal_id))?;
         release([terminal]).await;
         Ok(ReleaseTerminalResponse::new())
     }
 }
 
-impl Terminal {
+impl HostTerminal {
     /// Ends the command with all that it has started.
     async fn kill(&self) {
         self.running.kill();
         // A process that hangs in the kernel keeps nobody waiting.
-        let _ = tokio::time::timeout(KILL_PATIENCE, self.running.exited()).await;
-        self.running.killed(KILL_PATIENCE).await;
+        let _ = tokio::time::timeout(KILL_PATIENCE, self.running.wait()).await;
+        self.running.kill_and_wait(KILL_PATIENCE).await;
     }
 }
 
 /// Ends them all at once, now, and then waits for each.
-fn release<T: IntoIterator<Item = Arc<Terminal>>>(
+fn release<T: IntoIterator<Item = Arc<HostTerminal>>>(
     terminals: T,
 ) -> impl Future<Output = ()> + Send + use<T> {
-    let stopped = |terminal: Arc<Terminal>| {
+    let stopped = |terminal: Arc<HostTerminal>| {
         terminal.running.stop();
-        terminal.running.ended()
+        terminal.running.wait_finished()
     };
     let ends: Vec<_> = terminals.into_iter().map(stopped).collect();
     async move {

@@ -2,26 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::clean;
+use crate::terminal_text;
 
 /// How many names a report has.
 const NAMES: usize = 10;
 
 /// What was undone.
 #[derive(Debug, Default)]
-pub(super) struct Report {
-    pub(super) undone: Vec<PathBuf>,
+pub(super) struct UndoReport {
+    pub(super) undone_paths: Vec<PathBuf>,
     /// What was changed and could not be put back, and why.
-    pub(super) lost: Vec<(PathBuf, String)>,
-    pub(super) kept: Option<PathBuf>,
+    pub(super) failures: Vec<(PathBuf, String)>,
+    pub(super) undone_directory: Option<PathBuf>,
     /// What was changed when nobody watched.
-    pub(super) between: Vec<PathBuf>,
+    pub(super) changed_between: Vec<PathBuf>,
     pub(super) is_cut: bool,
 }
 
-impl Report {
+impl UndoReport {
     /// What there is to say, if anything.
-    pub(super) fn in_words(&self) -> Option<String> {
+    pub(super) fn to_text(&self) -> Option<String> {
         let mut text = String::new();
         let changes = |count: usize| match count {
             1 => "a change".to_owned(),
@@ -38,22 +38,29 @@ impl Report {
                 more => format!("{named}, and {more} more"),
             }
         };
-        if !self.undone.is_empty() {
-            let paths: Vec<_> = self.undone.iter().map(|path| shown(path)).collect();
+        if !self.undone_paths.is_empty() {
+            let paths: Vec<_> = self
+                .undone_paths
+                .iter()
+                .map(|path| display_path(path))
+                .collect();
             text.push_str(&format!(
                 "acp undid {} to files that other programs obey: {}",
                 changes(paths.len()),
                 named(&paths)
             ));
-            if let Some(kept) = &self.kept {
-                text.push_str(&format!("; what was there is kept in {}", shown(kept)));
+            if let Some(kept) = &self.undone_directory {
+                text.push_str(&format!(
+                    "; what was there is kept in {}",
+                    display_path(kept)
+                ));
             }
             text.push('\n');
         }
-        if !self.lost.is_empty() {
-            let lost = self.lost.iter();
+        if !self.failures.is_empty() {
+            let lost = self.failures.iter();
             let lost: Vec<_> = lost
-                .map(|(path, why)| format!("{} ({why})", shown(path)))
+                .map(|(path, why)| format!("{} ({why})", display_path(path)))
                 .collect();
             text.push_str(&format!(
                 "acp could not undo {} to files that other programs obey: {}\n",
@@ -61,8 +68,12 @@ impl Report {
                 named(&lost)
             ));
         }
-        if !self.between.is_empty() {
-            let paths: Vec<_> = self.between.iter().map(|path| shown(path)).collect();
+        if !self.changed_between.is_empty() {
+            let paths: Vec<_> = self
+                .changed_between
+                .iter()
+                .map(|path| display_path(path))
+                .collect();
             text.push_str(&format!(
                 "files that other programs obey were changed since the last command in this sandbox had ended, by you or by what it had left running, and are left as they are: {}\n",
                 named(&paths)
@@ -77,6 +88,6 @@ impl Report {
     }
 }
 
-fn shown(path: &Path) -> String {
-    clean::line(&path.to_string_lossy())
+fn display_path(path: &Path) -> String {
+    terminal_text::clean_line(&path.to_string_lossy())
 }

@@ -46,7 +46,7 @@ async fn an_agent_that_ends_when_its_input_does() {
         (exit.code, exit.to_string().as_str()),
         (Some(7), "exit code 7")
     );
-    assert_eq!(agent.printed_tail(), "bye");
+    assert_eq!(agent.output_tail(), "bye");
     assert_eq!(agent.try_wait(), Some(exit));
 }
 
@@ -66,7 +66,7 @@ async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
     let pids = pids(&mut BufReader::new(stdout).lines(), 1).await;
     drop(stdin);
     let exit = soon(agent.shutdown(Duration::from_millis(200))).await;
-    assert_eq!(agent.printed_tail(), "asked to end");
+    assert_eq!(agent.output_tail(), "asked to end");
     assert!(exit.success(), "{exit}");
     assert!(!runs(pids[0]));
 }
@@ -125,9 +125,9 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     let agent = AgentProcess::spawn(&sh(script)).unwrap();
     assert_eq!(soon(agent.wait()).await.code, Some(42));
     let expected: Vec<_> = (100..300).map(|i| format!("line {i}")).collect();
-    assert_eq!(agent.printed_tail(), expected.join("\n"));
+    assert_eq!(agent.output_tail(), expected.join("\n"));
     // A person sees the end of it.
-    let words = agent.last_words();
+    let words = agent.stderr_excerpt();
     let words: Vec<&str> = words.lines().collect();
     assert_eq!(words[..2], ["", "the last it printed:"]);
     assert_eq!((words[2], words.len()), ("  line 280", 22));
@@ -135,17 +135,17 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     let agent = AgentProcess::spawn(&sh("printf 'a\\033]0;title\\007b\\n\\n' >&2")).unwrap();
     soon(agent.wait()).await;
     let words = "\nthe last it printed:\n  a]0;titleb";
-    assert_eq!(agent.last_words(), words);
+    assert_eq!(agent.stderr_excerpt(), words);
     let agent = AgentProcess::spawn(&sh("exit 1")).unwrap();
     soon(agent.wait()).await;
-    assert_eq!(agent.last_words(), "");
+    assert_eq!(agent.stderr_excerpt(), "");
 
     let agent = AgentProcess::spawn(&sh(
         "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo end >&2",
     ))
     .unwrap();
     soon(agent.wait()).await;
-    let tail = agent.printed_tail();
+    let tail = agent.output_tail();
     assert!(
         tail.len() <= 64 * 1024 && tail.ends_with("xend"),
         "{}",
@@ -211,7 +211,10 @@ async fn what_cannot_be_started_is_explained() {
     assert!(matches!(error, SpawnError::NoSuchFile { .. }), "{error:?}");
 
     let error = start(AgentCommand::new("some-agent --acp"));
-    assert!(matches!(error, SpawnError::OneString { .. }), "{error:?}");
+    assert!(
+        matches!(error, SpawnError::ArgumentsInProgram { .. }),
+        "{error:?}"
+    );
     assert!(
         error
             .to_string()
@@ -227,7 +230,10 @@ async fn what_cannot_be_started_is_explained() {
     assert!(error.to_string().contains("is not executable"), "{error}");
 
     let error = start(sh("true").cwd(directory.path().join("not there")));
-    assert!(matches!(error, SpawnError::NoDirectory { .. }), "{error:?}");
+    assert!(
+        matches!(error, SpawnError::DirectoryNotFound { .. }),
+        "{error:?}"
+    );
 
     let error = start(sh("true").env("A", "nul\0"));
     assert!(matches!(error, SpawnError::System { .. }), "{error:?}");

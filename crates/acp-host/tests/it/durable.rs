@@ -86,9 +86,9 @@ fn writes_until_it_is_killed() {
 }
 
 /// A child that is gone when this is.
-struct Writer(Child);
+struct WriterProcess(Child);
 
-impl Drop for Writer {
+impl Drop for WriterProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -103,7 +103,7 @@ fn a_kill_in_the_middle_leaves_one_content_or_the_other() {
     let (mut left, mut changed) = (0, 0);
     for _ in 0..KILLS {
         let mut command = start(&[], "writes_until_it_is_killed", temporary.path());
-        let mut writer = Writer(command.stdout(Stdio::piped()).spawn().unwrap());
+        let mut writer = WriterProcess(command.stdout(Stdio::piped()).spawn().unwrap());
         let mut lines = BufReader::new(writer.0.stdout.take().unwrap()).lines();
         let mut written = || {
             let line = lines

@@ -1,7 +1,7 @@
 //! Fields of forms: what they say, and what their answers mean.
 
 use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
-use acp_host::elicitation::{Field, FieldKind, Given};
+use acp_host::elicitation::{FieldAnswer, FormField, FormFieldKind};
 
 fn form(json: &str) -> ElicitationSchema {
     serde_json::from_str(json).unwrap()
@@ -21,28 +21,37 @@ fn answers_are_what_the_field_says_or_why_not() {
             "odd": {"type": "object"}
         }}"#,
     );
-    let fields = Field::of(&form).unwrap();
-    let names: Vec<&str> = fields.iter().map(Field::name).collect();
+    let fields = FormField::of(&form).unwrap();
+    let names: Vec<&str> = fields.iter().map(FormField::name).collect();
     assert_eq!(names, ["age", "colour", "colours", "name", "share", "sure"]);
     let field = |name: &str| fields.iter().find(|field| field.name() == name).unwrap();
-    let value =
-        |name: &str, answer: &str| field(name).read(answer).map_err(|unfit| unfit.to_string());
-    let text = |text: &str| Ok(Given::Value(Value::String(text.to_owned())));
+    let value = |name: &str, answer: &str| {
+        field(name)
+            .parse_line(answer)
+            .map_err(|unfit| unfit.to_string())
+    };
+    let text = |text: &str| Ok(FieldAnswer::Value(Value::String(text.to_owned())));
     let texts = |texts: &[&str]| {
         let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        Ok(Given::Value(Value::StringArray(texts)))
+        Ok(FieldAnswer::Value(Value::StringArray(texts)))
     };
 
     assert_eq!(value("name", "Ada"), text("Ada"));
-    assert_eq!(value("name", ""), Ok(Given::Nothing));
+    assert_eq!(value("name", ""), Ok(FieldAnswer::Omitted));
     for wrong in ["A", "ada"] {
         value("name", wrong).unwrap_err();
     }
-    assert_eq!(value("age", "18"), Ok(Given::Value(Value::Integer(18))));
-    assert_eq!(value("age", ""), Ok(Given::Value(Value::Integer(42))));
+    assert_eq!(
+        value("age", "18"),
+        Ok(FieldAnswer::Value(Value::Integer(18)))
+    );
+    assert_eq!(value("age", ""), Ok(FieldAnswer::Value(Value::Integer(42))));
     assert_eq!(value("age", "17"), Err("It must be 18 to 99.".to_owned()));
     value("age", "18.5").unwrap_err();
-    assert_eq!(value("share", "0.5"), Ok(Given::Value(Value::Number(0.5))));
+    assert_eq!(
+        value("share", "0.5"),
+        Ok(FieldAnswer::Value(Value::Number(0.5)))
+    );
     value("share", "inf").unwrap_err();
     for green in ["2", "g", "Green"] {
         assert_eq!(value("colour", green), text("g"));
@@ -52,12 +61,21 @@ fn answers_are_what_the_field_says_or_why_not() {
     }
     assert_eq!(value("colours", "3, 1,3"), texts(&["b", "r"]));
     value("colours", "1,2,3").unwrap_err();
-    assert_eq!(value("sure", "Yes"), Ok(Given::Value(Value::Boolean(true))));
-    assert_eq!(value("sure", ""), Ok(Given::Value(Value::Boolean(false))));
+    assert_eq!(
+        value("sure", "Yes"),
+        Ok(FieldAnswer::Value(Value::Boolean(true)))
+    );
+    assert_eq!(
+        value("sure", ""),
+        Ok(FieldAnswer::Value(Value::Boolean(false)))
+    );
 
     assert_eq!(field("age").prompt(), "age (optional, 18 to 99) [42]");
     assert_eq!(field("name").prompt(), "Full name (2 or more characters)");
-    assert_eq!(field("colour").about(), ["  1) Red", "  2) Green"]);
+    assert_eq!(
+        field("colour").description_lines(),
+        ["  1) Red", "  2) Green"]
+    );
 }
 
 #[test]
@@ -66,7 +84,7 @@ fn what_is_required_and_cannot_be_asked_is_named() {
         let json =
             format!(r#"{{"type": "object", "required": ["x"], "properties": {properties}}}"#);
         let form = form(&json);
-        let why = Field::of(&form).unwrap_err().to_string();
+        let why = FormField::of(&form).unwrap_err().to_string();
         assert!(why.contains("field x"), "{why}");
     }
 }
@@ -82,10 +100,10 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
             "sure": {"type": "boolean", "title": "Sure\u001b]0;x\u0007?", "description": "Are\nyou?"}
         }}"#,
     );
-    let fields = Field::of(&form).unwrap();
-    let kinds: Vec<FieldKind> = fields.iter().map(Field::kind).collect();
-    use FieldKind::{Boolean, Integer, Secret, Some};
-    assert_eq!(kinds, [Some, Secret, Integer, Boolean]);
+    let fields = FormField::of(&form).unwrap();
+    let kinds: Vec<FormFieldKind> = fields.iter().map(FormField::kind).collect();
+    use FormFieldKind::{Boolean, Integer, MultipleChoice, Secret};
+    assert_eq!(kinds, [MultipleChoice, Secret, Integer, Boolean]);
     let [colours, key, port, sure] = &fields[..] else {
         panic!("{fields:?}")
     };
@@ -94,7 +112,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
         Value::StringArray(values)
     };
     colours.check(&some(&["g", "r"])).unwrap();
-    let why = |unfit: acp_host::elicitation::Unfit| unfit.to_string();
+    let why = |unfit: acp_host::elicitation::InvalidAnswer| unfit.to_string();
     assert_eq!(
         colours.check(&some(&[])).map_err(why),
         Err("Choose 1 at least.".to_owned())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use acp_host::{AgentCommand, AgentProcess, Environment, Terminals};
+use acp_host::{AgentCommand, AgentProcess, Environment, HostTerminals};
 use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminalExitRequest};
 use tokio::io::AsyncReadExt;
 
@@ -57,7 +57,7 @@ async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
 }
 
 /// The environment of a command that an agent runs.
-async fn of_command(terminals: Terminals) -> BTreeMap<String, String> {
+async fn of_command(terminals: HostTerminals) -> BTreeMap<String, String> {
     let terminals = terminals.session("/", |_| ());
     let created = terminals
         .create(&CreateTerminalRequest::new("s", "env"))
@@ -104,7 +104,7 @@ async fn what_is_secret_is_not_passed_on() {
         return again("what_is_secret_is_not_passed_on", &variables);
     }
     let agent = || AgentCommand::new("env");
-    let terminals = Terminals::new;
+    let terminals = HostTerminals::new;
     for got in [of_agent(agent()).await, of_command(terminals()).await] {
         for (name, _) in secrets {
             assert!(!got.contains_key(name), "{name}: {got:?}");
@@ -125,8 +125,8 @@ async fn what_is_secret_is_not_passed_on() {
     // What is asked for is passed on, and nothing else with it.
     let asked = || {
         let asked = Environment::new()
-            .pass("AWS_*")
-            .and_then(|e| e.pass("HTTPS_PROXY"));
+            .pass_variable("AWS_*")
+            .and_then(|e| e.pass_variable("HTTPS_PROXY"));
         asked
             .unwrap()
             .set("GITHUB_TOKEN", "another")
@@ -147,7 +147,7 @@ async fn what_is_secret_is_not_passed_on() {
     for got in gots {
         for (name, value) in expected {
             assert_eq!(got.get(name).map(String::as_str), value, "{name}: {got:?}");
-            assert_eq!(asked().gives(name), value.is_some(), "{name}");
+            assert_eq!(asked().includes(name), value.is_some(), "{name}");
         }
     }
 
@@ -175,7 +175,10 @@ async fn programs_are_looked_for_where_the_environment_says() {
 
 #[test]
 fn values_are_not_shown() {
-    let environment = Environment::new().set("KEY", "hush").pass("TOKEN").unwrap();
+    let environment = Environment::new()
+        .set("KEY", "hush")
+        .pass_variable("TOKEN")
+        .unwrap();
     let command = AgentCommand::new("agent")
         .env("OTHER", "quiet")
         .environment(environment);
@@ -192,7 +195,7 @@ fn values_are_not_shown() {
 #[test]
 fn what_names_no_variable_is_refused() {
     for name in ["", "A=B", "*A", "A*B", "A\0"] {
-        assert!(Environment::new().pass(name).is_err(), "{name:?}");
+        assert!(Environment::new().pass_variable(name).is_err(), "{name:?}");
     }
-    assert!(Environment::new().pass("*").is_ok());
+    assert!(Environment::new().pass_variable("*").is_ok());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::common::one_session::OneSession;
-use crate::common::scene::{SECRET, Scene, Swapper, WRITTEN, Why, names};
+use crate::common::scene::{EscapeScene, NameSwapper, RefusalReason, SECRET, WRITTEN, names};
 use crate::common::{PATIENCE, block_on, ordinary_user, soon};
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
@@ -21,15 +21,15 @@ fn as_an_ordinary_user_too() {
 }
 
 #[track_caller]
-fn is_refused(error: &Error, why: Why, path: &Path) {
+fn is_refused(error: &Error, why: RefusalReason, path: &Path) {
     let said = match why {
-        Why::Outside => "outside the session's directories",
-        Why::Relative => "all file paths must be absolute",
-        Why::NotAFile => "only regular files",
-        Why::Nowhere | Why::Name => "",
+        RefusalReason::Outside => "outside the session's directories",
+        RefusalReason::Relative => "all file paths must be absolute",
+        RefusalReason::NotAFile => "only regular files",
+        RefusalReason::Nowhere | RefusalReason::Name => "",
     };
     assert!(error.message.contains(said), "{path:?}: {error}");
-    if why == Why::Nowhere {
+    if why == RefusalReason::Nowhere {
         return;
     }
     assert_eq!(error.code, Error::INVALID_PARAMS, "{path:?}: {error}");
@@ -39,7 +39,7 @@ fn is_refused(error: &Error, why: Why, path: &Path) {
 
 #[tokio::test]
 async fn every_attempt_is_refused_and_nothing_changes() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let inside = names(&scene.root);
     let attempts = scene.attempts();
@@ -87,7 +87,7 @@ async fn devices_are_not_opened() {
                 .unwrap_err(),
             soon(devices.write_text(&path, WRITTEN)).await.unwrap_err(),
         ] {
-            is_refused(&error, Why::NotAFile, &path);
+            is_refused(&error, RefusalReason::NotAFile, &path);
         }
     }
     // These are symlinks into `/proc`.
@@ -104,7 +104,7 @@ async fn devices_are_not_opened() {
 /// of it.
 #[tokio::test]
 async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([PathBuf::from("/")]).unwrap();
     let gone = scene.root.join("gone");
     fs::write(&gone, SECRET).unwrap();
@@ -131,7 +131,7 @@ async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
 /// the one that is outside, too, keeps its content.
 #[tokio::test]
 async fn writing_a_hard_link_leaves_the_file_outside_as_it_is() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let (inside, outside) = (scene.root.join("hard"), scene.outside.join("secret"));
     fs::hard_link(&outside, &inside).unwrap();
     let files = Files::new([scene.root.clone()]).unwrap();
@@ -149,7 +149,7 @@ async fn writing_a_hard_link_leaves_the_file_outside_as_it_is() {
 #[tokio::test]
 async fn names_that_are_hard_but_inside_are_names() {
     use std::os::unix::ffi::OsStrExt;
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let longest = [b'n'; 255];
     let names: [&[u8]; 9] = [
@@ -202,7 +202,7 @@ async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize
 /// A directory above, and then the file itself, is a symlink to the outside every other moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn swapping_during_the_call_gains_nothing() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let race = scene.root.join("race");
     fs::create_dir_all(race.join("dir")).unwrap();
@@ -217,7 +217,7 @@ async fn swapping_during_the_call_gains_nothing() {
     };
     let write = async |path: PathBuf| soon(files.write_text(&path, WRITTEN)).await.is_ok();
 
-    let swapper = Swapper::new(race.join("dir"), race.join("away"));
+    let swapper = NameSwapper::new(race.join("dir"), race.join("away"));
     let secret = race.join("dir/secret");
     until_both("reading under a swapped directory", |_| {
         read(secret.clone())
@@ -237,10 +237,10 @@ async fn swapping_during_the_call_gains_nothing() {
 
     fs::write(race.join("file"), "inside").unwrap();
     symlink(scene.outside.join("secret"), race.join("link")).unwrap();
-    let swapper = Swapper::new(race.join("file"), race.join("link"));
+    let swapper = NameSwapper::new(race.join("file"), race.join("link"));
     until_both("reading a swapped file", |_| read(race.join("file"))).await;
     drop(swapper);
-    let swapper = Swapper::new(race.join("file"), race.join("link"));
+    let swapper = NameSwapper::new(race.join("file"), race.join("link"));
     // What is there is replaced, whatever it is by then: a link as a name, never what it leads to.
     for _ in 0..100 {
         write(race.join("file")).await;
@@ -256,10 +256,10 @@ fn a_file_that_becomes_a_fifo_is_not_waited_for() {
 }
 
 async fn a_file_becomes_a_fifo() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()]).unwrap();
     let (file, fifo) = (scene.root.join("file"), scene.root.join("fifo"));
-    let swapper = Swapper::new(file.clone(), fifo);
+    let swapper = NameSwapper::new(file.clone(), fifo);
     until_both("reading what becomes a fifo", |_| async {
         soon(files.read_text(&file, None, None)).await.is_ok()
     })
@@ -275,9 +275,9 @@ async fn a_file_becomes_a_fifo() {
     drop(swapper);
 }
 
-struct Nobody;
+struct EscapePrompter;
 
-impl Prompter for Nobody {
+impl Prompter for EscapePrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
         None
     }
@@ -286,9 +286,14 @@ impl Prompter for Nobody {
 /// The roots are what they were when the host was made, all of them.
 #[tokio::test]
 async fn roots_are_pinned_when_the_session_starts() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let more = scene.root.join("sub");
-    let host = Host::new(Policy::All, Nobody, [scene.root.clone(), more.clone()]).unwrap();
+    let host = Host::new(
+        Policy::All,
+        EscapePrompter,
+        [scene.root.clone(), more.clone()],
+    )
+    .unwrap();
     let host = OneSession::new(host, &ThreadHandle::new());
     // Both names come to mean the outside.
     let aside = scene.root.join("sub-aside");

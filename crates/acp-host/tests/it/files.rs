@@ -12,14 +12,14 @@ use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{ReadTextFileRequest, WriteTextFileRequest};
 
 /// A root, something beside it, and the files of the root.
-struct Place {
+struct FilesFixture {
     _directory: tempfile::TempDir,
     root: PathBuf,
     outside: PathBuf,
     files: Files,
 }
 
-fn place() -> Place {
+fn place() -> FilesFixture {
     let directory = tempfile::tempdir().unwrap();
     let base = directory.path().canonicalize().unwrap();
     let (root, outside) = (base.join("proj"), base.join("proj-secret"));
@@ -27,7 +27,7 @@ fn place() -> Place {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("secret"), "secret").unwrap();
     let files = Files::new([root.clone()]).unwrap();
-    Place {
+    FilesFixture {
         _directory: directory,
         root,
         outside,
@@ -35,7 +35,7 @@ fn place() -> Place {
     }
 }
 
-impl Place {
+impl FilesFixture {
     async fn read(&self, path: impl AsRef<Path>) -> Result<String, Error> {
         let path = self.root.join(path);
         let request = ReadTextFileRequest::new("s", path.to_str().unwrap());

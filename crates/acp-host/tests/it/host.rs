@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::one_session::OneSession;
 use acp::client::PermissionRequest;
-use acp::thread::{ThreadToolCall, ToolCallContent};
+use acp::thread::{ThreadToolCall, ThreadToolCallContent};
 use acp::{Error, Thread, ThreadHandle, jsonrpc};
 use acp_host::{Host, Policy, Prompter};
 use acp_wire::v1::{
@@ -16,12 +16,12 @@ use acp_wire::v1::{
 
 /// Gives an answer prepared in advance, and keeps what it was asked.
 #[derive(Clone, Default)]
-struct Person {
+struct PreparedPrompter {
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<ThreadToolCall>>>,
 }
 
-impl Person {
+impl PreparedPrompter {
     fn who_says(answer: &'static str) -> Self {
         Self {
             answer: Some(answer),
@@ -34,14 +34,18 @@ impl Person {
     }
 }
 
-impl Prompter for Person {
+impl Prompter for PreparedPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
         self.asked.lock().unwrap().push(request.tool_call.clone());
         self.answer.map(PermissionOptionId::from)
     }
 }
 
-fn host(policy: Policy, person: &Person, root: &Path) -> (OneSession<Person>, ThreadHandle) {
+fn host(
+    policy: Policy,
+    person: &PreparedPrompter,
+    root: &Path,
+) -> (OneSession<PreparedPrompter>, ThreadHandle) {
     let host = Host::new(policy, person.clone(), [root.to_owned()]).unwrap();
     let thread = ThreadHandle::new();
     (OneSession::new(host, &thread), thread)
@@ -79,9 +83,9 @@ async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
         (Policy::None, Some(ToolKind::Read), None, no, 0),
     ];
     for (policy, kind, answer, outcome, asked) in cases {
-        let person = Person {
+        let person = PreparedPrompter {
             answer,
-            ..Person::default()
+            ..PreparedPrompter::default()
         };
         let (host, thread) = host(policy, &person, root.path());
         assert_eq!(
@@ -98,9 +102,9 @@ async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
 #[tokio::test]
 async fn the_kind_of_a_call_that_was_announced_before_counts() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host(Policy::Reads, &Person::default(), root.path());
+    let (host, thread) = host(Policy::Reads, &PreparedPrompter::default(), root.path());
     thread.change(|thread: &mut Thread| {
-        thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search).into());
+        thread.apply_permission_request(&ToolCallUpdate::new("call").kind(ToolKind::Search).into());
     });
     let outcome = host
         .request_permission(&request(None, &thread))
@@ -113,7 +117,7 @@ async fn the_kind_of_a_call_that_was_announced_before_counts() {
 async fn what_the_agent_did_not_ask_for_is_asked_for() {
     let root = tempfile::tempdir().unwrap();
     std::fs::write(root.path().join("file"), "old").unwrap();
-    let person = Person::who_says("no");
+    let person = PreparedPrompter::who_says("no");
     let (host, _) = host(Policy::Ask, &person, root.path());
     let error = host.write(write(root.path(), "new")).await.unwrap_err();
     assert!(error.to_string().contains("rejected"), "{error}");
@@ -123,7 +127,7 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     );
     {
         let asked = person.asked.lock().unwrap();
-        let [ToolCallContent::Diff(diff)] = &asked[0].content[..] else {
+        let [ThreadToolCallContent::Diff(diff)] = &asked[0].content[..] else {
             panic!("{asked:?}")
         };
         let (_, texts) = diff.file_texts().unwrap();
@@ -156,7 +160,7 @@ fn edit(root: &Path, thread: &ThreadHandle, old: Option<&str>, new: &str) -> Per
 #[tokio::test]
 async fn a_yes_covers_the_edit_that_was_shown() {
     let root = tempfile::tempdir().unwrap();
-    let person = Person::who_says("yes");
+    let person = PreparedPrompter::who_says("yes");
     let (host, thread) = host(Policy::Ask, &person, root.path());
     let write = async |content: &str| {
         let written = host.write(write(root.path(), content)).await;
@@ -191,7 +195,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
 #[tokio::test]
 async fn a_diff_of_one_file_covers_no_change_of_another() {
     let root = tempfile::tempdir().unwrap();
-    let person = Person::who_says("yes");
+    let person = PreparedPrompter::who_says("yes");
     let (host, thread) = host(Policy::Ask, &person, root.path());
     let mut request = edit(root.path(), &thread, None, "1");
     let other = root.path().join("other");
@@ -207,7 +211,7 @@ async fn a_diff_of_one_file_covers_no_change_of_another() {
 #[tokio::test]
 async fn always_is_for_the_session() {
     let root = tempfile::tempdir().unwrap();
-    let person = Person::who_says("session");
+    let person = PreparedPrompter::who_says("session");
     let (host, _) = self::host(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
         host.write(write(root.path(), content)).await.unwrap();
@@ -236,12 +240,12 @@ async fn always_is_for_the_session() {
 async fn what_cannot_be_answered_is_refused() {
     let root = tempfile::tempdir().unwrap();
     for policy in Policy::ALL {
-        let person = Person::who_says("yes");
+        let person = PreparedPrompter::who_says("yes");
         let (host, thread) = host(policy, &person, root.path());
         let mut twice = request(None, &thread);
         twice.options.push(twice.options[0].clone());
         let mut cut = request(None, &thread);
-        cut.tool_call.cut = true;
+        cut.tool_call.is_truncated = true;
         for malformed in [twice, cut] {
             let error = host.request_permission(&malformed).await.unwrap_err();
             let Error::Rpc(error) = error else {
@@ -256,7 +260,7 @@ async fn what_cannot_be_answered_is_refused() {
 #[tokio::test]
 async fn what_a_terminal_prints_is_in_the_thread() {
     let root = tempfile::tempdir().unwrap();
-    let (host, thread) = host(Policy::All, &Person::default(), root.path());
+    let (host, thread) = host(Policy::All, &PreparedPrompter::default(), root.path());
     let create = CreateTerminalRequest::new("s", "sh")
         .args(["-c".to_owned(), "echo out; exit 3".to_owned()]);
     let id = host.create(create).await.unwrap().terminal_id;

@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{PATIENCE, runs, soon};
-use acp_host::{AgentCommand, AgentProcess, SessionTerminals, Terminals};
+use acp_host::{AgentCommand, AgentProcess, HostTerminals, SessionTerminals};
 use acp_wire::v1::{
     CreateTerminalRequest, KillTerminalRequest, ReleaseTerminalRequest, TerminalId,
     TerminalOutputRequest, WaitForTerminalExitRequest,
@@ -34,7 +34,7 @@ fn sh(script: &str) -> CreateTerminalRequest {
 }
 
 fn terminals() -> SessionTerminals {
-    Terminals::new().session("/", |_| ())
+    HostTerminals::new().session("/", |_| ())
 }
 
 async fn create(terminals: &SessionTerminals, script: &str) -> TerminalId {
@@ -111,7 +111,7 @@ async fn the_client() {
 }
 
 /// A client that was started. All of its processes can be known by what their environment has.
-struct Client {
+struct OrphanedClient {
     child: Child,
     stdout: BufReader<ChildStdout>,
     token: String,
@@ -121,7 +121,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-impl Client {
+impl OrphanedClient {
     fn start(part: &str, token: &str) -> Self {
         let mut this = Command::new(std::env::current_exe().unwrap());
         this.args(["--exact", "orphans::the_client", "--ignored", "--nocapture"]);
@@ -202,7 +202,7 @@ fn nothing_outlives_a_client_that_is_killed_at_any_moment() {
     // The same for all of them: what is overlooked once, while it executes a program, is seen later.
     let token = format!("token-{:x}", random());
     for round in 0..20 {
-        let mut client = Client::start("works", &token);
+        let mut client = OrphanedClient::start("works", &token);
         client.wait_for("begins");
         // From right at the first spawn to when everything runs.
         let moment = match round {
@@ -221,7 +221,7 @@ fn nothing_outlives_a_client_that_is_killed_at_any_moment() {
 #[test]
 fn nothing_outlives_a_client_that_ends_and_its_output_ends_with_it() {
     let token = format!("token-{:x}", random());
-    let mut client = Client::start("ends", &token);
+    let mut client = OrphanedClient::start("ends", &token);
     client.wait_for("runs");
     let keeper = client.keeper();
     // So that it can be seen that the output does not wait for it.
@@ -238,7 +238,7 @@ fn nothing_outlives_a_client_that_ends_and_its_output_ends_with_it() {
 #[test]
 fn a_keeper_that_is_gone_or_hangs_holds_nothing_up_and_is_replaced() {
     for (signal, token) in [Signal::KILL, Signal::STOP].map(|s| (s, format!("t-{:x}", random()))) {
-        let mut client = Client::start("works", &token);
+        let mut client = OrphanedClient::start("works", &token);
         client.wait_for("begins");
         let known = Instant::now();
         while !carriers(&token)
@@ -282,7 +282,7 @@ fn signals_that_were_ignored_are_as_programs_expect_them() {
         ])
         .arg(this)
         .args(["--exact", "orphans::the_client", "--ignored", "--nocapture"]);
-    let mut client = Client::start_as(shell, "signals", "token");
+    let mut client = OrphanedClient::start_as(shell, "signals", "token");
     let mut shown = String::new();
     client.stdout.read_to_string(&mut shown).unwrap();
     assert!(client.child.wait().unwrap().success());
@@ -389,7 +389,7 @@ async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
     let exit = soon(agent.shutdown(Duration::from_secs(1))).await;
     assert!(exit.success(), "{exit}");
     assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
-    let tail = agent.printed_tail();
+    let tail = agent.output_tail();
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 

@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::common::one_session::OneSession;
-use crate::common::scene::Scene;
+use crate::common::scene::EscapeScene;
 use crate::common::soon;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp_host::{
-    Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Files, Host, Overlay, Policy,
-    Prompter,
+    BufferChange, BufferFreshness, BufferRefusal, BufferWrite, Buffers, Files, Host, MemoryBuffers,
+    Policy, Prompter,
 };
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
 
-struct Editor {
-    scene: Scene,
-    overlay: Overlay,
+struct OverlayFixture {
+    scene: EscapeScene,
+    overlay: MemoryBuffers,
     files: Files,
     /// It is on disk with the text `inside`, and open.
     file: PathBuf,
 }
 
-impl Editor {
-    fn new(overlay: Overlay) -> Self {
-        let scene = Scene::new();
+impl OverlayFixture {
+    fn new(overlay: MemoryBuffers) -> Self {
+        let scene = EscapeScene::new();
         let file = scene.root.join("file");
         overlay.open(&file, "inside");
         let files = Files::new([scene.root.clone()])
@@ -62,7 +62,7 @@ impl Editor {
 
 #[tokio::test]
 async fn an_agent_reads_what_the_person_sees() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "one\ntwo\r\nthree");
     let files = &editor.files;
     for (line, limit, expected) in [
@@ -93,7 +93,7 @@ async fn an_agent_reads_what_the_person_sees() {
 
 #[tokio::test]
 async fn a_file_that_is_not_on_disk_yet_can_be_open() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     let new = editor.scene.root.join("new/untitled");
     editor.overlay.open(&new, "");
     editor.overlay.edit(&new, "typed");
@@ -112,7 +112,7 @@ async fn a_file_that_is_not_on_disk_yet_can_be_open() {
 
 #[tokio::test]
 async fn what_an_agent_writes_is_in_the_buffer_and_the_person_saves_it() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.write("s", "written").await.unwrap();
     assert_eq!(
         (&*editor.shown(), &*editor.on_disk()),
@@ -133,7 +133,7 @@ async fn what_an_agent_writes_is_in_the_buffer_and_the_person_saves_it() {
 
 #[tokio::test]
 async fn an_editor_that_saves_has_it_in_both_places() {
-    let editor = Editor::new(Overlay::saving());
+    let editor = OverlayFixture::new(MemoryBuffers::with_disk_writes());
     editor.overlay.edit(&editor.file, "typed");
     assert_eq!(editor.read("s").await, "typed");
     editor.write("s", "written").await.unwrap();
@@ -154,8 +154,8 @@ async fn an_editor_that_saves_has_it_in_both_places() {
 
 #[tokio::test]
 async fn what_the_person_has_typed_since_is_not_overwritten() {
-    for overlay in [Overlay::new(), Overlay::saving()] {
-        let editor = Editor::new(overlay);
+    for overlay in [MemoryBuffers::new(), MemoryBuffers::with_disk_writes()] {
+        let editor = OverlayFixture::new(overlay);
         assert_eq!(editor.read("s").await, "inside");
         editor.overlay.edit(&editor.file, "typed");
         let error = editor.write("s", "written").await.unwrap_err();
@@ -183,7 +183,7 @@ async fn what_the_person_has_typed_since_is_not_overwritten() {
 
 #[tokio::test]
 async fn unsaved_changes_that_no_agent_has_seen_are_not_overwritten() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "typed");
     // Another session's having seen it does not help.
     assert_eq!(editor.read("other").await, "typed");
@@ -202,7 +202,7 @@ async fn unsaved_changes_that_no_agent_has_seen_are_not_overwritten() {
 
 #[tokio::test]
 async fn two_names_are_one_buffer() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     let root = &editor.scene.root;
     symlink("file", root.join("link")).unwrap();
     symlink(root, root.join("sub/around")).unwrap();
@@ -231,9 +231,9 @@ async fn two_names_are_one_buffer() {
 
 /// Buffers for everything that was asked for, to see what is.
 #[derive(Clone, Default)]
-struct Greedy(Arc<Mutex<Vec<PathBuf>>>);
+struct RecordingBuffers(Arc<Mutex<Vec<PathBuf>>>);
 
-impl Buffers for Greedy {
+impl Buffers for RecordingBuffers {
     async fn read(&self, file: &Path) -> Option<Arc<str>> {
         self.0.lock().unwrap().push(file.to_owned());
         Some("a buffer".into())
@@ -247,8 +247,8 @@ impl Buffers for Greedy {
 
 #[tokio::test]
 async fn a_buffer_outside_the_roots_is_not_reached() {
-    let scene = Scene::new();
-    let greedy = Greedy::default();
+    let scene = EscapeScene::new();
+    let greedy = RecordingBuffers::default();
     let files = Files::new([scene.root.clone()])
         .unwrap()
         .with_buffers(greedy.clone());
@@ -274,28 +274,28 @@ async fn a_buffer_outside_the_roots_is_not_reached() {
 }
 
 /// An editor that asks the person, or knows better.
-struct Picky;
+struct RefusingBuffers;
 
-impl Buffers for Picky {
+impl Buffers for RefusingBuffers {
     async fn read(&self, _: &Path) -> Option<Arc<str>> {
         Some("shown".into())
     }
 
     async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
-        let basis = change.based_on("shown");
+        let basis = change.freshness_of("shown");
         Err(BufferRefusal::Other(format!(
             "not now ({basis:?}; {:?})",
-            change.based_on("other")
+            change.freshness_of("other")
         )))
     }
 }
 
 #[tokio::test]
 async fn an_editor_is_told_what_a_change_is_based_on_and_its_refusal_is_passed_on() {
-    let scene = Scene::new();
+    let scene = EscapeScene::new();
     let files = Files::new([scene.root.clone()])
         .unwrap()
-        .with_buffers(Picky);
+        .with_buffers(RefusingBuffers);
     let file = scene.root.join("file");
     let error = soon(files.write_text(&file, "x")).await.unwrap_err();
     assert!(
@@ -309,12 +309,12 @@ async fn an_editor_is_told_what_a_change_is_based_on_and_its_refusal_is_passed_o
         "{error}"
     );
     assert_eq!(fs::read_to_string(file).unwrap(), "inside");
-    assert_ne!(Basis::Current, Basis::Unknown);
+    assert_ne!(BufferFreshness::Current, BufferFreshness::Unknown);
 }
 
 #[tokio::test]
 async fn line_ends_and_the_mark_stay_in_buffers_too() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.open(&editor.file, "\u{FEFF}a\r\nb\r\n");
     editor.read("s").await;
     editor.write("s", "1\n2\n").await.unwrap();
@@ -324,9 +324,9 @@ async fn line_ends_and_the_mark_stay_in_buffers_too() {
     assert_eq!(editor.shown(), "\u{FEFF}3\r\n");
 }
 
-struct Nobody;
+struct OverlayPrompter;
 
-impl Prompter for Nobody {
+impl Prompter for OverlayPrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
         None
     }
@@ -334,9 +334,9 @@ impl Prompter for Nobody {
 
 #[tokio::test]
 async fn a_host_lends_them() {
-    let editor = Editor::new(Overlay::new());
+    let editor = OverlayFixture::new(MemoryBuffers::new());
     editor.overlay.edit(&editor.file, "typed");
-    let host = Host::new(Policy::All, Nobody, [editor.scene.root.clone()]).unwrap();
+    let host = Host::new(Policy::All, OverlayPrompter, [editor.scene.root.clone()]).unwrap();
     let host = host.with_buffers(editor.overlay.clone());
     let host = OneSession::new(host, &ThreadHandle::new());
     let path = editor.file.to_str().unwrap();

@@ -1,6 +1,6 @@
 //! Policies and what they answer.
 
-use acp_host::{Decision, Policy};
+use acp_host::{Policy, PolicyDecision};
 use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};
 
 fn option(id: &str, kind: &str) -> PermissionOption {
@@ -18,8 +18,8 @@ fn options() -> Vec<PermissionOption> {
     ]
 }
 
-fn selected(id: &str) -> Decision {
-    Decision::Answer(RequestPermissionOutcome::selected(id))
+fn selected(id: &str) -> PolicyDecision {
+    PolicyDecision::Answer(RequestPermissionOutcome::selected(id))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn options_are_chosen_by_kind_and_once_before_always() {
     );
     assert_eq!(
         Policy::Ask.decide(Some(&ToolKind::Read), &options),
-        Decision::AskPerson
+        PolicyDecision::AskUser
     );
 }
 
@@ -99,13 +99,13 @@ fn reads_allows_only_what_looks() {
 #[test]
 fn options_of_unknown_kinds_are_never_chosen() {
     let unknown = [option("allow_once", ""), option("reject_once", "maybe")];
-    assert_eq!(Policy::All.decide(None, &unknown), Decision::AskPerson);
-    let cancelled = Decision::Answer(RequestPermissionOutcome::cancelled());
+    assert_eq!(Policy::All.decide(None, &unknown), PolicyDecision::AskUser);
+    let cancelled = PolicyDecision::Answer(RequestPermissionOutcome::cancelled());
     assert_eq!(Policy::None.decide(None, &unknown), cancelled);
     assert_eq!(Policy::None.decide(None, &[]), cancelled);
     // Nobody is let in by an option that only says no.
     assert_eq!(
         Policy::All.decide(None, &[option("a", "reject_once")]),
-        Decision::AskPerson
+        PolicyDecision::AskUser
     );
 }

@@ -38,12 +38,12 @@ async fn a_line_is_read_whole_or_not_at_all() {
 }
 
 /// Appends lines until it is told to stop.
-struct Appender {
+struct LineAppender {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Appender {
+impl LineAppender {
     fn new(path: &Path) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let stop = done.clone();
@@ -64,7 +64,7 @@ impl Appender {
     }
 }
 
-impl Drop for Appender {
+impl Drop for LineAppender {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         let _ = self.thread.take().unwrap().join();
@@ -77,7 +77,7 @@ async fn a_file_may_grow_while_it_is_read() {
     let path = directory.join("log");
     fs::write(&path, "the first\n").unwrap();
     let files = files(&directory, 64 * 1024 * 1024);
-    let appender = Appender::new(&path);
+    let appender = LineAppender::new(&path);
     let mut reads = Vec::new();
     for _ in 0..20 {
         reads.push(soon(files.read_text(&path, None, None)).await.unwrap());

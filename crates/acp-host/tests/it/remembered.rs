@@ -8,8 +8,8 @@ use crate::common::one_session::OneSession;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp_host::{
-    Always, By, Host, Note, Permissions, Policy, Prompter, Remembered, RememberedError, Rules,
-    Subject,
+    AlwaysEffect, DecisionSource, Host, PermissionNote, PermissionRules, Permissions, Policy,
+    Prompter, RememberedAnswers, RememberedAnswersError, RememberedSubject,
 };
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, PermissionOption, PermissionOptionId, PermissionOptionKind,
@@ -18,22 +18,22 @@ use acp_wire::v1::{
 use serde_json::json;
 
 /// Says this to every question, and counts them.
-struct Person(&'static str, Arc<Mutex<usize>>);
+struct CountingPrompter(&'static str, Arc<Mutex<usize>>);
 
-impl Prompter for Person {
+impl Prompter for CountingPrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
         *self.1.lock().unwrap() += 1;
         Some(self.0.into())
     }
 }
 
-struct Bench {
+struct RememberedFixture {
     dir: tempfile::TempDir,
     asked: Arc<Mutex<usize>>,
-    notes: Arc<Mutex<Vec<Note>>>,
+    notes: Arc<Mutex<Vec<PermissionNote>>>,
 }
 
-impl Bench {
+impl RememberedFixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("project")).unwrap();
@@ -48,18 +48,22 @@ impl Bench {
         std::fs::canonicalize(self.dir.path().join("project")).unwrap()
     }
 
-    fn remembered(&self) -> Remembered {
-        Remembered::new(self.dir.path().join("state/permissions"), &self.root())
+    fn remembered(&self) -> RememberedAnswers {
+        RememberedAnswers::new(self.dir.path().join("state/permissions"), &self.root())
     }
 
     /// A new host each time, as of a new run.
-    fn host(&self, policy: Policy, says: &'static str) -> OneSession<Person> {
+    fn host(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
         let permissions = Permissions::from(policy).remembered(self.remembered());
         self.host_with(permissions, says)
     }
 
-    fn host_with(&self, permissions: Permissions, says: &'static str) -> OneSession<Person> {
-        let person = Person(says, Arc::clone(&self.asked));
+    fn host_with(
+        &self,
+        permissions: Permissions,
+        says: &'static str,
+    ) -> OneSession<CountingPrompter> {
+        let person = CountingPrompter(says, Arc::clone(&self.asked));
         let notes = Arc::clone(&self.notes);
         let host = Host::new(permissions, person, [self.root()]).unwrap();
         let host = host.on_note(move |note| notes.lock().unwrap().push(note));
@@ -103,7 +107,7 @@ async fn ask(host: &OneSession<impl Prompter + Send + Sync>, call: ToolCallUpdat
 
 #[tokio::test]
 async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     let host = bench.host(Policy::Ask, "always");
     assert!(ask(&host, command("make test")).await);
     assert!(!ask(&bench.host(Policy::Ask, "never"), command("rm x")).await);
@@ -126,7 +130,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
 
     // In another run nobody is asked, and it holds without anyone to ask, too.
     let host = bench.host(Policy::Reads, "no");
-    assert!(host.offers_changing());
+    assert!(host.can_change_files());
     assert!(ask(&host, command("make test")).await);
     assert!(ask(&host, command("sh -c 'make test'")).await);
     assert!(ask(&host, locations(ToolKind::Edit)).await);
@@ -146,7 +150,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     // The last word counts, and nothing lifts `none`.
     assert_eq!(
         bench.remembered().revoke(2).unwrap().unwrap().subject,
-        Subject::Command("rm x".into())
+        RememberedSubject::Command("rm x".into())
     );
     assert!(ask(&bench.host(Policy::Ask, "always"), command("rm x")).await);
     assert_eq!(bench.answers()[2], "4 allow execute `rm x`");
@@ -158,7 +162,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
 
 #[tokio::test]
 async fn what_cannot_be_named_exactly_is_not_remembered() {
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     let host = bench.host(Policy::Ask, "always");
     for call in [
         call(ToolKind::Fetch),
@@ -175,12 +179,12 @@ async fn what_cannot_be_named_exactly_is_not_remembered() {
 
 #[tokio::test]
 async fn a_rule_is_stricter_than_what_is_remembered() {
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     assert!(ask(&bench.host(Policy::Ask, "always"), command("git push")).await);
     bench.asked();
     for (decision, asked) in [("ask", 1), ("deny", 0), ("allow", 0)] {
         let text = format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"git push*\"");
-        let rules = Rules::parse(&text, Path::new("r"), &bench.root()).unwrap();
+        let rules = PermissionRules::parse(&text, Path::new("r"), &bench.root()).unwrap();
         let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
         let host = bench.host_with(permissions.project([rules]), "no");
         assert_eq!(ask(&host, command("git push")).await, decision == "allow");
@@ -188,22 +192,22 @@ async fn a_rule_is_stricter_than_what_is_remembered() {
     }
     // What is asked each time is not remembered, and that is said.
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
-    let rules = Rules::parse(rules, Path::new("r"), &bench.root()).unwrap();
+    let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
     let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
     let host = bench.host_with(permissions.user(rules), "always");
     assert!(ask(&host, command("make")).await);
     assert_eq!(bench.answers().len(), 1);
     let notes = bench.notes.lock().unwrap();
     assert!(
-        matches!(notes.last(), Some(Note::NotRemembered { .. })),
+        matches!(notes.last(), Some(PermissionNote::NotRemembered { .. })),
         "{notes:?}"
     );
 }
 
 /// Says no, and keeps in mind what yes for always would have come to.
-struct Careful(Arc<Mutex<Vec<Always>>>);
+struct RejectingPrompter(Arc<Mutex<Vec<AlwaysEffect>>>);
 
-impl Prompter for Careful {
+impl Prompter for RejectingPrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
         Some("no".into())
     }
@@ -211,7 +215,7 @@ impl Prompter for Careful {
     async fn ask_with(
         &self,
         request: &PermissionRequest,
-        always: &Always,
+        always: &AlwaysEffect,
     ) -> Option<PermissionOptionId> {
         self.0.lock().unwrap().push(always.clone());
         self.ask(request).await
@@ -220,16 +224,21 @@ impl Prompter for Careful {
 
 #[tokio::test]
 async fn who_is_asked_can_be_told_what_always_comes_to() {
-    let bench = Bench::new();
-    let heard: Arc<Mutex<Vec<Always>>> = Arc::default();
+    let bench = RememberedFixture::new();
+    let heard: Arc<Mutex<Vec<AlwaysEffect>>> = Arc::default();
     let host = |permissions: Permissions| {
-        let host = Host::new(permissions, Careful(Arc::clone(&heard)), [bench.root()]).unwrap();
+        let host = Host::new(
+            permissions,
+            RejectingPrompter(Arc::clone(&heard)),
+            [bench.root()],
+        )
+        .unwrap();
         OneSession::new(host, &ThreadHandle::new())
     };
     let remembering = Permissions::from(Policy::Ask).remembered(bench.remembered());
     let host_of_rule = {
         let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"git push*\"";
-        let rules = Rules::parse(rules, Path::new("r"), &bench.root()).unwrap();
+        let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
         host(remembering.clone().user(rules))
     };
     assert!(!ask(&host_of_rule, command("git push")).await);
@@ -245,24 +254,27 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
         panic!("{heard:?}")
     };
     assert!(
-        matches!(rule, Always::EachTime(By::Rule { number: 1, .. })),
+        matches!(
+            rule,
+            AlwaysEffect::AskEachTime(DecisionSource::Rule { number: 1, .. })
+        ),
         "{rule:?}"
     );
-    let remembered = Always::Remembered {
+    let remembered = AlwaysEffect::Remembered {
         kind: ToolKind::Execute,
-        subjects: vec![Subject::Command("make test".into())],
+        subjects: vec![RememberedSubject::Command("make test".into())],
     };
     assert_eq!(*exact, remembered);
-    assert_eq!(*vague, Always::ByAgent);
-    assert_eq!(*nowhere, Always::ByAgent);
-    assert_eq!(*unasked, Always::AsNamed);
+    assert_eq!(*vague, AlwaysEffect::LeftToAgent);
+    assert_eq!(*nowhere, AlwaysEffect::LeftToAgent);
+    assert_eq!(*unasked, AlwaysEffect::OwnOptions);
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn it_is_the_owner_s_alone() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = bench.remembered().file().to_owned();
@@ -277,7 +289,7 @@ async fn it_is_the_owner_s_alone() {
 
 #[tokio::test]
 async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
     let file = bench.remembered().file().to_owned();
     let whole = std::fs::read_to_string(&file).unwrap();
@@ -285,7 +297,10 @@ async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
     for broken in ["", "{}", &whole[..whole.len() / 2], &elsewhere] {
         std::fs::write(&file, broken).unwrap();
         let error = bench.remembered().answers().unwrap_err();
-        assert!(matches!(error, RememberedError::Broken { .. }), "{error}");
+        assert!(
+            matches!(error, RememberedAnswersError::Broken { .. }),
+            "{error}"
+        );
         assert!(!ask(&bench.host(Policy::All, "always"), command("make")).await);
         assert!(bench.remembered().revoke_all().is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
@@ -308,9 +323,10 @@ fn several_processes_at_once_lose_nothing() {
             .unwrap();
         runtime.block_on(async {
             let root = Path::new(dir).join("project");
-            let remembered = Remembered::new(Path::new(dir).join("state/permissions"), &root);
+            let remembered =
+                RememberedAnswers::new(Path::new(dir).join("state/permissions"), &root);
             let permissions = Permissions::from(Policy::Ask).remembered(remembered);
-            let person = Person("always", Arc::default());
+            let person = CountingPrompter("always", Arc::default());
             let host = Host::new(permissions, person, [root]).unwrap();
             let host = OneSession::new(host, &ThreadHandle::new());
             for n in 0..EACH {
@@ -319,7 +335,7 @@ fn several_processes_at_once_lose_nothing() {
         });
         return;
     }
-    let bench = Bench::new();
+    let bench = RememberedFixture::new();
     let dir = std::fs::canonicalize(bench.dir.path()).unwrap();
     let start = |number: usize| {
         Command::new(std::env::current_exe().unwrap())

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use crate::common::one_session::OneSession;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
-use acp_host::{Effect, Host, Note, Permissions, Policy, Project, Prompter, Rules, RulesError};
+use acp_host::{
+    Host, PermissionNote, PermissionRules, Permissions, Policy, Project, Prompter, RuleEffect,
+    RulesError,
+};
 use acp_wire::v1::{
     CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
     PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, ToolCallLocation,
@@ -15,20 +18,20 @@ use acp_wire::v1::{
 use serde_json::json;
 
 /// A repository with a few files, and a person who says the same to everything.
-struct Bench {
+struct RulesFixture {
     dir: tempfile::TempDir,
     permissions: Option<Permissions>,
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<String>>>,
-    notes: Arc<Mutex<Vec<Note>>>,
+    notes: Arc<Mutex<Vec<PermissionNote>>>,
 }
 
-struct Person {
+struct RulesPrompter {
     answer: Option<&'static str>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Prompter for Person {
+impl Prompter for RulesPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
         self.asked.lock().unwrap().push(request.title.clone());
         self.answer.map(PermissionOptionId::from)
@@ -41,14 +44,14 @@ impl Prompter for Person {
 
 /// What became of something.
 #[derive(Debug, PartialEq)]
-enum Became {
+enum RuleOutcome {
     Allowed,
     Asked,
     Rejected,
 }
-use Became::{Allowed, Asked, Rejected};
+use RuleOutcome::{Allowed, Asked, Rejected};
 
-impl Bench {
+impl RulesFixture {
     /// Under a policy, with a user's rules and a project's.
     fn new(policy: Policy, user: &str, project: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -69,7 +72,7 @@ impl Bench {
             notes: Arc::default(),
         };
         let brings = Project::of(&bench.root()).unwrap();
-        let user = Rules::parse(user, Path::new("user.toml"), brings.root()).unwrap();
+        let user = PermissionRules::parse(user, Path::new("user.toml"), brings.root()).unwrap();
         let permissions = Permissions::from(policy);
         let permissions = permissions.user(user).project(brings.rules().unwrap());
         Self {
@@ -86,8 +89,8 @@ impl Bench {
         self.dir.path().join("project")
     }
 
-    fn host(&self) -> OneSession<Person> {
-        let person = Person {
+    fn host(&self) -> OneSession<RulesPrompter> {
+        let person = RulesPrompter {
             answer: self.answer,
             asked: Arc::clone(&self.asked),
         };
@@ -104,7 +107,7 @@ impl Bench {
         notes.join("\n")
     }
 
-    fn became(&self, allowed: bool) -> Became {
+    fn became(&self, allowed: bool) -> RuleOutcome {
         let asked = !std::mem::take(&mut *self.asked.lock().unwrap()).is_empty();
         match (asked, allowed) {
             (true, _) => Asked,
@@ -114,7 +117,7 @@ impl Bench {
     }
 
     /// The agent asks for permission.
-    async fn asks(&self, call: ToolCallUpdate) -> Became {
+    async fn asks(&self, call: ToolCallUpdate) -> RuleOutcome {
         let options = vec![
             PermissionOption::new("always", "Always", PermissionOptionKind::AllowAlways),
             PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
@@ -127,12 +130,12 @@ impl Bench {
         self.became(outcome == RequestPermissionOutcome::selected("yes"))
     }
 
-    async fn command(&self, line: &str) -> Became {
+    async fn command(&self, line: &str) -> RuleOutcome {
         let call = ToolCallUpdate::new("c").kind(ToolKind::Execute);
         self.asks(call.raw_input(json!({ "command": line }))).await
     }
 
-    async fn edit(&self, path: impl AsRef<Path>) -> Became {
+    async fn edit(&self, path: impl AsRef<Path>) -> RuleOutcome {
         let path = self.root().join(path);
         let diff = Diff::new(path.to_str().unwrap(), "new");
         let call = ToolCallUpdate::new("c").kind(ToolKind::Edit);
@@ -140,27 +143,27 @@ impl Bench {
     }
 
     /// The agent writes without asking.
-    async fn writes(&self, path: impl AsRef<Path>) -> Became {
+    async fn writes(&self, path: impl AsRef<Path>) -> RuleOutcome {
         let path = self.root().join(path);
         let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
         let done = self.host().write(request).await;
         self.became(done.is_ok())
     }
 
-    async fn reads(&self, path: impl AsRef<Path>) -> Became {
+    async fn reads(&self, path: impl AsRef<Path>) -> RuleOutcome {
         let path = self.root().join(path);
         let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
         let done = self.host().read(request).await;
         self.became(done.is_ok())
     }
 
-    async fn runs(&self, words: &[&str]) -> Became {
+    async fn runs(&self, words: &[&str]) -> RuleOutcome {
         let args: Vec<String> = words[1..].iter().map(|&word| word.to_owned()).collect();
         self.creates(CreateTerminalRequest::new("s", words[0]).args(args))
             .await
     }
 
-    async fn creates(&self, request: CreateTerminalRequest) -> Became {
+    async fn creates(&self, request: CreateTerminalRequest) -> RuleOutcome {
         let done = self.host().create(request).await;
         self.became(done.is_ok())
     }
@@ -184,7 +187,7 @@ async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
         (Policy::Ask, Asked),
         (Policy::Reads, Rejected),
     ] {
-        let bench = Bench::user(policy, rules);
+        let bench = RulesFixture::user(policy, rules);
         assert_eq!(bench.command("git status").await, Allowed, "{policy}");
         assert_eq!(bench.command("git push").await, Asked, "{policy}");
         assert_eq!(
@@ -200,9 +203,9 @@ async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
         assert_eq!(bench.command("make").await, other, "{policy}");
     }
     // Nothing lifts `none`.
-    let bench = Bench::user(Policy::None, rules);
+    let bench = RulesFixture::user(Policy::None, rules);
     assert_eq!(bench.command("git status").await, Rejected);
-    assert!(!bench.host().offers_reading() && !bench.host().offers_changing());
+    assert!(!bench.host().can_read_files() && !bench.host().can_change_files());
 }
 
 #[tokio::test]
@@ -213,10 +216,10 @@ async fn a_project_cannot_allow_itself_anything() {
         (Policy::Reads, Rejected),
         (Policy::None, Rejected),
     ] {
-        let bench = Bench::new(policy, "", everything);
+        let bench = RulesFixture::new(policy, "", everything);
         assert_eq!(bench.command("make").await, then, "{policy}");
         assert_eq!(bench.edit("src/a.rs").await, then, "{policy}");
-        assert_eq!(bench.host().offers_changing(), policy == Policy::Ask);
+        assert_eq!(bench.host().can_change_files(), policy == Policy::Ask);
     }
 }
 
@@ -232,7 +235,7 @@ async fn a_project_forbids_what_the_user_allows() {
         path = [".env", "secrets/"]
     "#;
     let user = "[[rule]]\ndecision = \"allow\"\nkind = [\"execute\", \"edit\"]";
-    let bench = Bench::new(Policy::All, user, project);
+    let bench = RulesFixture::new(Policy::All, user, project);
     assert_eq!(bench.command("make test").await, Allowed);
     assert_eq!(bench.command("cargo test").await, Asked);
     assert_eq!(bench.edit(".env").await, Rejected);
@@ -246,11 +249,12 @@ async fn a_project_forbids_what_the_user_allows() {
 
 #[tokio::test]
 async fn a_default_of_the_user_s_counts_where_no_policy_was_chosen() {
-    let rules = Rules::parse("default = \"deny\"", Path::new("u"), Path::new("/")).unwrap();
-    let mut bench = Bench::user(Policy::All, "");
+    let rules =
+        PermissionRules::parse("default = \"deny\"", Path::new("u"), Path::new("/")).unwrap();
+    let mut bench = RulesFixture::user(Policy::All, "");
     let permissions = [
         (Permissions::from(Policy::All), Allowed),
-        (Permissions::policy_by_default(Policy::All), Rejected),
+        (Permissions::default_policy(Policy::All), Rejected),
     ];
     for (permissions, then) in permissions {
         bench.permissions = Some(permissions.user(rules.clone()));
@@ -269,7 +273,7 @@ async fn to_allow_every_path_must_match_and_to_deny_one() {
         decision = "deny"
         path = "**/.env"
     "#;
-    let bench = Bench::user(Policy::Ask, rules);
+    let bench = RulesFixture::user(Policy::Ask, rules);
     assert_eq!(bench.edit("src/a.rs").await, Allowed);
     assert_eq!(bench.edit("notes").await, Asked);
     assert_eq!(bench.edit("src/../notes").await, Asked);
@@ -306,7 +310,7 @@ async fn a_path_is_where_it_leads() {
         decision = "deny"
         path = "notes"
     "#;
-    let bench = Bench::user(Policy::Reads, rules);
+    let bench = RulesFixture::user(Policy::Reads, rules);
     let src = bench.root().join("src");
     symlink("../notes", src.join("to-notes")).unwrap();
     symlink(bench.root().join(".env"), src.join("to-env")).unwrap();
@@ -328,12 +332,12 @@ async fn a_path_is_where_it_leads() {
     // A pattern does not follow where the project leads it.
     symlink(bench.dir.path(), bench.root().join("lib")).unwrap();
     let bench_root = bench.root();
-    let rules = Rules::parse(
+    let rules = PermissionRules::parse(
         "[[rule]]\ndecision = \"allow\"\npath = \"lib/**\"",
         Path::new("u"),
         &bench_root,
     );
-    let bench = Bench {
+    let bench = RulesFixture {
         permissions: Some(Permissions::from(Policy::Reads).user(rules.unwrap())),
         ..bench
     };
@@ -350,7 +354,7 @@ async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
         decision = "deny"
         command = "rm *"
     "#;
-    let bench = Bench::user(Policy::Ask, rules);
+    let bench = RulesFixture::user(Policy::Ask, rules);
     assert_eq!(bench.command("cargo test -p x").await, Allowed);
     assert_eq!(bench.command("cd web && npm test").await, Allowed);
     assert_eq!(bench.command("cargo test && make").await, Asked);
@@ -397,7 +401,7 @@ async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
 #[tokio::test]
 async fn a_rule_about_files_allows_no_command() {
     let rules = "[[rule]]\ndecision = \"allow\"\npath = \"src/**\"";
-    let bench = Bench::user(Policy::Ask, rules);
+    let bench = RulesFixture::user(Policy::Ask, rules);
     assert_eq!(bench.edit("src/a.rs").await, Allowed);
     let location = ToolCallLocation::new(bench.root().join("src/a.rs").to_str().unwrap());
     let call = ToolCallUpdate::new("c")
@@ -410,7 +414,7 @@ async fn a_rule_about_files_allows_no_command() {
 #[tokio::test]
 async fn what_an_agent_may_do_is_not_for_it_to_change() {
     for rule in ["kind = \"edit\"", "path = \"**\"", "path = \"/**\""] {
-        let bench = Bench::user(
+        let bench = RulesFixture::user(
             Policy::Ask,
             &format!("[[rule]]\ndecision = \"allow\"\n{rule}"),
         );
@@ -418,7 +422,7 @@ async fn what_an_agent_may_do_is_not_for_it_to_change() {
         assert_eq!(bench.edit(".acp/permissions.toml").await, Asked, "{rule}");
         assert_eq!(bench.writes(".acp/permissions.toml").await, Asked, "{rule}");
     }
-    let bench = Bench::user(
+    let bench = RulesFixture::user(
         Policy::Ask,
         "[[rule]]\ndecision = \"allow\"\npath = \".acp/*\"",
     );
@@ -439,8 +443,8 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
         kind = "edit"
         path = "src/*"
     "#;
-    let bench = Bench::user(Policy::Reads, rules);
-    assert!(bench.host().offers_changing());
+    let bench = RulesFixture::user(Policy::Reads, rules);
+    assert!(bench.host().can_change_files());
     assert_eq!(bench.runs(&["true", "x"]).await, Allowed);
     assert_eq!(bench.runs(&["true x"]).await, Allowed);
     assert_eq!(bench.runs(&["sh", "-c", "true x"]).await, Allowed);
@@ -476,7 +480,7 @@ async fn what_is_done_without_asking_is_checked_by_what_it_is() {
 #[tokio::test]
 async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"true *\"";
-    let mut bench = Bench::user(Policy::All, rules);
+    let mut bench = RulesFixture::user(Policy::All, rules);
     bench.answer = Some("yes");
     let host = bench.host();
     let options = vec![PermissionOption::new(
@@ -513,7 +517,7 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
 #[tokio::test]
 async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
     let rules = "[[rule]]\ndecision = \"ask\"\nkind = [\"execute\", \"read\"]";
-    let mut bench = Bench::user(Policy::Ask, rules);
+    let mut bench = RulesFixture::user(Policy::Ask, rules);
     bench.answer = None;
     assert_eq!(bench.command("make").await, Rejected);
     assert_eq!(bench.runs(&["true"]).await, Rejected);
@@ -525,7 +529,7 @@ async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
 }
 
 fn error(text: &str) -> String {
-    let parsed = Rules::parse(text, Path::new("rules.toml"), Path::new("/"));
+    let parsed = PermissionRules::parse(text, Path::new("rules.toml"), Path::new("/"));
     parsed.unwrap_err().to_string()
 }
 
@@ -595,8 +599,8 @@ fn rules_say_what_they_are() {
         decision = "ask"
         command = "git push*"
     "#;
-    let rules = Rules::parse(text, Path::new("r"), Path::new("/")).unwrap();
-    assert_eq!(rules.default_effect(), Some(Effect::Deny));
+    let rules = PermissionRules::parse(text, Path::new("r"), Path::new("/")).unwrap();
+    assert_eq!(rules.default_effect(), Some(RuleEffect::Deny));
     let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
     assert_eq!(
         shown,
@@ -626,13 +630,13 @@ fn a_project_s_rules_are_found_from_below_and_all_hold() {
     let project = Project::of(&below).unwrap();
     assert_eq!(project.root(), std::fs::canonicalize(&root).unwrap());
     let rules = project.rules().unwrap();
-    let files: Vec<&Path> = rules.iter().map(Rules::file).collect();
+    let files: Vec<&Path> = rules.iter().map(PermissionRules::file).collect();
     let file = |at: &Path| std::fs::canonicalize(at.join(".acp/permissions.toml")).unwrap();
     assert_eq!(files, [file(&root), file(&below)]);
     put(&root, "nonsense");
     assert!(matches!(
         project.rules(),
-        Err(RulesError::Wrong { line: Some(1), .. })
+        Err(RulesError::Invalid { line: Some(1), .. })
     ));
     put(&root, &"#".repeat(70_000));
     assert!(matches!(project.rules(), Err(RulesError::TooLarge { .. })));

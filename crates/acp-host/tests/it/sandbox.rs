@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::common::{PATIENCE, soon};
-use acp_host::{AgentCommand, AgentProcess, Sandbox, SandboxError, SessionTerminals, Terminals};
+use acp_host::{
+    AgentCommand, AgentProcess, HostTerminals, Sandbox, SandboxError, SessionTerminals,
+};
 use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
     WaitForTerminalExitRequest,
@@ -23,7 +25,7 @@ fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
 }
 
 /// Two directories: one is the root, one is outside. Terminals that are confined to the first.
-struct Place {
+struct SandboxFixture {
     terminals: SessionTerminals,
     root: PathBuf,
     outside: PathBuf,
@@ -31,7 +33,7 @@ struct Place {
     _directory: tempfile::TempDir,
 }
 
-impl Place {
+impl SandboxFixture {
     fn new() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap();
@@ -41,7 +43,7 @@ impl Place {
         }
         std::fs::write(outside.join("file"), "as it was\n").unwrap();
         let sandbox = sandbox(&[&root])?;
-        let terminals = Terminals::new().sandboxed(sandbox.clone());
+        let terminals = HostTerminals::new().sandboxed(sandbox.clone());
         let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
@@ -97,7 +99,9 @@ impl Place {
 
 #[tokio::test]
 async fn under_the_root_everything_can_be_done() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     place
         .works(
             "mkdir -p a/b c && echo one > a/b/file && echo two >> a/b/file && mv a/b/file c/ &&
@@ -113,7 +117,9 @@ async fn under_the_root_everything_can_be_done() {
 
 #[tokio::test]
 async fn everything_can_be_read_and_executed() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     assert_eq!(
         place.works("cat $OUT/file; ls $OUT").await,
         "as it was\nfile\n"
@@ -125,7 +131,9 @@ async fn everything_can_be_read_and_executed() {
 
 #[tokio::test]
 async fn outside_nothing_is_written() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     for line in [
         "echo x > $OUT/new",
         "echo x > $OUT/file",
@@ -157,7 +165,9 @@ async fn outside_nothing_is_written() {
 
 #[tokio::test]
 async fn devices_that_everybody_uses_can_be_used() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     place
         .works("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
         .await;
@@ -165,7 +175,9 @@ async fn devices_that_everybody_uses_can_be_used() {
 
 #[tokio::test]
 async fn the_temporary_directory_is_its_own_and_goes() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     let printed = place
         .works("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
         .await;
@@ -188,7 +200,9 @@ async fn the_temporary_directory_is_its_own_and_goes() {
 
 #[tokio::test]
 async fn an_agent_is_confined_with_what_it_starts() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     let script = "echo x > mine; echo x > $0/new; sh -c 'echo x > $0/newer' $0; echo x > $TMPDIR/x && echo done >&2";
     let command = AgentCommand::new("sh")
         .args(["-c", script])
@@ -197,7 +211,7 @@ async fn an_agent_is_confined_with_what_it_starts() {
         .sandboxed(place.sandbox.clone());
     let agent = AgentProcess::spawn(&command).unwrap();
     assert!(soon(agent.wait()).await.success());
-    let tail = agent.printed_tail();
+    let tail = agent.output_tail();
     assert_eq!(tail.matches("Permission denied").count(), 2, "{tail}");
     assert!(tail.ends_with("done"), "{tail}");
     assert!(place.root.join("mine").exists());
@@ -206,7 +220,9 @@ async fn an_agent_is_confined_with_what_it_starts() {
 
 #[tokio::test]
 async fn a_program_in_the_terminal_is_confined_too() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     let command = AgentCommand::new("sh")
         .args([
             "-c",
@@ -223,7 +239,9 @@ async fn a_program_in_the_terminal_is_confined_too() {
 
 #[tokio::test]
 async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = SandboxFixture::new() else {
+        return;
+    };
     let sleeper = CreateTerminalRequest::new("s", "sh")
         .args(["-c", "echo $$ > new && mv new id && exec sleep 1000"].map(str::to_owned));
     let id = place.terminals.create(&sleeper).await.unwrap().terminal_id;
@@ -268,7 +286,7 @@ async fn a_file_can_be_writable_alone() {
     assert!(
         soon(agent.wait()).await.success(),
         "{}",
-        agent.printed_tail()
+        agent.output_tail()
     );
     assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::common::{runs, soon};
-use acp_host::{SessionTerminals, TerminalEvent, TerminalEventKind, Terminals};
+use acp_host::{HostTerminals, SessionTerminals, TerminalEvent, TerminalEventKind};
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest,
@@ -14,25 +14,25 @@ use acp_wire::v1::{
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// Terminals with the session `s`, and what happens in them.
-struct Host {
-    all: Terminals,
+struct TerminalsFixture {
+    all: HostTerminals,
     terminals: Arc<SessionTerminals>,
     events: UnboundedReceiver<TerminalEvent>,
     cwd: PathBuf,
     _directory: tempfile::TempDir,
 }
 
-fn host() -> Host {
+fn host() -> TerminalsFixture {
     host_with(|terminals| terminals)
 }
 
-fn host_with(configure: impl FnOnce(Terminals) -> Terminals) -> Host {
+fn host_with(configure: impl FnOnce(HostTerminals) -> HostTerminals) -> TerminalsFixture {
     let directory = tempfile::tempdir().unwrap();
     let cwd = directory.path().canonicalize().unwrap();
     let (sender, events) = unbounded_channel();
-    let all = configure(Terminals::new());
+    let all = configure(HostTerminals::new());
     let terminals = all.session(&cwd, move |event| drop(sender.send(event)));
-    Host {
+    TerminalsFixture {
         all,
         terminals: Arc::new(terminals),
         events,
@@ -45,7 +45,7 @@ fn sh(script: &str) -> CreateTerminalRequest {
     CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), script.to_owned()])
 }
 
-impl Host {
+impl TerminalsFixture {
     /// Another session.
     fn other(&self) -> SessionTerminals {
         self.all.session(&self.cwd, |_| ())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::common::{ordinary_user, soon};
-use acp_host::{Sandbox, SandboxError, SandboxRules, SessionTerminals, Terminals};
+use acp_host::{HostTerminals, Sandbox, SandboxError, SandboxRules, SessionTerminals};
 use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
     WaitForTerminalExitRequest,
@@ -16,7 +16,7 @@ fn as_an_ordinary_user_too() {
 }
 
 /// A repository with some files that other programs obey, and terminals in a sandbox that works there.
-struct Place {
+struct UndoFixture {
     terminals: SessionTerminals,
     sandbox: Sandbox,
     root: PathBuf,
@@ -38,7 +38,7 @@ fn shell(directory: &Path, line: &str) {
     assert!(ran.status.success(), "{line}: {ran:?}");
 }
 
-impl Place {
+impl UndoFixture {
     fn new() -> Option<Self> {
         Self::with(|rules| rules)
     }
@@ -56,8 +56,8 @@ impl Place {
             echo '{}' > .vscode/tasks.json; echo '{}' > sub/.claude/settings.json; echo x > ordinary/x;
             printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .bazelrc",
         );
-        let rules = SandboxRules::new().keep_undone_in(&kept);
-        let sandbox = match Sandbox::with(more(rules).in_roots([root.clone()])) {
+        let rules = SandboxRules::new().undone_directory(&kept);
+        let sandbox = match Sandbox::with(more(rules).for_roots([root.clone()])) {
             Ok(sandbox) => sandbox,
             Err(error @ SandboxError::NotSupported { .. }) => {
                 println!("skipped: {error}");
@@ -65,7 +65,7 @@ impl Place {
             }
             Err(error) => panic!("{error}"),
         };
-        let terminals = Terminals::new().sandboxed(sandbox.clone());
+        let terminals = HostTerminals::new().sandboxed(sandbox.clone());
         let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
@@ -122,7 +122,9 @@ impl Place {
 
 #[tokio::test]
 async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = UndoFixture::new() else {
+        return;
+    };
     let before = place.seen();
     for attack in [
         "echo evil > .git/hooks/pre-commit",
@@ -186,7 +188,9 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
 
 #[tokio::test]
 async fn what_was_written_is_kept_and_named() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = UndoFixture::new() else {
+        return;
+    };
     let (code, output) = place
         .sh("echo mine > .envrc; echo mine > .git/hooks/pre-commit")
         .await;
@@ -210,7 +214,9 @@ async fn what_was_written_is_kept_and_named() {
 
 #[tokio::test]
 async fn the_ordinary_work_of_git_and_of_others_stays() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = UndoFixture::new() else {
+        return;
+    };
     std::fs::remove_file(place.root.join(".git/hooks/pre-commit")).unwrap();
     for line in [
         "echo two >> file; git commit -qam two",
@@ -233,15 +239,15 @@ async fn the_ordinary_work_of_git_and_of_others_stays() {
 #[tokio::test]
 async fn what_was_allowed_is_not_undone() {
     // By the user, with --writable.
-    let place = Place::with(|rules| rules);
+    let place = UndoFixture::with(|rules| rules);
     let Some(place) = place else { return };
     let hooks = place.root.join(".git/hooks");
     let rules = SandboxRules::new()
         .writable([hooks.clone()])
-        .in_roots([place.root.clone()]);
-    let terminals = Terminals::new().sandboxed(Sandbox::with(rules).unwrap());
+        .for_roots([place.root.clone()]);
+    let terminals = HostTerminals::new().sandboxed(Sandbox::with(rules).unwrap());
     let terminals = terminals.session(&place.root, |_| ());
-    let place = Place { terminals, ..place };
+    let place = UndoFixture { terminals, ..place };
     let (_, output) = place
         .sh("echo new > .git/hooks/pre-commit; echo evil > .envrc")
         .await;
@@ -254,9 +260,9 @@ async fn what_was_allowed_is_not_undone() {
         "new\n"
     );
     // By an answer, while a command runs.
-    let host = Terminals::new().sandboxed(place.sandbox.clone());
+    let host = HostTerminals::new().sandboxed(place.sandbox.clone());
     let terminals = host.session(&place.root, |_| ());
-    let place = Place { terminals, ..place };
+    let place = UndoFixture { terminals, ..place };
     let request = CreateTerminalRequest::new("s", "sh").args(vec![
         "-c".to_owned(),
         "until test -e go; do sleep 0.01; done; echo evil > .mcp.json".to_owned(),
@@ -274,7 +280,9 @@ async fn what_was_allowed_is_not_undone() {
 
 #[tokio::test]
 async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = UndoFixture::new() else {
+        return;
+    };
     let line = "(until test -e go; do sleep 0.01; done; echo evil > .envrc; touch went; sleep 1000) >/dev/null 2>&1 &";
     let (_, output, id) = place.begin(line).await;
     assert!(!output.contains("acp undid"), "{output}");
@@ -293,7 +301,9 @@ async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
 
 #[tokio::test]
 async fn what_is_changed_when_nobody_watches_is_told_and_left() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = UndoFixture::new() else {
+        return;
+    };
     let (_, output) = place.sh("echo evil > .envrc").await;
     assert!(output.contains("acp undid a change"), "{output}");
     assert!(!output.contains("left as they are"), "{output}");

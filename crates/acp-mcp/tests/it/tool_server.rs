@@ -129,7 +129,7 @@ async fn a_wrong_token_gets_nothing_and_is_counted() {
     assert!(error.to_string().contains("token is wrong"), "{error}");
     let mut lines = BufReader::new(stdout).lines();
     assert_eq!(lines.next_line().await.unwrap(), None);
-    assert_eq!(server.refused(), 1);
+    assert_eq!(server.refused_connections(), 1);
     assert_eq!(state.handlers.load(Ordering::Relaxed), 0);
     // Who knows it is served as before.
     let (_running, agent) = agent(&server).await;
@@ -188,7 +188,7 @@ async fn dropping_the_server_ends_its_connections_and_tells_calls() {
         .unwrap();
     for running in [idle, busy] {
         let ended = soon("the proxy ends", running).await.unwrap();
-        assert!(matches!(ended, Err(ProxyError::Gone)), "{ended:?}");
+        assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
     }
     calling.abort();
     let (running, _stdin, _stdout) = proxy(endpoint, token);
@@ -230,7 +230,7 @@ async fn so_many_connections_and_no_more() {
         matches!(ended, Err(ProxyError::Refused { .. })),
         "{ended:?}"
     );
-    assert_eq!(server.refused(), 1);
+    assert_eq!(server.refused_connections(), 1);
     // One that ends makes room. That the server has seen its end is seen only by trying.
     let (running, agent_of_it) = open.pop().unwrap();
     agent_of_it.cancel().await.unwrap();

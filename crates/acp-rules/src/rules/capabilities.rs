@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::schema::message::Direction;
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 use super::rule::{Findings, rules};
@@ -29,7 +29,7 @@ pub(super) struct Capabilities {
     client: Value,
     agent: Value,
     /// The ids of the methods of logging in; `None` where they are not known.
-    logins: Option<Vec<String>>,
+    auth_methods: Option<Vec<String>>,
 }
 
 /// Whether something is offered: it is there, and neither null nor false.
@@ -38,10 +38,14 @@ fn is_offered(value: &Value) -> bool {
 }
 
 /// The capability that a method needs, by the table of methods, if its receiver has not offered it.
-fn missing(version: Version, method: &str, offered: &Value) -> Option<&'static str> {
+fn missing_capability(
+    version: SchemaVersion,
+    method: &str,
+    offered: &Value,
+) -> Option<&'static str> {
     let method = match version {
-        Version::V1 => acp_wire::v1::method(method),
-        Version::V2 => acp_wire::v2::method(method),
+        SchemaVersion::V1 => acp_wire::v1::method(method),
+        SchemaVersion::V2 => acp_wire::v2::method(method),
     }?;
     let needed = method.capability?;
     (!method.is_offered(offered)).then_some(needed.path)
@@ -49,7 +53,7 @@ fn missing(version: Version, method: &str, offered: &Value) -> Option<&'static s
 
 impl Capabilities {
     /// `initialize` was sent.
-    pub(super) fn asked(&mut self, params: &Value) {
+    pub(super) fn apply_request(&mut self, params: &Value) {
         // Which of the two counts is known only with the version that is answered; no client says both.
         let said = ["clientCapabilities", "capabilities"];
         let said = said.iter().filter_map(|name| params.get(name)).next();
@@ -57,15 +61,15 @@ impl Capabilities {
     }
 
     /// `initialize` was answered.
-    pub(super) fn answered(&mut self, found: &mut Findings, result: &Value) {
+    pub(super) fn apply_response(&mut self, found: &mut Findings, result: &Value) {
         let name = match found.version {
-            Version::V1 => "agentCapabilities",
-            Version::V2 => "capabilities",
+            SchemaVersion::V1 => "agentCapabilities",
+            SchemaVersion::V2 => "capabilities",
         };
         self.agent = result.get(name).cloned().unwrap_or_default();
         let logins = items(result, "authMethods");
         let named = logins.filter_map(|login| id(login, "id").or_else(|| id(login, "methodId")));
-        self.logins = Some(named.map(str::to_owned).collect());
+        self.auth_methods = Some(named.map(str::to_owned).collect());
         if !is_offered(&self.client["auth"]["terminal"])
             && items(result, "authMethods").any(|login| login["type"] == "terminal")
         {
@@ -76,9 +80,9 @@ impl Capabilities {
     }
 
     /// An answer of the agent's was an error: it may name other logins than before.
-    pub(super) fn refused(&mut self, error: &Value) {
+    pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
-            self.logins = None;
+            self.auth_methods = None;
         }
     }
 
@@ -90,12 +94,12 @@ impl Capabilities {
         params: &Value,
     ) {
         match direction {
-            Direction::ToClient => self.agent_calls(found, method, params),
-            Direction::ToAgent => self.client_calls(found, method, params),
+            Direction::ToClient => self.check_agent_call(found, method, params),
+            Direction::ToAgent => self.check_client_call(found, method, params),
         }
     }
 
-    fn agent_calls(&self, found: &mut Findings, method: &str, params: &Value) {
+    fn check_agent_call(&self, found: &mut Findings, method: &str, params: &Value) {
         // Of elicitation there are several kinds.
         if method == "elicitation/create" {
             if let Some(mode @ ("form" | "url")) = text(params, "mode")
@@ -108,7 +112,7 @@ impl Capabilities {
             }
             return;
         }
-        if let Some(capability) = missing(found.version, method, &self.client) {
+        if let Some(capability) = missing_capability(found.version, method, &self.client) {
             let rule = match method.split_once('/') {
                 Some(("fs", _)) => &FS,
                 Some(("terminal", _)) => &TERMINAL,
@@ -123,7 +127,7 @@ impl Capabilities {
     /// What options a session has was told.
     pub(super) fn options(&self, found: &mut Findings, options: &Value) {
         let offered = &self.client["session"]["configOptions"]["boolean"];
-        if found.version == Version::V1
+        if found.version == SchemaVersion::V1
             && !is_offered(offered)
             && items(options, "configOptions").any(|option| option["type"] == "boolean")
         {
@@ -132,8 +136,8 @@ impl Capabilities {
         }
     }
 
-    fn client_calls(&self, found: &mut Findings, method: &str, params: &Value) {
-        if let Some(capability) = missing(found.version, method, &self.agent) {
+    fn check_client_call(&self, found: &mut Findings, method: &str, params: &Value) {
+        if let Some(capability) = missing_capability(found.version, method, &self.agent) {
             let rule = match method.split_once('/') {
                 Some(("session", _)) => &SESSION,
                 None if method == "logout" => &LOGOUT,
@@ -145,22 +149,22 @@ impl Capabilities {
             return;
         }
         match method {
-            "authenticate" | "auth/login" => self.login(found, params),
+            "authenticate" | "auth/login" => self.check_login(found, params),
             // In version 2 whoever authenticates also ends it.
-            "auth/logout" if self.logins.as_ref().is_some_and(Vec::is_empty) => {
+            "auth/logout" if self.auth_methods.as_ref().is_some_and(Vec::is_empty) => {
                 let text = format!("calls `{method}`, and the agent has not offered `authMethods`");
                 found.add(&LOGOUT, Side::Client, text);
             }
-            "session/prompt" => self.prompt(found, params),
+            "session/prompt" => self.check_prompt(found, params),
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
-                self.setup(found, params);
+                self.check_setup(found, params);
             }
             _ => {}
         }
     }
 
-    fn login(&self, found: &mut Findings, params: &Value) {
-        if let (Some(logins), Some(chosen)) = (&self.logins, id(params, "methodId"))
+    fn check_login(&self, found: &mut Findings, params: &Value) {
+        if let (Some(logins), Some(chosen)) = (&self.auth_methods, id(params, "methodId"))
             && !logins.iter().any(|login| login == chosen)
         {
             let text = format!("authenticates with {chosen:?}, which the agent has not named");
@@ -168,10 +172,10 @@ impl Capabilities {
         }
     }
 
-    fn prompt(&self, found: &mut Findings, params: &Value) {
+    fn check_prompt(&self, found: &mut Findings, params: &Value) {
         let offered = match found.version {
-            Version::V1 => &self.agent["promptCapabilities"],
-            Version::V2 => &self.agent["session"]["prompt"],
+            SchemaVersion::V1 => &self.agent["promptCapabilities"],
+            SchemaVersion::V2 => &self.agent["session"]["prompt"],
         };
         for block in items(params, "prompt") {
             let (kind, needed) = match text(block, "type") {
@@ -190,14 +194,14 @@ impl Capabilities {
         }
     }
 
-    fn setup(&self, found: &mut Findings, params: &Value) {
+    fn check_setup(&self, found: &mut Findings, params: &Value) {
         let (offered, directories) = match found.version {
-            Version::V1 => {
+            SchemaVersion::V1 => {
                 let mcp = ["mcpCapabilities", "mcp"].map(|name| &self.agent[name]);
                 let session = &self.agent["sessionCapabilities"];
                 (mcp.to_vec(), &session["additionalDirectories"])
             }
-            Version::V2 => {
+            SchemaVersion::V2 => {
                 let session = &self.agent["session"];
                 (vec![&session["mcp"]], &session["additionalDirectories"])
             }
@@ -205,7 +209,7 @@ impl Capabilities {
         for server in items(params, "mcpServers") {
             let transport = match (found.version, text(server, "type")) {
                 (_, Some(transport @ ("http" | "sse"))) => transport,
-                (Version::V2, Some("stdio")) => "stdio",
+                (SchemaVersion::V2, Some("stdio")) => "stdio",
                 _ => continue,
             };
             if !offered.iter().any(|mcp| is_offered(&mcp[transport])) {
@@ -225,13 +229,13 @@ impl Capabilities {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     /// The side that uses what was not offered is wrong, and is not where it was.
     #[track_caller]
     fn gate(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
-        let mut talk = Talk::with("{}", "{}");
-        let mut offered = Talk::with(client, agent);
+        let mut talk = ExpectedConversation::with("{}", "{}");
+        let mut offered = ExpectedConversation::with(client, agent);
         if from_client {
             talk.hears(&format!("{rule} client"), message);
             offered.keeps_hearing(message);
@@ -355,15 +359,16 @@ mod tests {
     fn options_and_logins_are_those_that_can_be_shown() {
         let options = r#"{"id":0,"result":{"sessionId":"s","configOptions":[{"id":"a","type":"boolean","currentValue":true}]}}"#;
         let new = r#"{"cwd":"/","mcpServers":[]}"#;
-        let mut talk = Talk::with("{}", "{}");
+        let mut talk = ExpectedConversation::with("{}", "{}");
         talk.ask(0, "session/new", new);
         talk.says("boolean-option-not-offered agent", options);
-        let mut talk = Talk::with(r#"{"session":{"configOptions":{"boolean":{}}}}"#, "{}");
+        let mut talk =
+            ExpectedConversation::with(r#"{"session":{"configOptions":{"boolean":{}}}}"#, "{}");
         talk.ask(0, "session/new", new);
         talk.keeps(options);
 
         let answer = r#"{"id":0,"result":{"protocolVersion":1,"authMethods":[{"type":"terminal","id":"t","name":"T"}]}}"#;
-        let mut talk = Talk::new();
+        let mut talk = ExpectedConversation::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
         talk.says("terminal-login-not-offered agent", answer);
         talk.hears(
@@ -375,7 +380,7 @@ mod tests {
 
     #[test]
     fn version_2_has_its_own() {
-        let mut talk = Talk::v2();
+        let mut talk = ExpectedConversation::v2();
         talk.hears(
             "session-method-not-offered client",
             r#"{"id":1,"method":"session/delete","params":{"sessionId":"a"}}"#,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::side::Side;
 
-use super::rule::{Findings, Moment, rules};
+use super::rule::{Findings, MessagePosition, rules};
 use super::table::{id, items, text};
 
 rules! {
@@ -16,11 +16,11 @@ rules! {
 
 /// What there is to choose from in a session.
 #[derive(Debug, Default)]
-pub(super) struct Config {
+pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
     /// The options before these, which a client may still know, and when they were replaced.
-    before: Option<(Vec<ConfigOption>, Moment)>,
+    previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
 /// A config option.
@@ -50,26 +50,26 @@ impl ConfigOption {
         })
     }
 
-    fn has(&self, value: &str) -> bool {
+    fn has_value(&self, value: &str) -> bool {
         let values = self.values.as_ref();
         values.is_none_or(|values| values.iter().any(|known| known == value))
     }
 }
 
-impl Config {
+impl SessionConfig {
     /// A session was opened with this answer.
-    pub(super) fn opened(&mut self, found: &mut Findings, result: &Value) {
+    pub(super) fn apply_session_setup(&mut self, found: &mut Findings, result: &Value) {
         let modes = &result["modes"];
         if modes["availableModes"].is_array() {
             let ids = items(modes, "availableModes").filter_map(|mode| text(mode, "id"));
             self.modes = Some(ids.map(str::to_owned).collect());
-            self.current_mode(found, modes);
+            self.check_current_mode(found, modes);
         }
-        self.told(found, result);
+        self.apply_options(found, result);
     }
 
     /// Which options there are was told.
-    pub(super) fn told(&mut self, found: &mut Findings, what: &Value) {
+    pub(super) fn apply_options(&mut self, found: &mut Findings, what: &Value) {
         if !what["configOptions"].is_array() {
             return;
         }
@@ -77,7 +77,8 @@ impl Config {
         for (option, told) in items(what, "configOptions")
             .filter_map(|option| Some((ConfigOption::read(option)?, option)))
         {
-            if let Some(current) = id(told, "currentValue").filter(|value| !option.has(value)) {
+            if let Some(current) = id(told, "currentValue").filter(|value| !option.has_value(value))
+            {
                 let text = format!(
                     "says the option {:?} is {current:?}, which is none of its values",
                     option.id
@@ -86,21 +87,21 @@ impl Config {
             }
             options.push(option);
         }
-        self.before = self
+        self.previous = self
             .options
             .replace(options)
-            .map(|before| (before, found.now));
+            .map(|before| (before, found.position));
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
         match kind {
-            "current_mode_update" => self.current_mode(found, update),
-            "config_option_update" => self.told(found, update),
+            "current_mode_update" => self.check_current_mode(found, update),
+            "config_option_update" => self.apply_options(found, update),
             _ => {}
         }
     }
 
-    fn current_mode(&self, found: &mut Findings, told: &Value) {
+    fn check_current_mode(&self, found: &mut Findings, told: &Value) {
         if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
@@ -126,9 +127,9 @@ impl Config {
         let value = id(params, "value");
         let fits = |options: &[ConfigOption]| {
             let known = options.iter().find(|known| known.id == option);
-            known.is_some_and(|known| value.is_none_or(|value| known.has(value)))
+            known.is_some_and(|known| value.is_none_or(|value| known.has_value(value)))
         };
-        let before = self.before.as_ref();
+        let before = self.previous.as_ref();
         let crossed =
             before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
@@ -143,10 +144,10 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
-    fn opened(setup: &str, expected: &str) -> Talk {
-        let mut talk = Talk::v1();
+    fn opened(setup: &str, expected: &str) -> ExpectedConversation {
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/new", "{}");
         talk.says(
             expected,

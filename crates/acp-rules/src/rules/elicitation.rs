@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::side::Side;
 
 use super::rule::{Findings, rules};
-use super::table::{Table, id};
+use super::table::{BoundedTable, id};
 
 rules! {
     UNKNOWN = "elicitation-unknown" Should "elicitation" "Only an elicitation that was created is completed.";
@@ -16,20 +16,20 @@ const ELICITATIONS: usize = 1024;
 
 /// Those that were created.
 #[derive(Debug)]
-pub(super) struct Elicitations(Table<()>);
+pub(super) struct Elicitations(BoundedTable<()>);
 
 impl Elicitations {
     pub(super) fn new() -> Self {
-        Self(Table::of(ELICITATIONS))
+        Self(BoundedTable::of(ELICITATIONS))
     }
 
-    pub(super) fn created(&mut self, params: &Value) {
+    pub(super) fn create(&mut self, params: &Value) {
         if let Some(id) = id(params, "elicitationId") {
             self.0.insert(id, ());
         }
     }
 
-    pub(super) fn completed(&mut self, found: &mut Findings, params: &Value) {
+    pub(super) fn complete(&mut self, found: &mut Findings, params: &Value) {
         if let Some(id) = id(params, "elicitationId").filter(|id| self.0.is_new(id)) {
             let text = format!("completes the elicitation {id:?}, which it has not created");
             found.add(&UNKNOWN, Side::Agent, text);
@@ -39,11 +39,11 @@ impl Elicitations {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     #[test]
     fn what_is_completed_was_created() {
-        let mut talk = Talk::with(r#"{"elicitation":{"url":{}}}"#, "{}");
+        let mut talk = ExpectedConversation::with(r#"{"elicitation":{"url":{}}}"#, "{}");
         let complete = r#"{"method":"elicitation/complete","params":{"elicitationId":"e"}}"#;
         talk.says("elicitation-unknown agent", complete);
         talk.asks(

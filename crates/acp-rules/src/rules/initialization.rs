@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::schema::message::Direction;
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 use super::rule::{Findings, rules};
@@ -19,13 +19,13 @@ rules! {
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
     /// The version that was asked for last.
-    wanted: Option<u64>,
+    requested_version: Option<u64>,
     /// The client cannot speak what was answered, as far as is known.
-    too_new: Option<u64>,
+    unsupported_version: Option<u64>,
     /// It is over.
-    pub(super) done: bool,
+    pub(super) is_done: bool,
     /// It was told that it is missing: nothing is known of what is offered.
-    told: bool,
+    is_reported: bool,
 }
 
 impl Initialization {
@@ -40,22 +40,22 @@ impl Initialization {
             return;
         }
         if method == "initialize" {
-            if self.done {
+            if self.is_done {
                 found.add(&AGAIN, Side::Client, "sends `initialize` again");
             }
-            self.wanted = params["protocolVersion"].as_u64();
+            self.requested_version = params["protocolVersion"].as_u64();
             return;
         }
         if method.starts_with(['_', '$']) {
             return;
         }
-        if !self.done && !self.told {
-            self.told = true;
+        if !self.is_done && !self.is_reported {
+            self.is_reported = true;
             let text = format!("sends `{method}` before `initialize` was answered");
             found.add(&FIRST, Side::Client, text);
         }
-        if let Some(version) = self.too_new.take() {
-            let wanted = self.wanted.unwrap_or_default();
+        if let Some(version) = self.unsupported_version.take() {
+            let wanted = self.requested_version.unwrap_or_default();
             let text = format!(
                 "goes on with `{method}` though it speaks up to version {wanted} and the agent has answered version {version}"
             );
@@ -64,21 +64,21 @@ impl Initialization {
     }
 
     pub(super) fn answer(&mut self, found: &mut Findings, result: &Value) {
-        self.done = true;
+        self.is_done = true;
         let Some(version) = result["protocolVersion"].as_u64() else {
             return;
         };
         match version {
-            1 => found.version = Version::V1,
-            2 => found.version = Version::V2,
+            1 => found.version = SchemaVersion::V1,
+            2 => found.version = SchemaVersion::V2,
             _ => {
                 let text =
                     format!("answers `initialize` with version {version}, which is not known");
                 found.add(&EXISTS, Side::Agent, text);
             }
         }
-        self.too_new = self
-            .wanted
+        self.unsupported_version = self
+            .requested_version
             .filter(|wanted| version > *wanted)
             .map(|_| version);
     }
@@ -86,11 +86,11 @@ impl Initialization {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     #[test]
     fn nothing_comes_before_initialize_and_its_answer() {
-        let mut talk = Talk::new();
+        let mut talk = ExpectedConversation::new();
         talk.keeps_hearing(r#"{"method":"_hello","params":{}}"#);
         talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
         talk.hears(
@@ -99,7 +99,7 @@ mod tests {
         );
         // It is told once.
         talk.keeps_hearing(r#"{"id":2,"method":"session/list","params":{}}"#);
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.hears(
             "initialize-twice client",
             r#"{"id":9,"method":"initialize","params":{"protocolVersion":1}}"#,
@@ -108,20 +108,20 @@ mod tests {
 
     #[test]
     fn the_version_is_one_that_both_speak() {
-        let mut talk = Talk::new();
+        let mut talk = ExpectedConversation::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":65535}"#);
         talk.says(
             "version-unknown agent",
             r#"{"id":0,"result":{"protocolVersion":65535}}"#,
         );
-        let mut talk = Talk::new();
+        let mut talk = ExpectedConversation::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
         talk.keeps(r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
         talk.hears(
             "version-not-agreed client",
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
         );
-        let mut talk = Talk::new();
+        let mut talk = ExpectedConversation::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":2}"#);
         talk.keeps(r#"{"id":0,"result":{"protocolVersion":1}}"#);
         talk.keeps_hearing(

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::side::Side;
 
-use super::rule::{Findings, Moment, rules};
-use super::table::{Table, id};
+use super::rule::{Findings, MessagePosition, rules};
+use super::table::{BoundedTable, id};
 
 rules! {
     SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id is the user's or the agent's, not both.";
@@ -16,11 +16,11 @@ const MESSAGES: usize = 1024;
 
 /// The messages of a session: whether a message is the user's.
 #[derive(Debug)]
-pub(super) struct Messages(Table<(bool, Moment)>);
+pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
-impl Messages {
+impl SessionMessages {
     pub(super) fn new() -> Self {
-        Self(Table::of(MESSAGES))
+        Self(BoundedTable::of(MESSAGES))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
@@ -39,21 +39,21 @@ impl Messages {
             Some((before, when)) if *before != of_user => {
                 let text =
                     format!("sends `{kind}` of the message {id:?}, which the other side has said");
-                found.after(&SENDER, Side::Agent, *when, text);
+                found.add_with_cause(&SENDER, Side::Agent, *when, text);
             }
             Some(_) => {}
-            None => self.0.insert(id, (of_user, found.now)),
+            None => self.0.insert(id, (of_user, found.position)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     #[test]
     fn a_message_is_of_one_side() {
-        let mut talk = Talk::session_v2();
+        let mut talk = ExpectedConversation::session_v2();
         talk.update("", r#"{"sessionUpdate":"user_message","messageId":"a"}"#);
         talk.update(
             "",

@@ -1,6 +1,6 @@
 //! The rules of a conversation: what a client and an agent must keep to beyond the shapes of single messages.
 //!
-//! [`Rules`] is told each message as it passes, of both directions and in their order, and says which rules it breaks
+//! [`RuleChecker`] is told each message as it passes, of both directions and in their order, and says which rules it breaks
 //! and who is wrong. It is for any conversation, however long: what it remembers is bounded, and where something had
 //! to be forgotten, nothing is said of it.
 //!
@@ -8,8 +8,8 @@
 //! came. A rule about such an order only speaks where the earlier message must have arrived.
 
 mod capabilities;
+mod checker;
 mod config;
-mod conversation;
 mod elicitation;
 mod initialization;
 mod messages;
@@ -25,5 +25,5 @@ mod testing;
 mod tool_calls;
 mod turns;
 
-pub use conversation::Rules;
-pub use rule::{Finding, Moment, Rule};
+pub use checker::RuleChecker;
+pub use rule::{Finding, MessagePosition, Rule};

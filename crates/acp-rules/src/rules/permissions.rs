@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::redacted::REDACTED;
-use crate::schema::version::Version;
+use crate::redaction::REDACTED;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::Open;
+use super::requests::OpenRequest;
 use super::rule::{Findings, rules};
 use super::table::{items, text};
 
@@ -21,7 +21,8 @@ pub(super) fn asked(found: &mut Findings, params: &Value) {
     let ids: Vec<&str> = items(params, "options")
         .filter_map(|option| text(option, "optionId"))
         .collect();
-    if found.version == Version::V2 && params["options"].as_array().is_some_and(Vec::is_empty) {
+    if found.version == SchemaVersion::V2 && params["options"].as_array().is_some_and(Vec::is_empty)
+    {
         found.add(&NONE, Side::Agent, "asks for permission without an option");
     }
     let twice = ids
@@ -34,7 +35,7 @@ pub(super) fn asked(found: &mut Findings, params: &Value) {
     }
 }
 
-pub(super) fn answered(found: &mut Findings, open: &Open, result: Result<&Value, &Value>) {
+pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<&Value, &Value>) {
     let outcome = result.map(|result| &result["outcome"]);
     let said = outcome.ok().and_then(|outcome| text(outcome, "outcome"));
     if let (Some("selected"), Ok(outcome)) = (said, outcome)
@@ -42,27 +43,27 @@ pub(super) fn answered(found: &mut Findings, open: &Open, result: Result<&Value,
         && !open.ids.iter().any(|id| id == chosen)
     {
         let text = format!("chooses {chosen:?}, which was not among the options");
-        found.after(&OPTION, Side::Client, open.asked, text);
+        found.add_with_cause(&OPTION, Side::Client, open.sent_at, text);
     }
-    let Some(cancelled) = open.cancelled else {
+    let Some(cancelled) = open.turn_cancelled_at else {
         return;
     };
     // It may not have read the request when it cancelled.
-    let pending = cancelled.at.saturating_sub(open.asked.at) >= super::rule::CROSSING;
-    if said != Some("cancelled") && pending && open.taken_back.is_none() {
+    let pending = cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::CROSSING;
+    if said != Some("cancelled") && pending && open.cancelled_at.is_none() {
         let text = "has cancelled the turn, and answers its permission request with something else";
-        found.after(&CANCELLED, Side::Client, cancelled, text);
+        found.add_with_cause(&CANCELLED, Side::Client, cancelled, text);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const ASKED: &str = r#"{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"yes"},{"optionId":"no"}]}"#;
 
-    fn asked() -> Talk {
-        let mut talk = Talk::session();
+    fn asked() -> ExpectedConversation {
+        let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.update("", r#"{"sessionUpdate":"tool_call","toolCallId":"c"}"#);
         talk.asks("p", "session/request_permission", ASKED);
@@ -109,7 +110,7 @@ mod tests {
         talk.says("option-id-twice agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},
                 "options":[{"optionId":"yes"},{"optionId":"yes"}]}}"#);
-        let mut talk = Talk::session_v2();
+        let mut talk = ExpectedConversation::session_v2();
         talk.says("permission-without-options agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","title":"a","options":[]}}"#);
         talk.asks(

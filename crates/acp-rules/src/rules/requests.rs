@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::schema::message::Direction;
 use crate::side::Side;
 
-use super::rule::{Findings, Moment, rules, sender};
+use super::rule::{Findings, MessagePosition, rules, sender};
 use super::table::{id, items};
 
 rules! {
@@ -29,32 +29,32 @@ const LONG: u64 = 30_000_000;
 
 /// A request that waits for its answer.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
+pub(super) struct OpenRequest {
     pub(super) method: String,
-    pub(super) asked: Moment,
+    pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
     /// What else of its params its answer is judged by: the options of a permission request, the terminal.
     pub(super) ids: Vec<String>,
     /// When its turn was cancelled.
-    pub(super) cancelled: Option<Moment>,
+    pub(super) turn_cancelled_at: Option<MessagePosition>,
     /// When whoever asked took it back.
-    pub(super) taken_back: Option<Moment>,
+    pub(super) cancelled_at: Option<MessagePosition>,
     /// How many others had the same id.
-    same: u32,
+    duplicates: u32,
 }
 
 /// All requests of both sides.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(super) struct OpenRequests {
     /// By the direction in which it was asked.
-    open: HashMap<(Direction, String), Open>,
-    answered: HashMap<Direction, VecDeque<String>>,
+    open: HashMap<(Direction, String), OpenRequest>,
+    answered_ids: HashMap<Direction, VecDeque<String>>,
     /// Not all could be remembered.
     overflowed: bool,
 }
 
-impl Requests {
-    pub(super) fn ask(
+impl OpenRequests {
+    pub(super) fn add_request(
         &mut self,
         found: &mut Findings,
         direction: Direction,
@@ -68,22 +68,22 @@ impl Requests {
                 "uses the id {number} again while `{}` waits for its answer",
                 open.method
             );
-            found.after(&ID_TWICE, sender(direction), open.asked, text);
-            open.same += 1;
+            found.add_with_cause(&ID_TWICE, sender(direction), open.sent_at, text);
+            open.duplicates += 1;
             return;
         }
         if self.open.len() >= OPEN {
             self.overflowed = true;
             return;
         }
-        let open = Open {
+        let open = OpenRequest {
             method: method.to_owned(),
-            asked: found.now,
+            sent_at: found.position,
             session: id(params, "sessionId").map(str::to_owned),
-            ids: judged_by(method, params),
-            cancelled: None,
-            taken_back: None,
-            same: 0,
+            ids: checked_ids(method, params),
+            turn_cancelled_at: None,
+            cancelled_at: None,
+            duplicates: 0,
         };
         self.open.insert(key, open);
     }
@@ -95,14 +95,14 @@ impl Requests {
         direction: Direction,
         number: &Value,
         is_error: bool,
-    ) -> Option<Open> {
-        let key = (direction.back(), number.to_string());
-        if let Some(open) = self.open.get_mut(&key).filter(|open| open.same > 0) {
-            open.same -= 1;
+    ) -> Option<OpenRequest> {
+        let key = (direction.reversed(), number.to_string());
+        if let Some(open) = self.open.get_mut(&key).filter(|open| open.duplicates > 0) {
+            open.duplicates -= 1;
             return Some(open.clone());
         }
         if let Some(open) = self.open.remove(&key) {
-            let answered = self.answered.entry(direction).or_default();
+            let answered = self.answered_ids.entry(direction).or_default();
             answered.push_back(key.1);
             if answered.len() > ANSWERED {
                 answered.pop_front();
@@ -113,7 +113,7 @@ impl Requests {
         if self.overflowed || (number.is_null() && is_error) {
             return None;
         }
-        let answered = self.answered.get(&direction);
+        let answered = self.answered_ids.get(&direction);
         if answered.is_some_and(|answered| answered.contains(&key.1)) {
             let text = format!("answers the request {number} again");
             found.add(&TWICE, sender(direction), text);
@@ -126,12 +126,12 @@ impl Requests {
 
     /// The method that an answer in `direction` to this id answers.
     pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
-        let open = self.open.get(&(direction.back(), number.to_string()))?;
+        let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
 
     /// Whether a request of one of these methods waits for its answer, and of this session if it says one.
-    pub(super) fn waits(&self, methods: &[&str], session: Option<&str>) -> bool {
+    pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
                 && (session.is_none() || open.session.as_deref() == session)
@@ -139,7 +139,7 @@ impl Requests {
     }
 
     /// `$/cancel_request`: whoever sends in `direction` takes a request back. Gives the session of a prompt.
-    pub(super) fn take_back(
+    pub(super) fn cancel_request(
         &mut self,
         found: &Findings,
         direction: Direction,
@@ -147,7 +147,7 @@ impl Requests {
     ) -> Option<String> {
         let number = params.get("requestId")?;
         let open = self.open.get_mut(&(direction, number.to_string()))?;
-        open.taken_back = Some(found.now);
+        open.cancelled_at = Some(found.position);
         let prompts = open.method == "session/prompt";
         open.session.clone().filter(|_| prompts)
     }
@@ -158,56 +158,64 @@ impl Requests {
         for open in self.open.values_mut().filter(|open| {
             of_turn.contains(&open.method.as_str()) && open.session.as_deref() == Some(session)
         }) {
-            open.cancelled = open.cancelled.or(Some(found.now));
+            open.turn_cancelled_at = open.turn_cancelled_at.or(Some(found.position));
         }
     }
 
     /// Something was sent in `direction` that is not known: an answer to any request, or a request.
-    pub(super) fn missed(&mut self, direction: Direction) {
+    pub(super) fn record_missed_message(&mut self, direction: Direction) {
         self.overflowed = true;
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
     /// The agent has closed its output, of its own accord and before the client.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
-        for open in self.take(|asked, _| asked == Direction::ToAgent) {
+        for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!(
                 "has never answered `{}`, and has closed its output",
                 open.method
             );
-            found.at(&UNANSWERED, Side::Agent, open.asked, text);
+            found.add_at(&UNANSWERED, Side::Agent, open.sent_at, text);
         }
     }
 
     /// The conversation is over, and nobody says why.
     pub(super) fn end(&mut self, found: &mut Findings) {
-        let now = found.now.at;
-        let long = |_, open: &Open| {
-            let unwanted = open.cancelled.or(open.taken_back);
-            let since = unwanted.unwrap_or(open.asked).at;
-            let may_last = unwanted.is_none() && takes_time(&open.method);
+        let now = found.position.time_us;
+        let long = |_, open: &OpenRequest| {
+            let unwanted = open.turn_cancelled_at.or(open.cancelled_at);
+            let since = unwanted.unwrap_or(open.sent_at).time_us;
+            let may_last = unwanted.is_none() && may_take_long(&open.method);
             !may_last && now.saturating_sub(since) >= LONG
         };
         for direction in [Direction::ToAgent, Direction::ToClient] {
-            for open in self.take(|asked, open| asked == direction && long(asked, open)) {
-                let waited = now.saturating_sub(open.asked.at) / 1_000_000;
+            for open in self.take_matching(|asked, open| asked == direction && long(asked, open)) {
+                let waited = now.saturating_sub(open.sent_at.time_us) / 1_000_000;
                 let text = format!("has not answered `{}` in {waited} s", open.method);
-                found.at(&UNANSWERED, sender(direction.back()), open.asked, text);
+                found.add_at(
+                    &UNANSWERED,
+                    sender(direction.reversed()),
+                    open.sent_at,
+                    text,
+                );
             }
         }
     }
 
     /// Takes those out of which this is true, in the order in which they were asked.
-    fn take(&mut self, which: impl Fn(Direction, &Open) -> bool) -> Vec<Open> {
+    fn take_matching(
+        &mut self,
+        which: impl Fn(Direction, &OpenRequest) -> bool,
+    ) -> Vec<OpenRequest> {
         let taken = self.open.extract_if(|(asked, _), open| which(*asked, open));
-        let mut taken: Vec<Open> = taken.map(|(_, open)| open).collect();
-        taken.sort_by_key(|open| open.asked.index);
+        let mut taken: Vec<OpenRequest> = taken.map(|(_, open)| open).collect();
+        taken.sort_by_key(|open| open.sent_at.index);
         taken
     }
 }
 
 /// What waits for a person, a model or a command.
-fn takes_time(method: &str) -> bool {
+fn may_take_long(method: &str) -> bool {
     matches!(
         method,
         "session/prompt"
@@ -219,7 +227,7 @@ fn takes_time(method: &str) -> bool {
     ) || method.starts_with('_')
 }
 
-fn judged_by(method: &str, params: &Value) -> Vec<String> {
+fn checked_ids(method: &str, params: &Value) -> Vec<String> {
     let one = |name| id(params, name).map(str::to_owned).into_iter().collect();
     match method {
         "session/request_permission" => items(params, "options")
@@ -234,11 +242,11 @@ fn judged_by(method: &str, params: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     #[test]
     fn each_request_is_answered_once() {
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask("x", "session/list", "{}");
         talk.says("answer-to-nothing agent", r#"{"id":7,"result":{}}"#);
         talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
@@ -248,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_id_is_used_again_only_after_the_answer() {
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask("x", "session/list", "{}");
         talk.hears(
             "request-id-twice client",
@@ -261,14 +269,14 @@ mod tests {
 
     #[test]
     fn who_ends_with_requests_open_is_wrong_and_who_no_longer_waits_is_not() {
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/list", "{}");
         talk.ends("request-unanswered agent");
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/list", "{}");
         talk.asks(1, "fs/read_text_file", r#"{"path":"/a"}"#);
         talk.is_left("");
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/list", "{}");
         talk.waits(40);
         talk.is_left("request-unanswered agent");

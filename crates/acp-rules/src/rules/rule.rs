@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::level::Level;
+use crate::level::RequirementLevel;
 use crate::schema::message::Direction;
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 /// Something that a conversation must keep to.
@@ -14,7 +14,7 @@ pub struct Rule {
     /// Its name, which stays: `request-unanswered`.
     pub name: &'static str,
     /// How binding it is.
-    pub level: Level,
+    pub level: RequirementLevel,
     /// The page of the specification, as its address has it, such as `prompt-turn`.
     pub section: &'static str,
     /// What is required, in a sentence.
@@ -27,7 +27,7 @@ macro_rules! rules {
         $(
             static $name: $crate::rules::rule::Rule = $crate::rules::rule::Rule {
                 name: $text,
-                level: $crate::level::Level::$level,
+                level: $crate::level::RequirementLevel::$level,
                 section: $section,
                 requirement: $requirement,
             };
@@ -39,11 +39,11 @@ pub(super) use rules;
 
 /// A message in its conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct MessagePosition {
     /// Which it is: whatever the caller counts, such as lines of a trace.
     pub index: u64,
     /// When it was seen, in microseconds since any moment before the first.
-    pub at: u64,
+    pub time_us: u64,
 }
 
 /// A rule that was broken.
@@ -55,9 +55,9 @@ pub struct Finding {
     /// Who is wrong.
     pub side: Side,
     /// The message that is wrong: of a request without an answer, the request.
-    pub message: Moment,
+    pub message: MessagePosition,
     /// An earlier message that it is at odds with.
-    pub earlier: Option<Moment>,
+    pub earlier: Option<MessagePosition>,
     /// What is wrong, in a sentence.
     pub text: String,
 }
@@ -72,34 +72,34 @@ impl fmt::Display for Finding {
 /// What is found, and by what message.
 #[derive(Debug)]
 pub(super) struct Findings {
-    pub(super) now: Moment,
-    pub(super) version: Version,
+    pub(super) position: MessagePosition,
+    pub(super) version: SchemaVersion,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Findings {
     /// The message at hand is wrong. `text` goes on after "the agent" or "the client".
     pub(super) fn add(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
-        self.push(rule, side, self.now, None, text.into());
+        self.push(rule, side, self.position, None, text.into());
     }
 
     /// The message at hand is wrong because of an earlier one.
-    pub(super) fn after(
+    pub(super) fn add_with_cause(
         &mut self,
         rule: &'static Rule,
         side: Side,
-        earlier: Moment,
+        earlier: MessagePosition,
         text: impl Into<String>,
     ) {
-        self.push(rule, side, self.now, Some(earlier), text.into());
+        self.push(rule, side, self.position, Some(earlier), text.into());
     }
 
     /// An earlier message was wrong, which is known only now.
-    pub(super) fn at(
+    pub(super) fn add_at(
         &mut self,
         rule: &'static Rule,
         side: Side,
-        message: Moment,
+        message: MessagePosition,
         text: impl Into<String>,
     ) {
         self.push(rule, side, message, None, text.into());
@@ -109,8 +109,8 @@ impl Findings {
         &mut self,
         rule: &'static Rule,
         side: Side,
-        message: Moment,
-        earlier: Option<Moment>,
+        message: MessagePosition,
+        earlier: Option<MessagePosition>,
         text: String,
     ) {
         self.findings.push(Finding {
@@ -123,8 +123,8 @@ impl Findings {
     }
 
     /// Whether an earlier message has certainly arrived by now: two messages may cross each other on their ways.
-    pub(super) fn has_arrived(&self, earlier: Moment) -> bool {
-        self.now.at.saturating_sub(earlier.at) >= CROSSING
+    pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
+        self.position.time_us.saturating_sub(earlier.time_us) >= CROSSING
     }
 }
 

@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::config::Config;
-use super::messages::Messages;
+use super::config::SessionConfig;
+use super::messages::SessionMessages;
 use super::permissions;
-use super::requests::{Open, Requests};
-use super::rule::{Findings, Moment, rules};
-use super::states::States;
-use super::table::{Table, id, text};
-use super::terminals::{Shown, Terminals};
-use super::tool_calls::ToolCalls;
-use super::turns::Turns;
+use super::requests::{OpenRequest, OpenRequests};
+use super::rule::{Findings, MessagePosition, rules};
+use super::states::SessionStates;
+use super::table::{BoundedTable, id, text};
+use super::terminals::{DisplayTerminals, RuleTerminals};
+use super::tool_calls::RuleToolCalls;
+use super::turns::RuleTurns;
 
 rules! {
     UNKNOWN = "session-unknown" Should "session-setup" "An agent speaks only of sessions that the client knows.";
@@ -34,58 +34,58 @@ const OPENING: &[&str] = &["session/new", "session/fork"];
 
 /// A session.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct RuleSession {
     /// It was opened, and is not closed.
-    open: bool,
-    closed: Option<Moment>,
+    is_open: bool,
+    closed_at: Option<MessagePosition>,
     /// How many requests are under way that open it again: what it was is told once more.
-    loading: u32,
-    turns: Turns,
-    calls: ToolCalls,
-    config: Config,
-    states: States,
-    shown: Shown,
-    messages: Messages,
+    pending_loads: u32,
+    turns: RuleTurns,
+    tool_calls: RuleToolCalls,
+    config: SessionConfig,
+    states: SessionStates,
+    display_terminals: DisplayTerminals,
+    messages: SessionMessages,
 }
 
-impl Session {
+impl RuleSession {
     fn new() -> Self {
         Self {
-            open: false,
-            closed: None,
-            loading: 0,
-            turns: Turns::default(),
-            calls: ToolCalls::new(),
-            config: Config::default(),
-            states: States::default(),
-            shown: Shown::new(),
-            messages: Messages::new(),
+            is_open: false,
+            closed_at: None,
+            pending_loads: 0,
+            turns: RuleTurns::default(),
+            tool_calls: RuleToolCalls::new(),
+            config: SessionConfig::default(),
+            states: SessionStates::default(),
+            display_terminals: DisplayTerminals::new(),
+            messages: SessionMessages::new(),
         }
     }
 }
 
 /// All sessions.
 #[derive(Debug)]
-pub(super) struct Sessions {
-    table: Table<Session>,
+pub(super) struct RuleSessions {
+    table: BoundedTable<RuleSession>,
     /// What was said of sessions that may become known by an answer that is under way.
-    early: Vec<(String, Moment)>,
+    early_messages: Vec<(String, MessagePosition)>,
     /// The client has asked which sessions there are: others than its own have names.
     listed: bool,
 }
 
-impl Sessions {
+impl RuleSessions {
     pub(super) fn new() -> Self {
         Self {
-            table: Table::of(SESSIONS),
-            early: Vec::new(),
+            table: BoundedTable::of(SESSIONS),
+            early_messages: Vec::new(),
             listed: false,
         }
     }
 
-    fn of(&mut self, id: &str) -> Option<&mut Session> {
+    fn get_or_insert(&mut self, id: &str) -> Option<&mut RuleSession> {
         if self.table.get(id).is_none() {
-            self.table.insert(id, Session::new());
+            self.table.insert(id, RuleSession::new());
         }
         self.table.get_mut(id)
     }
@@ -93,17 +93,17 @@ impl Sessions {
     pub(super) fn is_running(&self, id: &str) -> bool {
         self.table
             .get(id)
-            .is_some_and(|session| session.turns.run())
+            .is_some_and(|session| session.turns.is_running())
     }
 
-    pub(super) fn cancelled(&mut self, id: &str) {
+    pub(super) fn cancel(&mut self, id: &str) {
         if let Some(session) = self.table.get_mut(id) {
-            session.turns.cancelled();
+            session.turns.cancel();
         }
     }
 
     /// The client calls a method about a session.
-    pub(super) fn client_calls(
+    pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
         method: &str,
@@ -112,31 +112,33 @@ impl Sessions {
     ) {
         match method {
             "session/load" | "session/resume" => {
-                if let Some(session) = self.of(id) {
-                    session.loading += 1;
-                    session.closed = None;
-                    session.calls = ToolCalls::new();
-                    session.states = States::default();
-                    session.messages = Messages::new();
-                    session.shown = Shown::new();
+                if let Some(session) = self.get_or_insert(id) {
+                    session.pending_loads += 1;
+                    session.closed_at = None;
+                    session.tool_calls = RuleToolCalls::new();
+                    session.states = SessionStates::default();
+                    session.messages = SessionMessages::new();
+                    session.display_terminals = DisplayTerminals::new();
                 }
             }
             "session/prompt" | "session/set_mode" | "session/set_config_option" => {
                 let known = self.table.get(id);
-                if !known.map_or(!self.table.is_new(id), |session| session.open) {
+                if !known.map_or(!self.table.is_new(id), |session| session.is_open) {
                     let text =
                         format!("sends `{method}` in {id:?}, which is no session that was set up");
-                    match known.and_then(|session| session.closed) {
-                        Some(closed) => found.after(&SET_UP, Side::Client, closed, text),
+                    match known.and_then(|session| session.closed_at) {
+                        Some(closed) => found.add_with_cause(&SET_UP, Side::Client, closed, text),
                         None => found.add(&SET_UP, Side::Client, text),
                     }
                     return;
                 }
-                let Some(session) = self.of(id) else { return };
+                let Some(session) = self.get_or_insert(id) else {
+                    return;
+                };
                 match method {
                     "session/prompt" => {
-                        session.turns.prompted(found);
-                        session.states.prompted();
+                        session.turns.begin_turn(found);
+                        session.states.begin_turn();
                     }
                     "session/set_mode" => session.config.set_mode(found, params),
                     _ => session.config.set_option(found, params),
@@ -147,32 +149,32 @@ impl Sessions {
     }
 
     /// The agent calls a method about a session, or sends an update.
-    pub(super) fn agent_calls(
+    pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
         method: &str,
         id: &str,
         params: &Value,
-        requests: &Requests,
-        terminals: &mut Terminals,
+        requests: &OpenRequests,
+        terminals: &mut RuleTerminals,
     ) {
-        self.listed |= requests.waits(&["session/list"], None);
+        self.listed |= requests.is_waiting(&["session/list"], None);
         let update = &params["update"];
         let kind = text(update, "sessionUpdate").unwrap_or_default();
         let known = self.table.get(id);
-        if known.is_none_or(|session| !session.open && session.loading == 0) {
-            match known.and_then(|session| session.closed) {
+        if known.is_none_or(|session| !session.is_open && session.pending_loads == 0) {
+            match known.and_then(|session| session.closed_at) {
                 Some(closed) => {
                     let text =
                         format!("sends `{method}` of the session {id:?} after it was closed");
-                    found.after(&CLOSED, Side::Agent, closed, text);
+                    found.add_with_cause(&CLOSED, Side::Agent, closed, text);
                 }
                 None if !self.table.is_new(id) => {}
                 // Titles of sessions that others have opened are told, too.
                 None if kind == "session_info_update" && self.listed => {}
-                None if requests.waits(OPENING, None) => {
-                    if self.early.len() < EARLY {
-                        self.early.push((id.to_owned(), found.now));
+                None if requests.is_waiting(OPENING, None) => {
+                    if self.early_messages.len() < EARLY {
+                        self.early_messages.push((id.to_owned(), found.position));
                     }
                 }
                 None => {
@@ -182,33 +184,35 @@ impl Sessions {
                     found.add(&UNKNOWN, Side::Agent, text);
                 }
             }
-            if !requests.waits(OPENING, None) {
+            if !requests.is_waiting(OPENING, None) {
                 // It is remembered, so that it is told once.
-                let _ = self.of(id);
+                let _ = self.get_or_insert(id);
                 return;
             }
         }
-        let Some(session) = self.of(id) else { return };
-        let replayed = session.loading > 0;
+        let Some(session) = self.get_or_insert(id) else {
+            return;
+        };
+        let replayed = session.pending_loads > 0;
         match method {
             "session/request_permission" => {
                 permissions::asked(found, params);
-                session.calls.permission(found, params);
+                session.tool_calls.permission(found, params);
                 session.states.permission(found);
             }
             "session/update" => {
                 session.turns.update(found, kind, replayed);
-                session.calls.update(found, kind, update, replayed);
+                session.tool_calls.update(found, kind, update, replayed);
                 session.config.update(found, kind, update);
                 match found.version {
-                    Version::V1 => {
+                    SchemaVersion::V1 => {
                         if !replayed && matches!(kind, "tool_call" | "tool_call_update") {
-                            terminals.embedded(found, update);
+                            terminals.check_content(found, update);
                         }
                     }
-                    Version::V2 => {
+                    SchemaVersion::V2 => {
                         session.states.update(found, kind, update);
-                        session.shown.update(found, kind, update);
+                        session.display_terminals.update(found, kind, update);
                         session.messages.update(found, kind, update);
                     }
                 }
@@ -217,16 +221,16 @@ impl Sessions {
         }
     }
 
-    pub(super) fn answered(
+    pub(super) fn check_response(
         &mut self,
         found: &mut Findings,
-        open: &Open,
+        open: &OpenRequest,
         result: Result<&Value, &Value>,
-        requests: &Requests,
+        requests: &OpenRequests,
     ) {
         match open.method.as_str() {
             "session/list" => self.listed = true,
-            "session/new" | "session/fork" => self.opened(found, open, result, requests),
+            "session/new" | "session/fork" => self.check_opened(found, open, result, requests),
             _ => {}
         }
         let Some(asked) = &open.session else { return };
@@ -235,23 +239,23 @@ impl Sessions {
         };
         match open.method.as_str() {
             "session/load" | "session/resume" => {
-                session.loading = session.loading.saturating_sub(1);
+                session.pending_loads = session.pending_loads.saturating_sub(1);
                 if let Ok(result) = result {
-                    session.open = true;
-                    session.config.opened(found, result);
+                    session.is_open = true;
+                    session.config.apply_session_setup(found, result);
                 }
             }
             "session/close" if result.is_ok() => {
-                session.open = false;
-                session.closed = Some(found.now);
+                session.is_open = false;
+                session.closed_at = Some(found.position);
             }
-            "session/prompt" if found.version == Version::V1 => {
-                session.turns.answered(found, open, result);
+            "session/prompt" if found.version == SchemaVersion::V1 => {
+                session.turns.check_response(found, open, result);
             }
-            "session/prompt" if result.is_err() => session.states.refused(),
+            "session/prompt" if result.is_err() => session.states.refuse_prompt(),
             "session/set_config_option" => {
                 if let Ok(result) = result {
-                    session.config.told(found, result);
+                    session.config.apply_options(found, result);
                 }
             }
             "session/request_permission" | "elicitation/create" => session.turns.person_answered(),
@@ -260,47 +264,47 @@ impl Sessions {
     }
 
     /// A session was opened, or not: of what was said early, what is of none now is of none at all.
-    fn opened(
+    fn check_opened(
         &mut self,
         found: &mut Findings,
-        open: &Open,
+        open: &OpenRequest,
         result: Result<&Value, &Value>,
-        requests: &Requests,
+        requests: &OpenRequests,
     ) {
         if let Ok(result) = result
             && let Some(id) = id(result, "sessionId")
         {
             let method = &open.method;
-            if let Some(session) = self.of(id) {
-                if session.open {
+            if let Some(session) = self.get_or_insert(id) {
+                if session.is_open {
                     let text =
                         format!("answers `{method}` with the id {id:?}, which another session has");
                     found.add(&TWICE, Side::Agent, text);
                 }
-                session.open = true;
-                session.closed = None;
-                session.config.opened(found, result);
+                session.is_open = true;
+                session.closed_at = None;
+                session.config.apply_session_setup(found, result);
             }
         }
-        if requests.waits(OPENING, None) {
+        if requests.is_waiting(OPENING, None) {
             return;
         }
-        for (id, early) in std::mem::take(&mut self.early) {
+        for (id, early) in std::mem::take(&mut self.early_messages) {
             if self
                 .table
                 .get(&id)
-                .is_some_and(|session| !session.open && session.loading == 0)
+                .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
                 let text =
                     format!("speaks of {id:?}, which has become no session that the client knows");
-                found.at(&UNKNOWN, Side::Agent, early, text);
+                found.add_at(&UNKNOWN, Side::Agent, early, text);
             }
         }
     }
 
     /// The agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
-        if found.version == Version::V2 {
+        if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {
                 session.states.agent_closed(found);
             }
@@ -310,26 +314,26 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const INFO: &str = r#"{"method":"session/update","params":{"sessionId":"t",
         "update":{"sessionUpdate":"agent_message_chunk","content":{}}}}"#;
 
     #[test]
     fn updates_are_of_sessions_that_are_known() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.says("session-unknown agent", INFO);
         talk.update("", r#"{"sessionUpdate":"available_commands_update"}"#);
     }
 
     #[test]
     fn what_comes_before_the_answer_belongs_to_the_session_that_is_opened() {
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/new", "{}");
         talk.keeps(INFO);
         talk.keeps(r#"{"id":1,"result":{"sessionId":"t"}}"#);
         talk.keeps(INFO);
-        let mut talk = Talk::v1();
+        let mut talk = ExpectedConversation::v1();
         talk.ask(1, "session/new", "{}");
         talk.keeps(INFO);
         talk.says(
@@ -341,9 +345,9 @@ mod tests {
     #[test]
     fn prompts_are_sent_in_sessions_that_were_set_up() {
         let prompt = r#"{"id":9,"method":"session/prompt","params":{"sessionId":"t","prompt":[]}}"#;
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.hears("session-not-set-up client", prompt);
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.ask(1, "session/load", r#"{"sessionId":"t"}"#);
         talk.keeps(INFO);
         talk.keeps(r#"{"id":1,"result":{}}"#);
@@ -352,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_session_that_was_closed_is_over() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.ask(1, "session/close", r#"{"sessionId":"s"}"#);
         let update = r#"{"sessionUpdate":"available_commands_update"}"#;
         talk.update("", update);
@@ -366,7 +370,7 @@ mod tests {
 
     #[test]
     fn new_sessions_have_ids_of_their_own() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.ask(1, "session/new", "{}");
         talk.says(
             "session-id-twice agent",

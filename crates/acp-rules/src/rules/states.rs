@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::rule::{Findings, Moment, rules};
+use super::rule::{Findings, MessagePosition, rules};
 use super::table::text;
 
 rules! {
@@ -17,7 +17,7 @@ rules! {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum StateKind {
     Running,
     RequiresAction,
     Idle,
@@ -25,19 +25,19 @@ enum State {
 
 /// The states of a session.
 #[derive(Debug, Default)]
-pub(super) struct States {
-    state: Option<(State, Moment)>,
+pub(super) struct SessionStates {
+    state: Option<(StateKind, MessagePosition)>,
     /// Prompts that no turn has ended for yet.
     prompts: u32,
 }
 
-impl States {
-    pub(super) fn prompted(&mut self) {
+impl SessionStates {
+    pub(super) fn begin_turn(&mut self) {
         self.prompts += 1;
     }
 
     /// A prompt was not accepted.
-    pub(super) fn refused(&mut self) {
+    pub(super) fn refuse_prompt(&mut self) {
         self.prompts = self.prompts.saturating_sub(1);
     }
 
@@ -46,65 +46,65 @@ impl States {
             return;
         }
         let state = match text(update, "state") {
-            Some("running") => State::Running,
-            Some("requires_action") => State::RequiresAction,
-            Some("idle") => State::Idle,
+            Some("running") => StateKind::Running,
+            Some("requires_action") => StateKind::RequiresAction,
+            Some("idle") => StateKind::Idle,
             _ => return,
         };
         match (self.state, state) {
-            (Some((State::Idle, before)), State::Idle) if self.prompts == 0 => {
+            (Some((StateKind::Idle, before)), StateKind::Idle) if self.prompts == 0 => {
                 let text = "says `idle` again, and nothing has been done since";
-                found.after(&IDLE, Side::Agent, before, text);
+                found.add_with_cause(&IDLE, Side::Agent, before, text);
             }
-            (Some((State::Running | State::RequiresAction, _)), State::Idle)
+            (Some((StateKind::Running | StateKind::RequiresAction, _)), StateKind::Idle)
                 if update["stopReason"].is_null() =>
             {
                 let text = "says `idle` at the end of its work without a `stopReason`";
                 found.add(&REASON, Side::Agent, text);
             }
-            (Some((State::Idle, before)), State::RequiresAction) if self.prompts == 0 => {
+            (Some((StateKind::Idle, before)), StateKind::RequiresAction) if self.prompts == 0 => {
                 let text = "says `requires_action` while it is idle";
-                found.after(&ACTION, Side::Agent, before, text);
+                found.add_with_cause(&ACTION, Side::Agent, before, text);
             }
             _ => {}
         }
-        if state == State::Idle {
+        if state == StateKind::Idle {
             self.prompts = self.prompts.saturating_sub(1);
         }
-        self.state = Some((state, found.now));
+        self.state = Some((state, found.position));
     }
 
     /// The agent asks for permission.
     pub(super) fn permission(&mut self, found: &mut Findings) {
         // While it is idle, work in the background may ask.
-        if found.version == Version::V2
-            && let Some((State::Running, since)) = self.state
+        if found.version == SchemaVersion::V2
+            && let Some((StateKind::Running, since)) = self.state
         {
             let text = "asks for permission while it says it is `running`";
-            found.after(&PERMISSION, Side::Agent, since, text);
+            found.add_with_cause(&PERMISSION, Side::Agent, since, text);
         }
     }
 
     /// The agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
-        if let Some((State::Running | State::RequiresAction, since)) = self.state {
+        if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "has closed its output, and has not said that its work ended";
-            found.at(&NEVER, Side::Agent, since, text);
+            found.add_at(&NEVER, Side::Agent, since, text);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const RUNNING: &str = r#"{"sessionUpdate":"state_update","state":"running"}"#;
     const ACTION: &str = r#"{"sessionUpdate":"state_update","state":"requires_action"}"#;
     const IDLE: &str = r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}"#;
     const ASKED: &str = r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#;
 
-    fn prompted() -> Talk {
-        let mut talk = Talk::session_v2();
+    fn prompted() -> ExpectedConversation {
+        let mut talk = ExpectedConversation::session_v2();
         talk.prompt(1);
         talk.keeps(r#"{"id":1,"result":{}}"#);
         talk.update("", RUNNING);
@@ -129,7 +129,8 @@ mod tests {
             r#"{"sessionUpdate":"state_update","state":"idle"}"#,
         );
         // Idle from the beginning.
-        Talk::session_v2().update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
+        ExpectedConversation::session_v2()
+            .update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
     }
 
     #[test]

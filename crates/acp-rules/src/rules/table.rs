@@ -4,25 +4,25 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use crate::redacted::REDACTED;
+use crate::redaction::REDACTED;
 
 /// What is known by id. Where there is no more room, the oldest is forgotten.
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,
     order: VecDeque<String>,
-    room: usize,
+    capacity: usize,
     /// Something was forgotten: what is not there may have been.
-    forgot: bool,
+    has_evicted: bool,
 }
 
-impl<T> Table<T> {
+impl<T> BoundedTable<T> {
     pub(super) fn of(room: usize) -> Self {
         Self {
             entries: HashMap::new(),
             order: VecDeque::new(),
-            room,
-            forgot: false,
+            capacity: room,
+            has_evicted: false,
         }
     }
 
@@ -46,17 +46,17 @@ impl<T> Table<T> {
 
     /// Whether an id was certainly never put in.
     pub(super) fn is_new(&self, id: &str) -> bool {
-        !self.forgot && !self.entries.contains_key(id)
+        !self.has_evicted && !self.entries.contains_key(id)
     }
 
     pub(super) fn insert(&mut self, id: &str, entry: T) {
         if self.entries.insert(id.to_owned(), entry).is_none() {
             self.order.push_back(id.to_owned());
-            if self.order.len() > self.room
+            if self.order.len() > self.capacity
                 && let Some(oldest) = self.order.pop_front()
             {
                 self.entries.remove(&oldest);
-                self.forgot = true;
+                self.has_evicted = true;
             }
         }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_the_oldest_and_says_so() {
-        let mut table = Table::of(2);
+        let mut table = BoundedTable::of(2);
         for id in ["a", "b", "b"] {
             table.insert(id, ());
         }

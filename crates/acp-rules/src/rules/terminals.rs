@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::Open;
-use super::rule::{Findings, Moment, rules};
-use super::table::{Table, id, items, text};
+use super::requests::OpenRequest;
+use super::rule::{Findings, MessagePosition, rules};
+use super::table::{BoundedTable, id, items, text};
 
 rules! {
     UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals that it has created.";
@@ -23,27 +23,27 @@ const TERMINALS: usize = 4096;
 
 /// A client's terminal.
 #[derive(Debug)]
-struct Terminal {
-    created: Moment,
+struct RuleTerminal {
+    created_at: MessagePosition,
     session: Option<String>,
-    released: Option<Moment>,
+    released_at: Option<MessagePosition>,
     /// When the agent was told that the command has ended.
-    exited: Option<Moment>,
+    exited_at: Option<MessagePosition>,
     /// A tool call shows it.
     shown: bool,
 }
 
 /// All terminals of a client.
 #[derive(Debug)]
-pub(super) struct Terminals(Table<Terminal>);
+pub(super) struct RuleTerminals(BoundedTable<RuleTerminal>);
 
-impl Terminals {
+impl RuleTerminals {
     pub(super) fn new() -> Self {
-        Self(Table::of(TERMINALS))
+        Self(BoundedTable::of(TERMINALS))
     }
 
     /// The agent calls a method about a terminal.
-    pub(super) fn called(&mut self, found: &mut Findings, method: &str, params: &Value) {
+    pub(super) fn check_request(&mut self, found: &mut Findings, method: &str, params: &Value) {
         let Some(id) = id(params, "terminalId") else {
             return;
         };
@@ -55,27 +55,27 @@ impl Terminals {
         let Some(terminal) = self.0.get_mut(id) else {
             return;
         };
-        if let Some(released) = terminal.released {
+        if let Some(released) = terminal.released_at {
             let text = format!("calls `{method}` for the terminal {id:?}, which it has released");
-            found.after(&RELEASED, Side::Agent, released, text);
+            found.add_with_cause(&RELEASED, Side::Agent, released, text);
         } else if method == "terminal/release" {
-            terminal.released = Some(found.now);
+            terminal.released_at = Some(found.position);
         }
     }
 
-    pub(super) fn answered(
+    pub(super) fn check_response(
         &mut self,
         found: &Findings,
-        open: &Open,
+        open: &OpenRequest,
         result: Result<&Value, &Value>,
     ) {
         if let ("terminal/create", Ok(result)) = (open.method.as_str(), result) {
             if let Some(id) = id(result, "terminalId") {
-                let terminal = Terminal {
-                    created: found.now,
+                let terminal = RuleTerminal {
+                    created_at: found.position,
                     session: open.session.clone(),
-                    released: None,
-                    exited: None,
+                    released_at: None,
+                    exited_at: None,
                     shown: false,
                 };
                 self.0.insert(id, terminal);
@@ -85,18 +85,18 @@ impl Terminals {
         let terminal = open.ids.first().and_then(|id| self.0.get_mut(id));
         let Some(terminal) = terminal else { return };
         match (open.method.as_str(), result) {
-            ("terminal/wait_for_exit", Ok(_)) => terminal.exited = Some(found.now),
+            ("terminal/wait_for_exit", Ok(_)) => terminal.exited_at = Some(found.position),
             ("terminal/output", Ok(result)) if result["exitStatus"].is_object() => {
-                terminal.exited = Some(found.now);
+                terminal.exited_at = Some(found.position);
             }
             // It is still there.
-            ("terminal/release", Err(_)) => terminal.released = None,
+            ("terminal/release", Err(_)) => terminal.released_at = None,
             _ => {}
         }
     }
 
     /// A tool call shows terminals.
-    pub(super) fn embedded(&mut self, found: &mut Findings, update: &Value) {
+    pub(super) fn check_content(&mut self, found: &mut Findings, update: &Value) {
         for content in items(update, "content").filter(|content| content["type"] == "terminal") {
             let Some(id) = id(content, "terminalId") else {
                 continue;
@@ -105,9 +105,9 @@ impl Terminals {
             match self.0.get_mut(id) {
                 Some(terminal) => {
                     let shown = std::mem::replace(&mut terminal.shown, true);
-                    if let Some(released) = terminal.released.filter(|_| !shown) {
+                    if let Some(released) = terminal.released_at.filter(|_| !shown) {
                         let text = format!("shows the terminal {id:?} after it has released it");
-                        found.after(&LATE, Side::Agent, released, text);
+                        found.add_with_cause(&LATE, Side::Agent, released, text);
                     }
                 }
                 // Terminals of the agent's own are told in `_meta`, by several agents and with many names.
@@ -125,12 +125,12 @@ impl Terminals {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
             let over = terminal
-                .exited
+                .exited_at
                 .is_some_and(|exited| found.has_arrived(exited));
-            if terminal.released.is_none() && over && !needed {
+            if terminal.released_at.is_none() && over && !needed {
                 let text =
                     format!("has never released the terminal {id:?}, whose command had ended");
-                found.at(&KEPT, Side::Agent, terminal.created, text);
+                found.add_at(&KEPT, Side::Agent, terminal.created_at, text);
             }
         }
     }
@@ -138,15 +138,15 @@ impl Terminals {
 
 /// The terminals that an agent of version 2 shows in a session.
 #[derive(Debug)]
-pub(super) struct Shown(Table<()>);
+pub(super) struct DisplayTerminals(BoundedTable<()>);
 
-impl Shown {
+impl DisplayTerminals {
     pub(super) fn new() -> Self {
-        Self(Table::of(TERMINALS))
+        Self(BoundedTable::of(TERMINALS))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
-        if found.version == Version::V1 {
+        if found.version == SchemaVersion::V1 {
             return;
         }
         let Some(id) = text(update, "terminalId") else {
@@ -167,12 +167,12 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const OF: &str = r#"{"sessionId":"s","terminalId":"t"}"#;
 
-    fn created() -> Talk {
-        let mut talk = Talk::session();
+    fn created() -> ExpectedConversation {
+        let mut talk = ExpectedConversation::session();
         talk.asks("c", "terminal/create", r#"{"sessionId":"s","command":"a"}"#);
         talk.keeps_hearing(r#"{"id":"c","result":{"terminalId":"t"}}"#);
         talk
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn terminals_are_used_between_their_creation_and_their_release() {
         for method in ["output", "wait_for_exit", "kill", "release"] {
-            Talk::session().says("terminal-unknown agent", &call(method));
+            ExpectedConversation::session().says("terminal-unknown agent", &call(method));
             let mut talk = created();
             talk.keeps(&call(method));
             talk.keeps_hearing(r#"{"id":"x","result":{}}"#);
@@ -222,9 +222,9 @@ mod tests {
     #[test]
     fn tool_calls_show_terminals_that_there_are() {
         let show = r#"{"sessionUpdate":"tool_call","toolCallId":"c","content":[{"type":"terminal","terminalId":"t"}]}"#;
-        Talk::session().update("terminal-shown-unknown agent", show);
+        ExpectedConversation::session().update("terminal-shown-unknown agent", show);
         let own = show.replace("\"content\"", "\"_meta\":{},\"content\"");
-        Talk::session().update("", &own);
+        ExpectedConversation::session().update("", &own);
         let mut talk = created();
         talk.update("", show);
         let mut talk = created();
@@ -235,8 +235,8 @@ mod tests {
     #[test]
     fn version_2_reports_a_terminal_before_its_output() {
         let chunk = r#"{"sessionUpdate":"terminal_output_chunk","terminalId":"t","data":""}"#;
-        Talk::session_v2().update("terminal-chunk-first agent", chunk);
-        let mut talk = Talk::session_v2();
+        ExpectedConversation::session_v2().update("terminal-chunk-first agent", chunk);
+        let mut talk = ExpectedConversation::session_v2();
         talk.update(
             "",
             r#"{"sessionUpdate":"terminal_update","terminalId":"t"}"#,

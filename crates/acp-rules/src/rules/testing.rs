@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use super::conversation::Rules;
-use super::rule::{Finding, Moment};
+use super::checker::RuleChecker;
+use super::rule::{Finding, MessagePosition};
 use crate::schema::message::Direction;
 
 /// A conversation, and what must be found in it: `"rule side, rule side"`.
-pub(super) struct Talk {
-    rules: Rules,
-    now: Moment,
+pub(super) struct ExpectedConversation {
+    rules: RuleChecker,
+    now: MessagePosition,
 }
 
-impl Talk {
+impl ExpectedConversation {
     pub(super) fn new() -> Self {
         Self {
-            rules: Rules::new(),
-            now: Moment::default(),
+            rules: RuleChecker::new(),
+            now: MessagePosition::default(),
         }
     }
 
@@ -65,8 +65,8 @@ impl Talk {
     #[track_caller]
     fn message(&mut self, direction: Direction, message: &Value, expected: &str) {
         self.now.index += 1;
-        self.now.at += 1000;
-        let found = self.rules.message(self.now, direction, message);
+        self.now.time_us += 1000;
+        let found = self.rules.check_message(self.now, direction, message);
         assert_eq!(told(&found), expected, "{message}: {found:?}");
     }
 
@@ -128,14 +128,14 @@ impl Talk {
     }
 
     pub(super) fn waits(&mut self, seconds: u64) {
-        self.now.at += seconds * 1_000_000;
+        self.now.time_us += seconds * 1_000_000;
     }
 
     /// The agent ends.
     #[track_caller]
     pub(super) fn ends(&mut self, expected: &str) {
-        let mut found = self.rules.closed(self.now, Direction::ToClient);
-        found.extend(self.rules.closed(self.now, Direction::ToAgent));
+        let mut found = self.rules.close_side(self.now, Direction::ToClient);
+        found.extend(self.rules.close_side(self.now, Direction::ToAgent));
         found.extend(self.rules.end(self.now));
         assert_eq!(told(&found), expected, "{found:?}");
     }
@@ -143,8 +143,8 @@ impl Talk {
     /// The client ends.
     #[track_caller]
     pub(super) fn is_left(&mut self, expected: &str) {
-        let mut found = self.rules.closed(self.now, Direction::ToAgent);
-        found.extend(self.rules.closed(self.now, Direction::ToClient));
+        let mut found = self.rules.close_side(self.now, Direction::ToAgent);
+        found.extend(self.rules.close_side(self.now, Direction::ToClient));
         found.extend(self.rules.end(self.now));
         assert_eq!(told(&found), expected, "{found:?}");
     }

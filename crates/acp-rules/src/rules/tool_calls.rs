@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::rule::{Findings, Moment, rules};
-use super::table::{Table, id, text};
+use super::rule::{Findings, MessagePosition, rules};
+use super::table::{BoundedTable, id, text};
 
 rules! {
     UNANNOUNCED = "tool-call-unannounced" Should "tool-calls" "An agent reports a tool call before it updates it or asks for permission for it.";
@@ -19,18 +19,18 @@ const CALLS: usize = 1024;
 
 /// A tool call.
 #[derive(Debug)]
-struct Call {
-    status: Option<(String, Moment)>,
-    announced: Moment,
+struct RuleToolCall {
+    status: Option<(String, MessagePosition)>,
+    announced_at: MessagePosition,
 }
 
 /// Those of a session.
 #[derive(Debug)]
-pub(super) struct ToolCalls(Table<Call>);
+pub(super) struct RuleToolCalls(BoundedTable<RuleToolCall>);
 
-impl ToolCalls {
+impl RuleToolCalls {
     pub(super) fn new() -> Self {
-        Self(Table::of(CALLS))
+        Self(BoundedTable::of(CALLS))
     }
 
     pub(super) fn update(
@@ -44,26 +44,26 @@ impl ToolCalls {
             return;
         };
         match (found.version, kind) {
-            (Version::V1, "tool_call") => {
+            (SchemaVersion::V1, "tool_call") => {
                 if let Some(call) = self.0.get(id).filter(|_| !replayed) {
                     let text = format!("announces the tool call {id:?} again");
-                    found.after(&TWICE, Side::Agent, call.announced, text);
+                    found.add_with_cause(&TWICE, Side::Agent, call.announced_at, text);
                 }
-                self.begin(found, id);
-                self.status(found, id, update);
+                self.add_call(found, id);
+                self.check_status(found, id, update);
             }
-            (Version::V1, "tool_call_update") => {
-                self.known(found, id, "updates");
-                self.status(found, id, update);
+            (SchemaVersion::V1, "tool_call_update") => {
+                self.check_known(found, id, "updates");
+                self.check_status(found, id, update);
             }
-            (Version::V2, "tool_call_update") => {
+            (SchemaVersion::V2, "tool_call_update") => {
                 if self.0.get(id).is_none() {
-                    self.begin(found, id);
+                    self.add_call(found, id);
                 }
-                self.status(found, id, update);
+                self.check_status(found, id, update);
             }
-            (Version::V2, "tool_call_content_chunk") => {
-                self.known(found, id, "adds content to");
+            (SchemaVersion::V2, "tool_call_content_chunk") => {
+                self.check_known(found, id, "adds content to");
             }
             _ => {}
         }
@@ -72,55 +72,57 @@ impl ToolCalls {
     /// The agent asks for permission for a call.
     pub(super) fn permission(&mut self, found: &mut Findings, params: &Value) {
         let call = match found.version {
-            Version::V1 => &params["toolCall"],
-            Version::V2 => &params["subject"]["toolCall"],
+            SchemaVersion::V1 => &params["toolCall"],
+            SchemaVersion::V2 => &params["subject"]["toolCall"],
         };
         let Some(id) = id(call, "toolCallId") else {
             return;
         };
-        if found.version == Version::V1 {
-            self.known(found, id, "asks for permission for");
+        if found.version == SchemaVersion::V1 {
+            self.check_known(found, id, "asks for permission for");
         } else if self.0.get(id).is_none() {
-            self.begin(found, id);
+            self.add_call(found, id);
         }
     }
 
-    fn begin(&mut self, found: &Findings, id: &str) {
-        let call = Call {
+    fn add_call(&mut self, found: &Findings, id: &str) {
+        let call = RuleToolCall {
             status: None,
-            announced: found.now,
+            announced_at: found.position,
         };
         self.0.insert(id, call);
     }
 
-    fn known(&mut self, found: &mut Findings, id: &str, does: &str) {
+    fn check_known(&mut self, found: &mut Findings, id: &str, does: &str) {
         if self.0.is_new(id) {
             let text = format!("{does} the tool call {id:?}, which it has not reported");
             found.add(&UNANNOUNCED, Side::Agent, text);
         }
         // It is told once.
         if self.0.get(id).is_none() {
-            self.begin(found, id);
+            self.add_call(found, id);
         }
     }
 
-    fn status(&mut self, found: &mut Findings, id: &str, update: &Value) {
+    fn check_status(&mut self, found: &mut Findings, id: &str, update: &Value) {
         let (Some(status), Some(call)) = (text(update, "status"), self.0.get_mut(id)) else {
             return;
         };
-        let Some(new) = rank(status) else { return };
+        let Some(new) = status_rank(status) else {
+            return;
+        };
         if let Some((before, when)) = &call.status
-            && rank(before).is_some_and(|old| new < old || (new == old && status != before))
+            && status_rank(before).is_some_and(|old| new < old || (new == old && status != before))
         {
             let text = format!("says the tool call {id:?} is `{status}` after it was `{before}`");
-            found.after(&BACKWARDS, Side::Agent, *when, text);
+            found.add_with_cause(&BACKWARDS, Side::Agent, *when, text);
         }
-        call.status = Some((status.to_owned(), found.now));
+        call.status = Some((status.to_owned(), found.position));
     }
 }
 
 /// How far a call has come. Nothing of statuses that are not known.
-fn rank(status: &str) -> Option<u8> {
+fn status_rank(status: &str) -> Option<u8> {
     match status {
         "pending" => Some(0),
         "in_progress" => Some(1),
@@ -131,19 +133,19 @@ fn rank(status: &str) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const CALL: &str =
         r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"a","status":"pending"}"#;
 
     #[test]
     fn calls_are_announced_before_they_are_updated() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.update(
             "tool-call-unannounced agent",
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
         );
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.update("", CALL);
         talk.update(
             "",
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn ids_are_used_once_but_what_is_replayed_may_be_known() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.update("", CALL);
         talk.update("tool-call-id-twice agent", CALL);
         talk.ask(1, "session/load", r#"{"sessionId":"s"}"#);
@@ -168,7 +170,10 @@ mod tests {
             format!(r#"{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":{status}}}"#)
         };
         let upsert = CALL.replace("tool_call\"", "tool_call_update\"");
-        for (mut talk, call) in [(Talk::session(), CALL), (Talk::session_v2(), &*upsert)] {
+        for (mut talk, call) in [
+            (ExpectedConversation::session(), CALL),
+            (ExpectedConversation::session_v2(), &*upsert),
+        ] {
             talk.update("", call);
             talk.update("", &update(r#""in_progress""#));
             talk.update("tool-call-status-backwards agent", &update(r#""pending""#));
@@ -182,9 +187,9 @@ mod tests {
     #[test]
     fn chunks_of_version_2_belong_to_a_call() {
         let chunk = r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c","content":{}}"#;
-        let mut talk = Talk::session_v2();
+        let mut talk = ExpectedConversation::session_v2();
         talk.update("tool-call-unannounced agent", chunk);
-        let mut talk = Talk::session_v2();
+        let mut talk = ExpectedConversation::session_v2();
         talk.update(
             "",
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,

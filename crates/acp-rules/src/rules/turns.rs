@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::schema::version::Version;
+use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::Open;
-use super::rule::{Findings, Moment, rules};
+use super::requests::OpenRequest;
+use super::rule::{Findings, MessagePosition, rules};
 use super::table::text;
 
 rules! {
@@ -18,69 +18,69 @@ rules! {
 
 /// The turns of a session.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct RuleTurns {
     /// The prompts that wait for their answers.
-    running: u32,
+    running_prompts: u32,
     /// When the first of them came.
-    began: Moment,
+    began_at: MessagePosition,
     cancelled: bool,
     /// A person was asked and has answered: a turn may end by that.
-    asked: bool,
+    user_answered: bool,
     /// When the last turn ended; nothing while one runs, and when what came late was told.
-    ended: Option<Moment>,
+    ended_at: Option<MessagePosition>,
 }
 
-impl Turns {
-    pub(super) fn run(&self) -> bool {
-        self.running > 0
+impl RuleTurns {
+    pub(super) fn is_running(&self) -> bool {
+        self.running_prompts > 0
     }
 
-    pub(super) fn prompted(&mut self, found: &mut Findings) {
-        if found.version == Version::V2 {
+    pub(super) fn begin_turn(&mut self, found: &mut Findings) {
+        if found.version == SchemaVersion::V2 {
             return;
         }
-        if self.running > 0 {
+        if self.running_prompts > 0 {
             let text = "sends a prompt while a turn runs in the same session";
-            found.after(&RUNNING, Side::Client, self.began, text);
+            found.add_with_cause(&RUNNING, Side::Client, self.began_at, text);
         } else {
-            self.began = found.now;
+            self.began_at = found.position;
             self.cancelled = false;
-            self.asked = false;
+            self.user_answered = false;
         }
-        self.running += 1;
-        self.ended = None;
+        self.running_prompts += 1;
+        self.ended_at = None;
     }
 
-    pub(super) fn cancelled(&mut self) {
+    pub(super) fn cancel(&mut self) {
         self.cancelled = true;
     }
 
     pub(super) fn person_answered(&mut self) {
-        self.asked = true;
+        self.user_answered = true;
     }
 
-    pub(super) fn answered(
+    pub(super) fn check_response(
         &mut self,
         found: &mut Findings,
-        open: &Open,
+        open: &OpenRequest,
         result: Result<&Value, &Value>,
     ) {
-        self.running = self.running.saturating_sub(1);
-        self.ended = (self.running == 0).then_some(found.now);
+        self.running_prompts = self.running_prompts.saturating_sub(1);
+        self.ended_at = (self.running_prompts == 0).then_some(found.position);
         let reason = match result {
             Ok(result) => text(result, "stopReason").unwrap_or_default(),
             Err(_) => "an error",
         };
-        match open.cancelled {
+        match open.turn_cancelled_at {
             // It may have ended before it could read that it is cancelled.
             Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
                 let text = format!("answers a prompt that was cancelled with {reason}");
-                found.after(&CANCELLED, Side::Agent, cancelled, text);
+                found.add_with_cause(&CANCELLED, Side::Agent, cancelled, text);
             }
             None if reason == "cancelled"
-                && open.taken_back.is_none()
+                && open.cancelled_at.is_none()
                 && !self.cancelled
-                && !self.asked =>
+                && !self.user_answered =>
             {
                 let text = "ends a turn as `cancelled`, and nobody has cancelled it";
                 found.add(&UNASKED, Side::Agent, text);
@@ -98,27 +98,27 @@ impl Turns {
                 | "tool_call_update"
                 | "plan"
         );
-        if found.version == Version::V1
+        if found.version == SchemaVersion::V1
             && of_turn
             && !replayed
-            && let Some(ended) = self.ended.take()
+            && let Some(ended) = self.ended_at.take()
         {
             let text = format!("sends `{kind}` after it has answered the prompt");
-            found.after(&LATE, Side::Agent, ended, text);
+            found.add_with_cause(&LATE, Side::Agent, ended, text);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::testing::Talk;
+    use crate::rules::testing::ExpectedConversation;
 
     const CANCEL: &str = r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#;
     const CHUNK: &str = r#"{"sessionUpdate":"agent_message_chunk","content":{}}"#;
 
     #[test]
     fn a_session_has_one_turn_at_a_time() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.hears(
             "prompt-while-running client",
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_belongs_to_a_turn_comes_before_its_end() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.update("", CHUNK);
         talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_turn_ends_as_cancelled_unless_it_was_over_already() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.keeps_hearing(CANCEL);
         talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_nobody_cancelled_does_not_end_as_cancelled() {
-        let mut talk = Talk::session();
+        let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.says(
             "cancelled-unasked agent",

@@ -4,17 +4,17 @@ use std::fmt;
 
 /// Where a message differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fault {
+pub struct SchemaFault {
     /// The place, such as `params.update.content.text`.
     pub path: String,
     /// What is wrong there.
-    pub kind: FaultKind,
+    pub kind: SchemaFaultKind,
 }
 
 /// What is wrong with a value.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum FaultKind {
+pub enum SchemaFaultKind {
     /// A required field is missing.
     Missing,
     /// The value is of another type.
@@ -40,7 +40,7 @@ pub enum FaultKind {
         found: String,
     },
     /// A string that has not the form it must have.
-    Form {
+    Format {
         /// What it should be, in words.
         expected: &'static str,
         /// The string.
@@ -50,29 +50,29 @@ pub enum FaultKind {
     Envelope(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SchemaFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match &self.kind {
-            FaultKind::Missing => write!(f, "`{path}` is missing"),
-            FaultKind::Type { expected, found } => {
+            SchemaFaultKind::Missing => write!(f, "`{path}` is missing"),
+            SchemaFaultKind::Type { expected, found } => {
                 write!(f, "`{path}` must be {expected}, and is {found}")
             }
-            FaultKind::Value { allowed, found } => {
+            SchemaFaultKind::Value { allowed, found } => {
                 let allowed = allowed.join(", ");
                 write!(f, "`{path}` must be one of {allowed}, and is {found}")
             }
-            FaultKind::UnknownField => write!(
+            SchemaFaultKind::UnknownField => write!(
                 f,
                 "`{path}` is not part of the specification; fields of one's own belong into `_meta`"
             ),
-            FaultKind::RelativePath { found } => {
+            SchemaFaultKind::RelativePath { found } => {
                 write!(f, "`{path}` must be an absolute path, and is {found:?}")
             }
-            FaultKind::Form { expected, found } => {
+            SchemaFaultKind::Format { expected, found } => {
                 write!(f, "`{path}` must be {expected}, and is {found:?}")
             }
-            FaultKind::Envelope(why) => f.write_str(why),
+            SchemaFaultKind::Envelope(why) => f.write_str(why),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use acp_wire::{Method, MethodKind, Sender};
 use serde_json::{Map, Value};
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{SchemaFault, SchemaFaultKind};
 use super::shapes::Schema;
 
 /// Who sends a message to whom.
@@ -20,7 +20,7 @@ pub enum Direction {
 impl Direction {
     /// The other one.
     #[must_use]
-    pub fn back(self) -> Self {
+    pub fn reversed(self) -> Self {
         match self {
             Self::ToAgent => Self::ToClient,
             Self::ToClient => Self::ToAgent,
@@ -36,7 +36,7 @@ impl Direction {
         }
     }
 
-    fn sends(self, method: &Method) -> bool {
+    fn can_send(self, method: &Method) -> bool {
         match method.sender {
             Sender::Either => true,
             Sender::Client => self == Self::ToAgent,
@@ -131,36 +131,36 @@ impl Schema {
     /// What is wrong with a message that is sent in `direction`. `asked` is the method of the request it answers,
     /// if it is a response and that is known.
     #[must_use]
-    pub fn judge_message(
+    pub fn check_message(
         &self,
         direction: Direction,
         message: &Value,
         asked: Option<&str>,
-    ) -> Vec<Fault> {
+    ) -> Vec<SchemaFault> {
         let Some(fields) = message.as_object() else {
             let what = match message {
                 Value::Array(_) => "a batch, which the protocol does not have",
                 _ => "no object",
             };
-            return vec![envelope(format!("the message is {what}"))];
+            return vec![envelope_fault(format!("the message is {what}"))];
         };
-        let mut faults = self.judge_envelope(fields);
+        let mut faults = self.check_envelope(fields);
         match Envelope::read(message) {
             Some(Envelope::Request { method, params, .. }) => {
-                self.judge_call(direction, MethodKind::Request, method, params, &mut faults);
+                self.check_call(direction, MethodKind::Request, method, params, &mut faults);
             }
             Some(Envelope::Notification { method, params }) => {
                 let kind = MethodKind::Notification;
-                self.judge_call(direction, kind, method, params, &mut faults);
+                self.check_call(direction, kind, method, params, &mut faults);
             }
             Some(Envelope::Response { result, .. }) => match result {
-                Err(error) => faults.extend(self.judge("Error", error, "error")),
+                Err(error) => faults.extend(self.check_value("Error", error, "error")),
                 Ok(result) => {
                     let known = asked.and_then(|method| self.method(method));
                     if let Some(method) = known.filter(|method| method.unstable.is_none())
                         && let Some(shape) = method.result
                     {
-                        faults.extend(self.judge(shape, result, "result"));
+                        faults.extend(self.check_value(shape, result, "result"));
                     }
                 }
             },
@@ -169,17 +169,17 @@ impl Schema {
         faults
     }
 
-    fn judge_call(
+    fn check_call(
         &self,
         direction: Direction,
         kind: MethodKind,
         name: &str,
         params: Option<&Value>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<SchemaFault>,
     ) {
         let Some(method) = self.method(name) else {
             if !name.starts_with('_') {
-                faults.push(envelope(format!(
+                faults.push(envelope_fault(format!(
                     "there is no method {name:?}; the name of a method of one's own begins with `_`"
                 )));
             }
@@ -188,79 +188,79 @@ impl Schema {
         if method.unstable.is_some() {
             return;
         }
-        if !direction.sends(method) {
+        if !direction.can_send(method) {
             let sender = direction.sender();
             let why = format!("{name:?} is not sent by the {sender}");
-            faults.push(envelope(why));
+            faults.push(envelope_fault(why));
             return;
         }
         match (method.kind, kind) {
             (MethodKind::Request, MethodKind::Notification) => {
                 let why = format!("{name:?} is a request, and has no id here");
-                faults.push(envelope(why));
+                faults.push(envelope_fault(why));
             }
             (MethodKind::Notification, MethodKind::Request) => {
                 let why = format!("{name:?} is a notification, and has an id here");
-                faults.push(envelope(why));
+                faults.push(envelope_fault(why));
             }
             _ => {}
         }
         let empty = Value::Object(Map::new());
         // Absent params are those of a method that needs none.
-        faults.extend(self.judge(method.params, params.unwrap_or(&empty), "params"));
+        faults.extend(self.check_value(method.params, params.unwrap_or(&empty), "params"));
     }
 
-    fn judge_envelope(&self, fields: &Map<String, Value>) -> Vec<Fault> {
+    fn check_envelope(&self, fields: &Map<String, Value>) -> Vec<SchemaFault> {
         let mut faults = Vec::new();
         let has = |name: &str| fields.contains_key(name);
         match fields.get("jsonrpc") {
             Some(Value::String(version)) if version == "2.0" => {}
-            Some(other) => faults.push(envelope(format!(
+            Some(other) => faults.push(envelope_fault(format!(
                 "`jsonrpc` must be \"2.0\", and is {other}"
             ))),
-            None => faults.push(envelope("`jsonrpc` is missing".to_owned())),
+            None => faults.push(envelope_fault("`jsonrpc` is missing".to_owned())),
         }
         if let Some(id) = fields.get("id") {
-            faults.extend(self.judge("RequestId", id, "id"));
+            faults.extend(self.check_value("RequestId", id, "id"));
         }
         let known: &[&str] = if has("method") {
             if !fields.get("method").is_some_and(Value::is_string) {
-                faults.push(envelope("`method` must be a string".to_owned()));
+                faults.push(envelope_fault("`method` must be a string".to_owned()));
             }
             if has("result") || has("error") {
                 let why = "a message is a request or an answer, and this is both";
-                faults.push(envelope(why.to_owned()));
+                faults.push(envelope_fault(why.to_owned()));
             }
             &["jsonrpc", "id", "method", "params", "result", "error"]
         } else {
             match (has("result"), has("error")) {
                 (true, true) => {
                     let why = "an answer has `result` or `error`, and this has both";
-                    faults.push(envelope(why.to_owned()));
+                    faults.push(envelope_fault(why.to_owned()));
                 }
                 (false, false) => {
                     let why = "there is neither `method` nor `result` nor `error`";
-                    faults.push(envelope(why.to_owned()));
+                    faults.push(envelope_fault(why.to_owned()));
                 }
-                _ if !has("id") => faults.push(envelope("an answer has an `id`".to_owned())),
+                _ if !has("id") => faults.push(envelope_fault("an answer has an `id`".to_owned())),
                 _ => {}
             }
             &["jsonrpc", "id", "result", "error"]
         };
         for name in fields.keys().filter(|name| !known.contains(&name.as_str())) {
-            faults.push(Fault {
+            faults.push(SchemaFault {
                 path: name.clone(),
-                kind: FaultKind::UnknownField,
+                kind: SchemaFaultKind::UnknownField,
             });
         }
         faults
     }
 }
 
-fn envelope(why: String) -> Fault {
-    Fault {
+fn envelope_fault(why: String) -> SchemaFault {
+    SchemaFault {
         path: String::new(),
-        kind: FaultKind::Envelope(why),
+        kind: SchemaFaultKind::Envelope(why),
     }
 }
 
@@ -269,11 +269,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::schema::version::Version;
+    use crate::schema::version::SchemaVersion;
 
     fn faults(direction: Direction, message: &Value, asked: Option<&str>) -> Vec<String> {
-        let schema = Schema::of(Version::V1);
-        let faults = schema.judge_message(direction, message, asked);
+        let schema = Schema::of(SchemaVersion::V1);
+        let faults = schema.check_message(direction, message, asked);
         faults.iter().map(ToString::to_string).collect()
     }
 

@@ -3,14 +3,14 @@
 //! Strict, where `acp-wire` is tolerant: it says what differs from the schema, also where every reader would
 //! overlook it. The shapes are in `v1.shapes` and `v2.shapes`, and `notation.rs` says how they are written.
 
+mod checker;
 mod fault;
-mod judge;
 pub(crate) mod message;
 mod notation;
 mod shapes;
 pub(crate) mod version;
 
-pub use fault::{Fault, FaultKind};
+pub use fault::{SchemaFault, SchemaFaultKind};
 pub use message::{Direction, Envelope};
 pub use shapes::Schema;
-pub use version::Version;
+pub use version::SchemaVersion;

@@ -25,41 +25,41 @@ use serde_json::Value;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
-    Alias(Type),
-    Object(Object),
+pub(super) enum ShapeDefinition {
+    Alias(ShapeType),
+    Object(ShapeObject),
 }
 
 /// An object, and what may be in it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Object {
-    pub(super) fields: Vec<Field>,
-    pub(super) union: Option<Union>,
+pub(super) struct ShapeObject {
+    pub(super) fields: Vec<ShapeField>,
+    pub(super) union: Option<ShapeUnion>,
     /// The fields of exactly one of these objects are in it too.
     pub(super) one_of: Vec<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct ShapeField {
     pub(super) name: &'static str,
     pub(super) optional: bool,
     pub(super) unstable: bool,
-    pub(super) of: Type,
+    pub(super) ty: ShapeType,
 }
 
 /// Further fields of an object, by the value of one of them.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Union {
+pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
-    pub(super) variants: Vec<Variant>,
+    pub(super) variants: Vec<ShapeVariant>,
     /// The object where there is no tag. It takes any tag, too.
-    pub(super) absent: Option<&'static str>,
+    pub(super) untagged: Option<&'static str>,
     /// The object where the tag is none of the variants; `Some("")` if nothing more is known of it.
-    pub(super) other: Option<&'static str>,
+    pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Variant {
+pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
     /// The object with its fields; empty if it has none.
     pub(super) object: &'static str,
@@ -67,7 +67,7 @@ pub(super) struct Variant {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Type {
+pub(super) enum ShapeType {
     Any,
     Null,
     Bool,
@@ -81,34 +81,34 @@ pub(super) enum Type {
     DateTime,
     Currency,
     Constant(Value),
-    List(Box<Type>),
-    Map(Box<Type>),
-    Either(Vec<Type>),
+    List(Box<ShapeType>),
+    Map(Box<ShapeType>),
+    AnyOf(Vec<ShapeType>),
     Named(&'static str),
 }
 
 /// Reads shapes. What cannot be read is told with its line, and left out: a test makes sure that there is nothing
 /// of the kind.
-pub(super) fn read(text: &'static str) -> (HashMap<&'static str, Shape>, Vec<String>) {
-    let mut reader = Reader {
-        tokens: tokens(text),
-        at: 0,
+pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
+    let mut reader = NotationReader {
+        tokens: tokenize(text),
+        position: 0,
     };
     let mut shapes = HashMap::new();
     let mut mistakes = Vec::new();
-    while let Some(&(token, line)) = reader.tokens.get(reader.at) {
+    while let Some(&(token, line)) = reader.tokens.get(reader.position) {
         if token == "\n" {
-            reader.at += 1;
+            reader.position += 1;
             continue;
         }
-        match reader.definition() {
+        match reader.read_definition() {
             Some((name, shape)) => {
                 if shapes.insert(name, shape).is_some() {
                     mistakes.push(format!("line {line}: {name} is there twice"));
                 }
             }
             None => {
-                let line = reader.tokens.get(reader.at).map_or(line, |t| t.1);
+                let line = reader.tokens.get(reader.position).map_or(line, |t| t.1);
                 mistakes.push(format!("line {line}: this cannot be read"));
                 reader.skip_line();
             }
@@ -118,7 +118,7 @@ pub(super) fn read(text: &'static str) -> (HashMap<&'static str, Shape>, Vec<Str
 }
 
 /// The words, marks and line ends of `text`, with their lines.
-fn tokens(text: &'static str) -> Vec<(&'static str, usize)> {
+fn tokenize(text: &'static str) -> Vec<(&'static str, usize)> {
     let mut tokens = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let mut rest = line.split('#').next().unwrap_or_default().trim_start();
@@ -142,51 +142,51 @@ fn tokens(text: &'static str) -> Vec<(&'static str, usize)> {
     tokens
 }
 
-struct Reader {
+struct NotationReader {
     tokens: Vec<(&'static str, usize)>,
-    at: usize,
+    position: usize,
 }
 
-impl Reader {
+impl NotationReader {
     fn peek(&self) -> &'static str {
-        self.tokens.get(self.at).map_or("", |token| token.0)
+        self.tokens.get(self.position).map_or("", |token| token.0)
     }
 
     fn next(&mut self) -> &'static str {
         let token = self.peek();
-        self.at += 1;
+        self.position += 1;
         token
     }
 
-    fn takes(&mut self, token: &str) -> bool {
+    fn consume(&mut self, token: &str) -> bool {
         let found = self.peek() == token;
         if found {
-            self.at += 1;
+            self.position += 1;
         }
         found
     }
 
     /// Between two fields.
     fn skip_separators(&mut self) {
-        while self.takes("\n") || self.takes(",") {}
+        while self.consume("\n") || self.consume(",") {}
     }
 
     fn skip_line(&mut self) {
         while !matches!(self.next(), "\n" | "") {}
     }
 
-    fn word(&mut self) -> Option<&'static str> {
+    fn read_word(&mut self) -> Option<&'static str> {
         let token = self.next();
         let is_word = token.starts_with(|c: char| c.is_alphanumeric() || "_~".contains(c));
         is_word.then_some(token)
     }
 
-    fn definition(&mut self) -> Option<(&'static str, Shape)> {
-        let name = self.word()?;
-        let shape = if self.takes("=") {
-            Shape::Alias(self.alternatives()?)
-        } else if self.takes("{") {
-            Shape::Object(self.object()?)
+    fn read_definition(&mut self) -> Option<(&'static str, ShapeDefinition)> {
+        let name = self.read_word()?;
+        let shape = if self.consume("=") {
+            ShapeDefinition::Alias(self.read_alternatives()?)
+        } else if self.consume("{") {
+            ShapeDefinition::Object(self.read_object()?)
         } else {
             return None;
         };
@@ -194,70 +194,70 @@ impl Reader {
     }
 
     /// What is left of an object behind its `{`.
-    fn object(&mut self) -> Option<Object> {
-        let mut object = Object::default();
+    fn read_object(&mut self) -> Option<ShapeObject> {
+        let mut object = ShapeObject::default();
         loop {
             self.skip_separators();
-            if self.takes("}") {
+            if self.consume("}") {
                 return Some(object);
             }
-            let name = self.word()?;
+            let name = self.read_word()?;
             match (name, self.peek()) {
-                ("by", tag) if tag != ":" && tag != "?" => object.union = Some(self.union()?),
+                ("by", tag) if tag != ":" && tag != "?" => object.union = Some(self.read_union()?),
                 ("one", "of") => {
-                    self.at += 1;
-                    object.one_of.push(self.word()?);
-                    while self.takes("|") {
-                        object.one_of.push(self.word()?);
+                    self.position += 1;
+                    object.one_of.push(self.read_word()?);
+                    while self.consume("|") {
+                        object.one_of.push(self.read_word()?);
                     }
                 }
-                _ => object.fields.push(self.field(name)?),
+                _ => object.fields.push(self.read_field(name)?),
             }
         }
     }
 
-    fn field(&mut self, name: &'static str) -> Option<Field> {
-        let optional = self.takes("?");
-        if !self.takes(":") {
+    fn read_field(&mut self, name: &'static str) -> Option<ShapeField> {
+        let optional = self.consume("?");
+        if !self.consume(":") {
             return None;
         }
-        let of = self.alternatives()?;
-        Some(Field {
+        let of = self.read_alternatives()?;
+        Some(ShapeField {
             name: name.trim_start_matches('~'),
             optional,
             unstable: name.starts_with('~'),
-            of,
+            ty: of,
         })
     }
 
-    fn union(&mut self) -> Option<Union> {
-        let mut union = Union {
-            tag: self.word()?,
+    fn read_union(&mut self) -> Option<ShapeUnion> {
+        let mut union = ShapeUnion {
+            tag: self.read_word()?,
             variants: Vec::new(),
-            absent: None,
-            other: None,
+            untagged: None,
+            fallback: None,
         };
-        if !self.takes("{") {
+        if !self.consume("{") {
             return None;
         }
         loop {
             self.skip_separators();
-            if self.takes("}") {
+            if self.consume("}") {
                 return Some(union);
             }
-            let value = self.word()?;
-            if !self.takes(":") {
+            let value = self.read_word()?;
+            if !self.consume(":") {
                 return None;
             }
-            let object = if self.takes("{") {
-                self.takes("}").then_some("")?
+            let object = if self.consume("{") {
+                self.consume("}").then_some("")?
             } else {
-                self.word()?
+                self.read_word()?
             };
             match value {
-                "absent" => union.absent = Some(object),
-                "else" => union.other = Some(object),
-                _ => union.variants.push(Variant {
+                "absent" => union.untagged = Some(object),
+                "else" => union.fallback = Some(object),
+                _ => union.variants.push(ShapeVariant {
                     value: value.trim_start_matches('~'),
                     object,
                     unstable: value.starts_with('~'),
@@ -266,46 +266,48 @@ impl Reader {
         }
     }
 
-    fn alternatives(&mut self) -> Option<Type> {
-        let first = self.of()?;
+    fn read_alternatives(&mut self) -> Option<ShapeType> {
+        let first = self.read_type()?;
         if self.peek() != "|" {
             return Some(first);
         }
         let mut either = vec![first];
-        while self.takes("|") {
-            either.push(self.of()?);
+        while self.consume("|") {
+            either.push(self.read_type()?);
         }
-        Some(Type::Either(either))
+        Some(ShapeType::AnyOf(either))
     }
 
-    fn of(&mut self) -> Option<Type> {
+    fn read_type(&mut self) -> Option<ShapeType> {
         let token = self.next();
         Some(match token {
             "[" => {
-                let item = self.alternatives()?;
-                self.takes("]").then(|| Type::List(Box::new(item)))?
+                let item = self.read_alternatives()?;
+                self.consume("]").then(|| ShapeType::List(Box::new(item)))?
             }
             "{" => {
-                let item = self.alternatives()?;
-                self.takes("}").then(|| Type::Map(Box::new(item)))?
+                let item = self.read_alternatives()?;
+                self.consume("}").then(|| ShapeType::Map(Box::new(item)))?
             }
-            "any" => Type::Any,
-            "null" => Type::Null,
-            "bool" => Type::Bool,
-            "string" => Type::String,
-            "number" => Type::Number,
-            "object" => Type::Object,
-            "int32" => Type::Integer(i32::MIN.into(), i32::MAX.into()),
-            "int64" => Type::Integer(i64::MIN.into(), i64::MAX.into()),
-            "uint16" => Type::Integer(0, u16::MAX.into()),
-            "uint32" => Type::Integer(0, u32::MAX.into()),
-            "uint64" => Type::Integer(0, u64::MAX.into()),
-            "path" => Type::Path,
-            "uri" => Type::Uri,
-            "date-time" => Type::DateTime,
-            "currency" => Type::Currency,
-            _ if token.starts_with(['"', '-']) => Type::Constant(serde_json::from_str(token).ok()?),
-            _ if token.starts_with(|c: char| c.is_ascii_uppercase()) => Type::Named(token),
+            "any" => ShapeType::Any,
+            "null" => ShapeType::Null,
+            "bool" => ShapeType::Bool,
+            "string" => ShapeType::String,
+            "number" => ShapeType::Number,
+            "object" => ShapeType::Object,
+            "int32" => ShapeType::Integer(i32::MIN.into(), i32::MAX.into()),
+            "int64" => ShapeType::Integer(i64::MIN.into(), i64::MAX.into()),
+            "uint16" => ShapeType::Integer(0, u16::MAX.into()),
+            "uint32" => ShapeType::Integer(0, u32::MAX.into()),
+            "uint64" => ShapeType::Integer(0, u64::MAX.into()),
+            "path" => ShapeType::Path,
+            "uri" => ShapeType::Uri,
+            "date-time" => ShapeType::DateTime,
+            "currency" => ShapeType::Currency,
+            _ if token.starts_with(['"', '-']) => {
+                ShapeType::Constant(serde_json::from_str(token).ok()?)
+            }
+            _ if token.starts_with(|c: char| c.is_ascii_uppercase()) => ShapeType::Named(token),
             _ => return None,
         })
     }
@@ -324,19 +326,19 @@ mod tests {
              C {\n  id: string\n  by type {\n    b: B\n    ~u: any\n    absent: C\n    else: {}\n  }\n}\n",
         );
         assert_eq!(mistakes, Vec::<String>::new());
-        let Some(Shape::Object(b)) = shapes.get("B") else {
+        let Some(ShapeDefinition::Object(b)) = shapes.get("B") else {
             panic!("B is an object");
         };
         assert_eq!(b.fields.len(), 3);
         assert!(b.fields[1].optional && b.fields[2].unstable);
         assert_eq!(b.one_of, ["C", "D"]);
-        let Some(Shape::Object(c)) = shapes.get("C") else {
+        let Some(ShapeDefinition::Object(c)) = shapes.get("C") else {
             panic!("C is an object");
         };
         let union = c.union.as_ref().unwrap();
         assert_eq!((union.tag, union.variants.len()), ("type", 2));
-        assert_eq!((union.absent, union.other), (Some("C"), Some("")));
-        let Some(Shape::Alias(Type::Either(a))) = shapes.get("A") else {
+        assert_eq!((union.untagged, union.fallback), (Some("C"), Some("")));
+        let Some(ShapeDefinition::Alias(ShapeType::AnyOf(a))) = shapes.get("A") else {
             panic!("A is a choice");
         };
         assert_eq!(a.len(), 5);

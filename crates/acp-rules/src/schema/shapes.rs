@@ -6,33 +6,33 @@ use std::sync::LazyLock;
 use acp_wire::{Method, v1, v2};
 
 use super::notation;
-use super::notation::Shape;
-use super::version::Version;
+use super::notation::ShapeDefinition;
+use super::version::SchemaVersion;
 
 /// The shapes of one version's messages.
 #[derive(Debug)]
 pub struct Schema {
-    pub(super) shapes: HashMap<&'static str, Shape>,
+    pub(super) shapes: HashMap<&'static str, ShapeDefinition>,
     methods: &'static [Method],
-    version: Version,
+    version: SchemaVersion,
 }
 
 static V1: LazyLock<Schema> =
-    LazyLock::new(|| Schema::read(Version::V1, include_str!("v1.shapes"), v1::METHODS));
+    LazyLock::new(|| Schema::read(SchemaVersion::V1, include_str!("v1.shapes"), v1::METHODS));
 static V2: LazyLock<Schema> =
-    LazyLock::new(|| Schema::read(Version::V2, include_str!("v2.shapes"), v2::METHODS));
+    LazyLock::new(|| Schema::read(SchemaVersion::V2, include_str!("v2.shapes"), v2::METHODS));
 
 impl Schema {
     /// The shapes of a version.
     #[must_use]
-    pub fn of(version: Version) -> &'static Self {
+    pub fn of(version: SchemaVersion) -> &'static Self {
         match version {
-            Version::V1 => &V1,
-            Version::V2 => &V2,
+            SchemaVersion::V1 => &V1,
+            SchemaVersion::V2 => &V2,
         }
     }
 
-    fn read(version: Version, text: &'static str, methods: &'static [Method]) -> Self {
+    fn read(version: SchemaVersion, text: &'static str, methods: &'static [Method]) -> Self {
         let (shapes, _) = notation::read(text);
         Self {
             shapes,
@@ -43,7 +43,7 @@ impl Schema {
 
     /// Which version's it is.
     #[must_use]
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
@@ -68,7 +68,7 @@ impl Schema {
     #[must_use]
     pub fn fields(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
-            Some(Shape::Object(object)) => {
+            Some(ShapeDefinition::Object(object)) => {
                 let stable = object.fields.iter().filter(|field| !field.unstable);
                 stable.map(|field| field.name).collect()
             }
@@ -80,7 +80,7 @@ impl Schema {
     #[must_use]
     pub fn variants(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
-            Some(Shape::Object(object)) => {
+            Some(ShapeDefinition::Object(object)) => {
                 let variants = object.union.iter().flat_map(|union| &union.variants);
                 let stable = variants.filter(|variant| !variant.unstable);
                 stable.map(|variant| variant.value).collect()
@@ -93,18 +93,18 @@ impl Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::judge;
+    use crate::schema::checker;
 
     #[test]
     fn the_shapes_can_be_read_and_name_only_what_is_there() {
         for (version, text) in [
-            (Version::V1, include_str!("v1.shapes")),
-            (Version::V2, include_str!("v2.shapes")),
+            (SchemaVersion::V1, include_str!("v1.shapes")),
+            (SchemaVersion::V2, include_str!("v2.shapes")),
         ] {
             let (_, mistakes) = notation::read(text);
             assert_eq!(mistakes, Vec::<String>::new(), "{version}");
             assert_eq!(
-                judge::names_without_shape(Schema::of(version)),
+                checker::names_without_shape(Schema::of(version)),
                 Vec::<&str>::new(),
                 "{version}"
             );
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn every_stable_method_has_its_shapes() {
-        for version in [Version::V1, Version::V2] {
+        for version in [SchemaVersion::V1, SchemaVersion::V2] {
             let schema = Schema::of(version);
             for method in schema.methods().iter().filter(|m| m.unstable.is_none()) {
                 for name in [Some(method.params), method.result].into_iter().flatten() {

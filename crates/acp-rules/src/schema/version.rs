@@ -4,14 +4,14 @@ use std::fmt;
 
 /// A version of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Version {
+pub enum SchemaVersion {
     /// Version 1.
     V1,
     /// Version 2, a draft.
     V2,
 }
 
-impl Version {
+impl SchemaVersion {
     /// What `protocolVersion` says in `initialize`.
     #[must_use]
     pub fn number(self) -> u16 {
@@ -22,7 +22,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for SchemaVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.number())
     }

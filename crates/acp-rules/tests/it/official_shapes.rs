@@ -1,7 +1,7 @@
 //! The shapes against the schema that the official crate makes of its types: what is valid by the one is valid by the
 //! other, and what is not is not.
 
-use acp_rules::schema::{FaultKind, Schema, Version};
+use acp_rules::schema::{Schema, SchemaFaultKind, SchemaVersion};
 use acp_wire::{v1, v2};
 use agent_client_protocol_schema::{v1 as official1, v2 as official2};
 use arbitrary::{Arbitrary, Unstructured};
@@ -12,21 +12,23 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What the official crate says of a value, and what the shapes say.
-struct Both {
-    version: Version,
+struct ShapeComparison {
+    version: SchemaVersion,
     name: &'static str,
     official: Validator,
 }
 
-impl Both {
+impl ShapeComparison {
     /// What the shapes find. Fields that they do not know are not looked at here: the official schema allows any.
     /// Forms of strings neither: it does not look at them.
     fn faults(&self, value: &Value) -> Vec<String> {
-        let faults = Schema::of(self.version).judge(self.name, value, "");
+        let faults = Schema::of(self.version).check_value(self.name, value, "");
         let faults = faults.iter().filter(|fault| {
             !matches!(
                 fault.kind,
-                FaultKind::UnknownField | FaultKind::RelativePath { .. } | FaultKind::Form { .. }
+                SchemaFaultKind::UnknownField
+                    | SchemaFaultKind::RelativePath { .. }
+                    | SchemaFaultKind::Format { .. }
             )
         });
         faults.map(ToString::to_string).collect()
@@ -63,10 +65,10 @@ impl Both {
     }
 
     fn knows_all_of(&self, value: &Value) -> Result<(), TestCaseError> {
-        let faults = Schema::of(self.version).judge(self.name, value, "");
+        let faults = Schema::of(self.version).check_value(self.name, value, "");
         let unknown = faults
             .iter()
-            .find(|fault| fault.kind == FaultKind::UnknownField);
+            .find(|fault| fault.kind == SchemaFaultKind::UnknownField);
         prop_assert!(
             unknown.is_none(),
             "{} {}: {}",
@@ -167,8 +169,8 @@ macro_rules! compared {
                 #[allow(non_snake_case)]
                 fn $name() {
                     let schema = schema_for!($official::$name).to_value();
-                    let both = Both {
-                        version: Version::$version,
+                    let both = ShapeComparison {
+                        version: SchemaVersion::$version,
                         name: stringify!($name),
                         official: jsonschema::validator_for(&schema).unwrap(),
                     };

@@ -8,21 +8,21 @@ use std::io::{self, Write};
 const BLOCK: usize = 4 * 1024 * 1024;
 
 /// Writes blocks.
-pub(super) struct Blocks<'a, W> {
+pub(super) struct BlockWriter<'a, W> {
     out: &'a mut W,
     /// How much is in the block that is open; nothing if none is.
-    written: usize,
-    lines: usize,
+    block_len: usize,
+    line_count: usize,
     /// The first line of each block.
     starts: Vec<usize>,
 }
 
-impl<'a, W: Write> Blocks<'a, W> {
+impl<'a, W: Write> BlockWriter<'a, W> {
     pub(super) fn new(out: &'a mut W) -> Self {
         Self {
             out,
-            written: 0,
-            lines: 0,
+            block_len: 0,
+            line_count: 0,
             starts: Vec::new(),
         }
     }
@@ -30,16 +30,16 @@ impl<'a, W: Write> Blocks<'a, W> {
     /// Writes a line, which is JSON.
     pub(super) fn line(&mut self, json: &str) -> io::Result<()> {
         let json = harmless(json);
-        if self.written == 0 {
-            self.starts.push(self.lines);
+        if self.block_len == 0 {
+            self.starts.push(self.line_count);
             self.out
                 .write_all(b"<script type=\"application/json\" class=\"block\">\n")?;
         }
         self.out.write_all(json.as_bytes())?;
         self.out.write_all(b"\n")?;
-        self.written += json.len() + 1;
-        self.lines += 1;
-        if self.written >= BLOCK {
+        self.block_len += json.len() + 1;
+        self.line_count += 1;
+        if self.block_len >= BLOCK {
             self.close()?;
         }
         Ok(())
@@ -51,8 +51,8 @@ impl<'a, W: Write> Blocks<'a, W> {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        if self.written > 0 {
-            self.written = 0;
+        if self.block_len > 0 {
+            self.block_len = 0;
             self.out.write_all(b"</script>\n")?;
         }
         Ok(())

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use acp_wire::jsonrpc::RequestId;
 use serde::Serialize;
 
-use super::plain;
-use crate::show::{Entry, Kind};
+use super::text;
+use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
 /// How many requests are remembered that wait for their answers.
@@ -18,7 +18,7 @@ const SUMMARY: usize = 160;
 
 /// The columns, a value for each record.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Index {
+pub(super) struct PageIndex {
     /// Microseconds since the start.
     t: Vec<u64>,
     /// The line of the trace.
@@ -41,74 +41,74 @@ pub(super) struct Index {
     redacted: Vec<u64>,
     summary: Vec<String>,
     #[serde(skip)]
-    waiting: HashMap<(Side, RequestId), usize>,
-    names: Names<(String, String)>,
-    sessions: Names<String>,
+    pending: HashMap<(Side, RequestId), usize>,
+    names: InternTable<(String, String)>,
+    sessions: InternTable<String>,
 }
 
 /// Words that come again and again.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Names<T> {
+struct InternTable<T> {
     all: Vec<T>,
     #[serde(skip)]
-    known: HashMap<T, usize>,
+    numbers: HashMap<T, usize>,
 }
 
-impl<T> Default for Names<T> {
+impl<T> Default for InternTable<T> {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            known: HashMap::new(),
+            numbers: HashMap::new(),
         }
     }
 }
 
-impl<T: Clone + Eq + std::hash::Hash> Names<T> {
-    fn number(&mut self, name: T) -> usize {
-        if let Some(&number) = self.known.get(&name) {
+impl<T: Clone + Eq + std::hash::Hash> InternTable<T> {
+    fn intern(&mut self, name: T) -> usize {
+        if let Some(&number) = self.numbers.get(&name) {
             return number;
         }
         let number = self.all.len();
         self.all.push(name.clone());
-        self.known.insert(name, number);
+        self.numbers.insert(name, number);
         number
     }
 }
 
 /// The columns, and where the blocks begin.
 #[derive(Serialize)]
-pub(super) struct Whole<'a> {
+pub(super) struct IndexWithBlocks<'a> {
     #[serde(flatten)]
-    index: &'a Index,
+    index: &'a PageIndex,
     blocks: &'a [usize],
 }
 
-impl Index {
+impl PageIndex {
     pub(super) fn len(&self) -> usize {
         self.t.len()
     }
 
-    pub(super) fn whole<'a>(&'a self, blocks: &'a [usize]) -> Whole<'a> {
-        Whole {
+    pub(super) fn whole<'a>(&'a self, blocks: &'a [usize]) -> IndexWithBlocks<'a> {
+        IndexWithBlocks {
             index: self,
             blocks,
         }
     }
 
-    pub(super) fn push(&mut self, entry: &Entry, length: u64, redacted: u64) {
+    pub(super) fn push(&mut self, entry: &TraceEntry, length: u64, redacted: u64) {
         let row = self.len();
-        let mate = self.mate_of(entry, row);
-        self.t.push(entry.at);
+        let mate = self.link_response(entry, row);
+        self.t.push(entry.time_us);
         self.line.push(entry.line);
         self.kind.push(match entry.kind {
-            Kind::Request => 'q',
-            Kind::Notification => 'n',
-            Kind::Answer => 'a',
-            Kind::Error => 'e',
-            Kind::Noise => 'x',
-            Kind::Stderr => 's',
-            Kind::Event => 'v',
+            TraceEntryKind::Request => 'q',
+            TraceEntryKind::Notification => 'n',
+            TraceEntryKind::Response => 'a',
+            TraceEntryKind::Error => 'e',
+            TraceEntryKind::Noise => 'x',
+            TraceEntryKind::Stderr => 's',
+            TraceEntryKind::Event => 'v',
         });
         self.from.push(match entry.from {
             Some(Side::Client) => 'c',
@@ -117,36 +117,36 @@ impl Index {
         });
         self.bad.push(if entry.is_error { '1' } else { '0' });
         let name = match entry.kind {
-            Kind::Event => "process",
+            TraceEntryKind::Event => "process",
             _ => entry.name(),
         };
-        let name = (plain::line(name), plain::line(&entry.method));
-        self.name.push(self.names.number(name));
+        let name = (text::line(name), text::line(&entry.method));
+        self.name.push(self.names.intern(name));
         let session = entry.session.as_ref();
-        let session = session.map(|session| number(self.sessions.number(session.clone())));
+        let session = session.map(|session| to_i64(self.sessions.intern(session.clone())));
         self.session.push(session.unwrap_or(-1));
         self.id.push(entry.id.as_ref().map(RequestId::to_string));
-        self.mate.push(mate.map_or(-1, number));
+        self.mate.push(mate.map_or(-1, to_i64));
         self.len.push(length);
         self.redacted.push(redacted);
         self.summary
-            .push(plain::shortened(&plain::line(&entry.summary), SUMMARY));
+            .push(text::shortened(&text::line(&entry.summary), SUMMARY));
     }
 
     /// The request that this answers; the request is told so, too.
-    fn mate_of(&mut self, entry: &Entry, row: usize) -> Option<usize> {
+    fn link_response(&mut self, entry: &TraceEntry, row: usize) -> Option<usize> {
         let (from, id) = (entry.from?, entry.id.clone()?);
         match entry.kind {
-            Kind::Request => {
-                if self.waiting.len() < PENDING {
-                    self.waiting.insert((from, id), row);
+            TraceEntryKind::Request => {
+                if self.pending.len() < PENDING {
+                    self.pending.insert((from, id), row);
                 }
                 None
             }
-            Kind::Answer | Kind::Error => {
-                let asked = self.waiting.remove(&(from.other(), id))?;
+            TraceEntryKind::Response | TraceEntryKind::Error => {
+                let asked = self.pending.remove(&(from.other(), id))?;
                 if let Some(mate) = self.mate.get_mut(asked) {
-                    *mate = number(row);
+                    *mate = to_i64(row);
                 }
                 Some(asked)
             }
@@ -155,6 +155,6 @@ impl Index {
     }
 }
 
-fn number(number: usize) -> i64 {
+fn to_i64(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(-1)
 }

@@ -10,11 +10,11 @@
 
 mod blocks;
 mod index;
-mod plain;
 mod session;
 mod sessions;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use std::io::{self, BufRead, Write};
 
@@ -23,13 +23,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::format::{Event, Header, Record, Secrets, What};
-use super::read::{ReadError, Reader};
-use super::show::Show;
+use super::entry::EntryBuilder;
+use super::format::{RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord};
+use super::read::{TraceReadError, TraceReader};
 use acp_rules::Side;
-use blocks::Blocks;
-use index::Index;
-use sessions::Sessions;
+use blocks::BlockWriter;
+use index::PageIndex;
+use sessions::TracedSessions;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = concat!(
@@ -45,7 +45,7 @@ const SCRIPT: &str = concat!(
 
 /// Something that is wrong with a message, or that is missing after it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Finding {
+pub struct PageFinding {
     /// The line of the trace.
     pub line: u64,
     /// How grave it is: `MUST`, `SHOULD` or `MAY`.
@@ -64,7 +64,7 @@ pub struct Finding {
 pub enum PageError {
     /// The trace cannot be read.
     #[error("the trace {0}")]
-    Read(#[from] ReadError),
+    Read(#[from] TraceReadError),
     /// The page cannot be written.
     #[error("the page cannot be written: {0}")]
     Write(#[from] io::Error),
@@ -73,7 +73,7 @@ pub enum PageError {
 /// What was made a page of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Page {
+pub struct PageSummary {
     /// How many records are in it.
     pub records: usize,
     /// How many lines of the trace are no records; each is a note in the page.
@@ -87,22 +87,22 @@ pub struct Page {
 /// # Errors
 /// The trace cannot be read, or the page cannot be written. What was written then is the beginning of a page.
 pub fn page<R: BufRead>(
-    mut reader: Reader<R>,
-    findings: &[Finding],
+    mut reader: TraceReader<R>,
+    findings: &[PageFinding],
     out: &mut impl Write,
-) -> Result<Page, PageError> {
-    out.write_all(beginning(reader.header()).into_string().as_bytes())?;
-    let mut making = Making::default();
-    let mut blocks = Blocks::new(out);
+) -> Result<PageSummary, PageError> {
+    out.write_all(render_head(reader.header()).into_string().as_bytes())?;
+    let mut making = PageBuilder::default();
+    let mut blocks = BlockWriter::new(out);
     for record in reader.by_ref() {
         match record {
-            Ok(record) => making.record(record, &mut blocks)?,
-            Err(error) if error.is_of_a_line() => making.notes.push(error.to_string()),
+            Ok(record) => making.add_record(record, &mut blocks)?,
+            Err(error) if error.is_line_error() => making.notes.push(error.to_string()),
             Err(error) => return Err(error.into()),
         }
     }
     if !making.ended {
-        let torn = if reader.is_torn() {
+        let torn = if reader.has_partial_line() {
             ", in the middle of a record"
         } else {
             ""
@@ -112,8 +112,8 @@ pub fn page<R: BufRead>(
         ));
     }
     let starts = blocks.finish()?;
-    making.end(&starts, findings, out)?;
-    Ok(Page {
+    making.write_rest(&starts, findings, out)?;
+    Ok(PageSummary {
         records: making.index.len(),
         notes: making.notes.len() - usize::from(!making.ended),
         ended: making.ended,
@@ -122,27 +122,31 @@ pub fn page<R: BufRead>(
 
 /// What is known of the trace so far.
 #[derive(Default)]
-struct Making {
-    show: Show,
-    index: Index,
-    sessions: Sessions,
+struct PageBuilder {
+    entry_builder: EntryBuilder,
+    index: PageIndex,
+    sessions: TracedSessions,
     notes: Vec<String>,
     ended: bool,
 }
 
-impl Making {
-    fn record(&mut self, record: Record, blocks: &mut Blocks<'_, impl Write>) -> io::Result<()> {
-        self.ended |= matches!(record.what, What::Event(Event::End));
+impl PageBuilder {
+    fn add_record(
+        &mut self,
+        record: TraceRecord,
+        blocks: &mut BlockWriter<'_, impl Write>,
+    ) -> io::Result<()> {
+        self.ended |= matches!(record.body, RecordBody::Event(TraceEvent::End));
         self.sessions.record(&record, self.index.len());
-        let (length, redacted) = match &record.what {
-            What::Message {
+        let (length, redacted) = match &record.body {
+            RecordBody::Message {
                 length, redacted, ..
             } => (*length, *redacted),
-            What::Noise { length, .. } | What::Cut { length, .. } => (*length, 0),
+            RecordBody::Noise { length, .. } | RecordBody::Oversized { length, .. } => (*length, 0),
             _ => (0, 0),
         };
-        let said = said(&record.what);
-        let Some(entry) = self.show.record(record) else {
+        let said = plain_text(&record.body);
+        let Some(entry) = self.entry_builder.record(record) else {
             return Ok(());
         };
         match (&entry.message, said) {
@@ -155,17 +159,17 @@ impl Making {
     }
 
     /// Writes what stands behind the messages.
-    fn end(
+    fn write_rest(
         &self,
         starts: &[usize],
-        findings: &[Finding],
+        findings: &[PageFinding],
         out: &mut impl Write,
     ) -> Result<(), PageError> {
-        data(out, "index", &self.index.whole(starts))?;
-        data(out, "findings", &findings)?;
-        data(out, "notes", &self.notes)?;
+        write_data(out, "index", &self.index.whole(starts))?;
+        write_data(out, "findings", &findings)?;
+        write_data(out, "notes", &self.notes)?;
         let told: Vec<&str> = self.sessions.iter().map(|session| &*session.id).collect();
-        data(out, "told-ids", &told)?;
+        write_data(out, "told-ids", &told)?;
         for session in self.sessions.iter() {
             let told = session::html(session);
             // Not part of the document before it is looked at.
@@ -184,16 +188,16 @@ impl Making {
 }
 
 /// All of what is no message; what matters of it may be less.
-fn said(what: &What) -> Option<String> {
+fn plain_text(what: &RecordBody) -> Option<String> {
     match what {
-        What::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
-        What::Stderr(line) => Some(line.clone()),
+        RecordBody::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
+        RecordBody::Stderr(line) => Some(line.clone()),
         _ => None,
     }
 }
 
 /// Writes data for the script.
-fn data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
+fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_string(data)?;
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;
     out.write_all(blocks::harmless(&json).as_bytes())?;
@@ -201,19 +205,19 @@ fn data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()>
 }
 
 /// What a policy knows a script or a style by.
-fn digest(text: &str) -> String {
+fn csp_hash(text: &str) -> String {
     let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!("'sha256-{digest}'")
 }
 
 /// The page up to the messages: all that is not of the trace, and its header.
-fn beginning(header: &Header) -> Markup {
+fn render_head(header: &TraceHeader) -> Markup {
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        digest(SCRIPT),
-        digest(STYLE)
+        csp_hash(SCRIPT),
+        csp_hash(STYLE)
     );
-    let command = plain::line(&header.command.join(" "));
+    let command = text::line(&header.command.join(" "));
     let secrets = match header.secrets {
         Secrets::Redacted => "secrets redacted",
         Secrets::Kept => "secrets kept",
@@ -234,8 +238,8 @@ fn beginning(header: &Header) -> Markup {
             div.what {
                 h1 { code title="The agent's command line" { (command) } }
                 p.soft {
-                    span { (plain::line(&header.started)) }
-                    span { (plain::line(&header.by)) }
+                    span { (text::line(&header.started)) }
+                    span { (text::line(&header.by)) }
                     span.kept[header.secrets == Secrets::Kept] { (secrets) }
                     span #counts {}
                 }

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use acp::Thread;
 use acp::thread::{
-    Diff, FileChange, FileTexts, Item, ItemKind, Message, PlanContent, ThreadPlan, ThreadToolCall,
-    ToolCallContent, ToolCallStatus,
+    FileChange, FileTexts, Item, ItemKind, PlanContent, ThreadDiff, ThreadMessage, ThreadPlan,
+    ThreadToolCall, ThreadToolCallContent, ToolCallStatus,
 };
 use acp::v1::{ContentBlock, EmbeddedResourceResource, TerminalId};
 use maud::{Markup, html};
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::plain;
-use super::sessions::{End, Place, Question, Session};
+use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
+use super::text;
 
 /// How much of a text is shown, in characters. The messages have all of it.
 const TEXT: usize = 64 * 1024;
@@ -24,20 +24,20 @@ const ITEMS: usize = 5000;
 /// How long a diff may be worked on before it is made coarser.
 const DIFFING: Duration = Duration::from_millis(200);
 
-pub(super) fn html(session: &Session) -> Markup {
+pub(super) fn html(session: &TracedSession) -> Markup {
     let thread = &session.thread;
-    let dropped = thread.dropped().items;
+    let dropped = thread.truncation().items;
     let skipped = thread.items().len().saturating_sub(ITEMS);
     let first = dropped + skipped;
-    let mut ends = session.ends.iter().peekable();
+    let mut ends = session.turn_ends.iter().peekable();
     while ends
         .next_if(|end| end.items <= first && first > 0)
         .is_some()
     {}
     html! {
-        @if let Some(title) = thread.title() { h2 { (plain::line(title)) } }
+        @if let Some(title) = thread.title() { h2 { (text::line(title)) } }
         p.soft {
-            code { (plain::line(&session.id)) }
+            code { (text::line(&session.id)) }
             @if let Some(usage) = thread.usage() {
                 " · " (usage.used) " of " (usage.size) " tokens of context"
             }
@@ -46,129 +46,140 @@ pub(super) fn html(session: &Session) -> Markup {
             p.left-out { "The first " (first) " messages and tool calls are left out here; they are under Messages." }
         }
         @for (number, item) in (first..).zip(thread.items().iter().skip(skipped)) {
-            @while let Some(end) = ends.next_if(|end| end.items <= number) { (end_of_turn(end)) }
-            (shown(item, session, session.begun.get(number)))
+            @while let Some(end) = ends.next_if(|end| end.items <= number) { (render_turn_end(end)) }
+            (render_item(item, session, session.item_positions.get(number)))
         }
-        @for end in ends { (end_of_turn(end)) }
-        @for plan in thread.plans() { (plan_of(plan)) }
+        @for end in ends { (render_turn_end(end)) }
+        @for plan in thread.plans() { (render_plan(plan)) }
     }
 }
 
 /// A link to where it is in the trace.
-fn at(place: Option<&Place>) -> Markup {
+fn render_position(place: Option<&TracePosition>) -> Markup {
     html! {
         @if let Some(place) = place {
-            button.at data-row=(place.row) title="Show the message" { (seconds(place.at)) }
+            button.at data-row=(place.row) title="Show the message" { (format_seconds(place.time_us)) }
         }
     }
 }
 
-fn end_of_turn(end: &End) -> Markup {
+fn render_turn_end(end: &TurnEnd) -> Markup {
     html! {
-        div.end.failed[end.failed] { span { "turn: " (plain::line(&end.how)) } (at(Some(&end.place))) }
+        div.end.failed[end.failed] { span { "turn: " (text::line(&end.reason)) } (render_position(Some(&end.position))) }
     }
 }
 
-fn shown(item: &Item, session: &Session, place: Option<&Place>) -> Markup {
+fn render_item(item: &Item, session: &TracedSession, place: Option<&TracePosition>) -> Markup {
     match &item.kind {
-        ItemKind::User(message) => said("user", "Person", message, place),
-        ItemKind::Agent(message) => said("agent", "Agent", message, place),
+        ItemKind::User(message) => render_message("user", "Person", message, place),
+        ItemKind::Agent(message) => render_message("agent", "Agent", message, place),
         ItemKind::Thought(message) => html! {
             details.item.thought {
-                summary { span.who { "Thought" } (at(place)) }
-                (blocks(&message.content))
+                summary { span.who { "Thought" } (render_position(place)) }
+                (render_blocks(&message.content))
             }
         },
-        ItemKind::ToolCall(call) => tool_call(call, session, place),
+        ItemKind::ToolCall(call) => render_tool_call(call, session, place),
         ItemKind::Notice(notice) => html! {
             div.item.notice {
-                p { span.who { (plain::line(notice.severity.as_str())) } (at(place)) }
-                p { (plain::line(&notice.title)) }
-                @if let Some(more) = &notice.description { (text(more)) }
+                p { span.who { (text::line(notice.severity.as_str())) } (render_position(place)) }
+                p { (text::line(&notice.title)) }
+                @if let Some(more) = &notice.description { (render_text(more)) }
             }
         },
         ItemKind::Compaction(compaction) => html! {
             div.item.notice {
-                p { span.who { "Compaction" } span.status { (plain::line(compaction.status.as_str())) } (at(place)) }
-                (blocks(&compaction.summary))
-                @if let Some(error) = &compaction.error { (text(error)) }
+                p { span.who { "Compaction" } span.status { (text::line(compaction.status.as_str())) } (render_position(place)) }
+                (render_blocks(&compaction.summary))
+                @if let Some(error) = &compaction.error { (render_text(error)) }
             }
         },
         ItemKind::Subagent(subagent) => html! {
             div.item.notice {
-                p { span.who { "Subagent" } (at(place)) }
-                p { (plain::line(subagent.name())) ": what it does is in the session " (plain::line(subagent.session_id.as_str())) }
-                @if let Some(more) = &subagent.description { (text(more)) }
+                p { span.who { "Subagent" } (render_position(place)) }
+                p { (text::line(subagent.name())) ": what it does is in the session " (text::line(subagent.session_id.as_str())) }
+                @if let Some(more) = &subagent.description { (render_text(more)) }
             }
         },
         ItemKind::SessionMessage(message) => html! {
             div.item.notice {
-                p { span.who { "Message between sessions" } (at(place)) }
-                (blocks(&message.content))
+                p { span.who { "Message between sessions" } (render_position(place)) }
+                (render_blocks(&message.content))
             }
         },
         ItemKind::Unknown(object) => html! {
             details.item.notice {
-                summary { span.who { "Something unknown" } (at(place)) }
-                (code(&serde_json::to_string_pretty(object).unwrap_or_default()))
+                summary { span.who { "Something unknown" } (render_position(place)) }
+                (render_code(&serde_json::to_string_pretty(object).unwrap_or_default()))
             }
         },
         _ => html! {},
     }
 }
 
-fn said(class: &str, who: &str, message: &Message, place: Option<&Place>) -> Markup {
+fn render_message(
+    class: &str,
+    who: &str,
+    message: &ThreadMessage,
+    place: Option<&TracePosition>,
+) -> Markup {
     html! {
         div.item.(class) {
-            p { span.who { (who) } (at(place)) }
-            @if message.cut { p.left-out { "The beginning is left out." } }
-            (blocks(&message.content))
+            p { span.who { (who) } (render_position(place)) }
+            @if message.is_truncated { p.left-out { "The beginning is left out." } }
+            (render_blocks(&message.content))
         }
     }
 }
 
-fn text(text: &str) -> Markup {
-    html! { div.text { (bounded(text)) } }
+fn render_text(text: &str) -> Markup {
+    html! { div.text { (truncate_text(text)) } }
 }
 
-fn code(text: &str) -> Markup {
-    html! { pre { (bounded(text)) } }
+fn render_code(text: &str) -> Markup {
+    html! { pre { (truncate_text(text)) } }
 }
 
-fn bounded(text: &str) -> String {
-    plain::shortened(&plain::text(text), TEXT)
+fn truncate_text(text: &str) -> String {
+    text::shortened(&text::text(text), TEXT)
 }
 
-fn blocks(content: &[ContentBlock]) -> Markup {
-    html! { @for block in content { (block_of(block)) } }
+fn render_blocks(content: &[ContentBlock]) -> Markup {
+    html! { @for block in content { (render_block(block)) } }
 }
 
-fn block_of(block: &ContentBlock) -> Markup {
-    let chip = |what: &str, of: &str| html! { span.chip { (what) " " code { (plain::shortened(&plain::line(of), 500)) } } };
+fn render_block(block: &ContentBlock) -> Markup {
+    let chip = |what: &str, of: &str| html! { span.chip { (what) " " code { (text::shortened(&text::line(of), 500)) } } };
     match block {
-        ContentBlock::Text(block) => text(&block.text),
+        ContentBlock::Text(block) => render_text(&block.text),
         ContentBlock::Image(image) => chip("image", &image.mime_type),
         ContentBlock::Audio(audio) => chip("sound", &audio.mime_type),
         ContentBlock::ResourceLink(link) => chip("link", &link.uri),
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::Text(resource) => html! {
-                details.resource { summary { (chip("resource", &resource.uri)) } (code(&resource.text)) }
+                details.resource { summary { (chip("resource", &resource.uri)) } (render_code(&resource.text)) }
             },
             EmbeddedResourceResource::Blob(resource) => chip("resource", &resource.uri),
             _ => chip("resource", ""),
         },
-        ContentBlock::Unknown(object) => code(&serde_json::to_string(object).unwrap_or_default()),
+        ContentBlock::Unknown(object) => {
+            render_code(&serde_json::to_string(object).unwrap_or_default())
+        }
         _ => html! {},
     }
 }
 
-fn tool_call(call: &ThreadToolCall, session: &Session, place: Option<&Place>) -> Markup {
+fn render_tool_call(
+    call: &ThreadToolCall,
+    session: &TracedSession,
+    place: Option<&TracePosition>,
+) -> Markup {
     let title = if call.title.trim().is_empty() {
         call.id.as_str()
     } else {
         &call.title
     };
-    let (class, status) = match (&call.status, call.cancelled) {
+    let (class, status) = match (&call.status, call.is_cancelled) {
         (ToolCallStatus::Completed, _) => ("completed", "completed"),
         (ToolCallStatus::Failed, _) => ("failed", "failed"),
         (ToolCallStatus::Cancelled, _) | (_, true) => ("cancelled", "cancelled"),
@@ -178,60 +189,60 @@ fn tool_call(call: &ThreadToolCall, session: &Session, place: Option<&Place>) ->
     html! {
         div.item.tool {
             p {
-                span.kind { (plain::line(call.kind.as_str())) }
-                b { (plain::shortened(&plain::line(title), 500)) }
-                span.status.(class) { (plain::line(status)) }
-                (at(place))
+                span.kind { (text::line(call.kind.as_str())) }
+                b { (text::shortened(&text::line(title), 500)) }
+                span.status.(class) { (text::line(status)) }
+                (render_position(place))
             }
             @if !call.locations.is_empty() {
                 p.soft {
                     @for location in &call.locations {
-                        code { (plain::line(&location.path)) @if let Some(line) = location.line { ":" (line) } } " "
+                        code { (text::line(&location.path)) @if let Some(line) = location.line { ":" (line) } } " "
                     }
                 }
             }
-            @for question in questions.into_iter().flatten() { (asked(question)) }
+            @for question in questions.into_iter().flatten() { (render_question(question)) }
             @for content in &call.content {
                 @match content {
-                    ToolCallContent::Content(ContentBlock::Text(block)) => (code(&block.text)),
-                    ToolCallContent::Content(block) => (block_of(block)),
-                    ToolCallContent::Diff(diff) => (diff_of(diff)),
-                    ToolCallContent::Terminal(id) => (terminal(id, &session.thread)),
-                    ToolCallContent::Unknown(object) => (code(&serde_json::to_string(object).unwrap_or_default())),
+                    ThreadToolCallContent::Content(ContentBlock::Text(block)) => (render_code(&block.text)),
+                    ThreadToolCallContent::Content(block) => (render_block(block)),
+                    ThreadToolCallContent::Diff(diff) => (render_diff(diff)),
+                    ThreadToolCallContent::Terminal(id) => (render_terminal(id, &session.thread)),
+                    ThreadToolCallContent::Unknown(object) => (render_code(&serde_json::to_string(object).unwrap_or_default())),
                     _ => {}
                 }
             }
-            (raw("given", call.raw_input.as_ref()))
-            (raw("gave back", call.raw_output.as_ref()))
+            (render_raw("given", call.raw_input.as_ref()))
+            (render_raw("gave back", call.raw_output.as_ref()))
         }
     }
 }
 
-fn asked(question: &Question) -> Markup {
+fn render_question(question: &TracedQuestion) -> Markup {
     html! {
         p.asked {
             "asked: "
-            @for option in &question.options { span.option { (plain::line(option)) } }
+            @for option in &question.options { span.option { (text::line(option)) } }
             @match &question.answer {
-                Some(answer) => { "→ " b { (plain::line(answer)) } }
+                Some(answer) => { "→ " b { (text::line(answer)) } }
                 None => { "→ no answer" }
             }
-            (at(Some(&question.place)))
+            (render_position(Some(&question.position)))
         }
     }
 }
 
-fn raw(name: &str, value: Option<&Value>) -> Markup {
+fn render_raw(name: &str, value: Option<&Value>) -> Markup {
     html! {
         @if let Some(value) = value {
-            details.raw { summary { (name) } (code(&serde_json::to_string_pretty(value).unwrap_or_default())) }
+            details.raw { summary { (name) } (render_code(&serde_json::to_string_pretty(value).unwrap_or_default())) }
         }
     }
 }
 
-fn terminal(id: &TerminalId, thread: &Thread) -> Markup {
+fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     let Some(terminal) = thread.terminal(id) else {
-        return html! { p.soft { "a terminal of which nothing is known: " code { (plain::line(id.as_str())) } } };
+        return html! { p.soft { "a terminal of which nothing is known: " code { (text::line(id.as_str())) } } };
     };
     let exit =
         terminal
@@ -239,29 +250,29 @@ fn terminal(id: &TerminalId, thread: &Thread) -> Markup {
             .as_ref()
             .map(|status| match (status.exit_code, &status.signal) {
                 (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("ended by {}", plain::line(signal)),
+                (None, Some(signal)) => format!("ended by {}", text::line(signal)),
                 (None, None) => "ended".to_owned(),
             });
     html! {
         div.terminal {
-            @if let Some(command) = &terminal.command { pre.command { "$ " (bounded(command)) } }
-            pre { (bounded(&terminal.output())) }
+            @if let Some(command) = &terminal.command { pre.command { "$ " (truncate_text(command)) } }
+            pre { (truncate_text(&terminal.output())) }
             @if let Some(exit) = exit { p.soft { (exit) } }
         }
     }
 }
 
 /// Changes of files: as the agent shows them, or as a unified diff of the texts, or by name.
-fn diff_of(diff: &Diff) -> Markup {
+fn render_diff(diff: &ThreadDiff) -> Markup {
     html! {
         div.diff {
-            @if let Some(patch) = &diff.patch { (patch_of(&patch.text)) }
+            @if let Some(patch) = &diff.patch { (render_patch(&patch.text)) }
             @for change in &diff.changes {
                 @match &change.texts {
-                    Some(texts) => (texts_of(change, texts)),
+                    Some(texts) => (render_texts(change, texts)),
                     None => p.file {
-                        (plain::line(change.operation.as_str())) " " (plain::line(&change.path))
-                        @if let Some(from) = &change.old_path { " (from " (plain::line(from)) ")" }
+                        (text::line(change.operation.as_str())) " " (text::line(&change.path))
+                        @if let Some(from) = &change.old_path { " (from " (text::line(from)) ")" }
                     }
                 }
             }
@@ -269,7 +280,7 @@ fn diff_of(diff: &Diff) -> Markup {
     }
 }
 
-fn texts_of(change: &FileChange, texts: &FileTexts) -> Markup {
+fn render_texts(change: &FileChange, texts: &FileTexts) -> Markup {
     let unified = TextDiff::configure()
         .timeout(DIFFING)
         .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new)
@@ -277,14 +288,14 @@ fn texts_of(change: &FileChange, texts: &FileTexts) -> Markup {
         .context_radius(3)
         .to_string();
     html! {
-        p.file { (plain::line(&change.path)) @if texts.old.is_none() { span.soft { " new" } } }
+        p.file { (text::line(&change.path)) @if texts.old.is_none() { span.soft { " new" } } }
         @if unified.is_empty() { p.soft { "no change" } }
-        (patch_of(&unified))
+        (render_patch(&unified))
     }
 }
 
-fn patch_of(patch: &str) -> Markup {
-    let patch = bounded(patch);
+fn render_patch(patch: &str) -> Markup {
+    let patch = truncate_text(patch);
     html! {
         pre {
             @for line in patch.lines() {
@@ -300,26 +311,26 @@ fn patch_of(patch: &str) -> Markup {
     }
 }
 
-fn plan_of(plan: &ThreadPlan) -> Markup {
+fn render_plan(plan: &ThreadPlan) -> Markup {
     html! {
         div.item.plan {
             p { span.who { "Plan" } span.soft { "as it was at the end" } }
             @match &plan.content {
                 PlanContent::Entries(entries) => ul {
                     @for entry in entries {
-                        li.(step(entry.status.as_str())) { (plain::line(&entry.content)) }
+                        li.(status_class(entry.status.as_str())) { (text::line(&entry.content)) }
                     }
                 },
-                PlanContent::File(uri) => p { code { (plain::line(uri)) } },
-                PlanContent::Markdown(markdown) => (text(markdown)),
-                PlanContent::Unknown(object) => (code(&serde_json::to_string(object).unwrap_or_default())),
+                PlanContent::File(uri) => p { code { (text::line(uri)) } },
+                PlanContent::Markdown(markdown) => (render_text(markdown)),
+                PlanContent::Unknown(object) => (render_code(&serde_json::to_string(object).unwrap_or_default())),
                 _ => {}
             }
         }
     }
 }
 
-fn step(status: &str) -> &'static str {
+fn status_class(status: &str) -> &'static str {
     match status {
         "completed" => "completed",
         "in_progress" => "in-progress",
@@ -327,7 +338,7 @@ fn step(status: &str) -> &'static str {
     }
 }
 
-fn seconds(microseconds: u64) -> String {
+fn format_seconds(microseconds: u64) -> String {
     let milliseconds = microseconds.saturating_add(500) / 1000;
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }

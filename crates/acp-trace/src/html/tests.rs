@@ -8,9 +8,9 @@ const HOSTILE: &str =
     "</script><img src=x onerror=alert(1)><!--\u{2028}\u{1b}[31mred\u{202e}\u{0}]]>&amp;\"'";
 
 /// A trace that is put together by hand.
-struct Trace(String, u64);
+struct PageTrace(String, u64);
 
-impl Trace {
+impl PageTrace {
     fn new() -> Self {
         let header = json!({"acp_trace": 1, "started": "2026-01-01T00:00:00Z", "command": ["my-agent", HOSTILE],
             "by": HOSTILE, "secrets": "redacted"});
@@ -36,21 +36,21 @@ impl Trace {
         )
     }
 
-    fn page(&self, findings: &[Finding]) -> String {
+    fn page(&self, findings: &[PageFinding]) -> String {
         let mut out = Vec::new();
-        let reader = Reader::new(self.0.as_bytes()).unwrap();
+        let reader = TraceReader::new(self.0.as_bytes()).unwrap();
         page(reader, findings, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 }
 
-fn conversation() -> Trace {
+fn conversation() -> PageTrace {
     let text = json!({"type": "text", "text": HOSTILE});
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": HOSTILE, "kind": HOSTILE, "status": HOSTILE,
         "rawInput": {HOSTILE: HOSTILE}, "locations": [{"path": HOSTILE, "line": 3}],
         "content": [{"type": "diff", "path": HOSTILE, "oldText": "one\n", "newText": format!("one\n{HOSTILE}\n")},
             {"type": "terminal", "terminalId": "t"}, {"type": "content", "content": text}]});
-    Trace::new()
+    PageTrace::new()
         .said("client", json!({"jsonrpc": "2.0", "id": HOSTILE, "method": "session/prompt",
             "params": {"sessionId": HOSTILE, "prompt": [text, {"type": "image", "mimeType": HOSTILE, "data": HOSTILE}]}}))
         .update(json!({"sessionUpdate": "agent_thought_chunk", "content": text}))
@@ -102,7 +102,7 @@ fn lines(page: &str) -> Vec<Value> {
 
 #[test]
 fn nothing_that_a_peer_sends_is_markup() {
-    let finding = Finding {
+    let finding = PageFinding {
         line: 3,
         level: "MUST".to_owned(),
         who: Some(Side::Agent),
@@ -158,9 +158,9 @@ fn the_policy_knows_the_script_and_the_style_and_lets_nothing_else_in() {
     assert!(!policy.contains("unsafe") && !policy.contains("http"));
     let script = inside(&page, "<script>");
     assert_eq!(script.len(), 1);
-    assert!(policy.contains(&digest(script[0])));
+    assert!(policy.contains(&csp_hash(script[0])));
     let style = page.split("<style>").nth(1).unwrap();
-    assert!(policy.contains(&digest(style.split("</style>").next().unwrap())));
+    assert!(policy.contains(&csp_hash(style.split("</style>").next().unwrap())));
     for outside in ["src=", "href=", "@import", "url(", "://"] {
         let without = page.replace(HOSTILE, "");
         assert!(
@@ -232,7 +232,7 @@ fn a_session_is_told_as_a_person_saw_it() {
 
 #[test]
 fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace() {
-    let mut trace = Trace::new();
+    let mut trace = PageTrace::new();
     for _ in 0..20_000 {
         trace = trace.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}));
     }
@@ -264,7 +264,7 @@ fn data_has_no_line_ends_and_stays_the_same_json() {
 #[test]
 fn in_version_2_a_message_is_told_once_and_a_turn_ends_when_the_agent_is_idle() {
     let hello = json!([{"type": "text", "text": "Say hello"}]);
-    let page = Trace::new()
+    let page = PageTrace::new()
         .said("client", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 2}}))
         .said("agent", json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 2}}))
         .said("client", json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
@@ -288,7 +288,7 @@ fn in_version_2_a_message_is_told_once_and_a_turn_ends_when_the_agent_is_idle() 
 
 #[test]
 fn a_trace_of_nothing_is_a_page() {
-    let page = Trace::new().page(&[]);
+    let page = PageTrace::new().page(&[]);
     assert_eq!(index(&page)["t"], json!([]));
     assert!(lines(&page).is_empty() && !page.contains("<template"));
     assert!(page.ends_with("</body></html>\n"));

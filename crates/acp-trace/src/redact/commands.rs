@@ -9,27 +9,29 @@ use std::ops::Range;
 use acp_rules::REDACTED;
 
 use super::names;
-use super::programs::{CURL_SWITCHES, Part, Program, With, name_pattern, named};
-use super::words::{Token, Words};
-use Part::{All, Behind, Cookie, Form, Header};
-use With::{Glued, Next};
+use super::programs::{
+    CURL_SWITCHES, FlagForm, SecretPart, SecretProgram, find_program, name_pattern,
+};
+use super::words::{ShellToken, ShellWords};
+use FlagForm::{Attached, Next};
+use SecretPart::{After, All, Cookie, Form, Header};
 
 /// How deep quoted command lines are looked into: `ssh host "bash -c 'curl …'"`.
 const DEEPEST: usize = 4;
 
 /// What is secret in the arguments of one command, by which they come one after the other.
 #[derive(Debug, Default)]
-struct Arguments {
-    program: Option<&'static Program>,
+struct SecretArguments {
+    program: Option<&'static SecretProgram>,
     has_subcommand: bool,
     /// What of the next argument is secret.
-    next: Option<Part>,
+    next_part: Option<SecretPart>,
     /// Assignments count whatever the case of their names: it is certain that this is a command.
     is_command: bool,
 }
 
-impl Arguments {
-    fn of(is_command: bool) -> Self {
+impl SecretArguments {
+    fn new(is_command: bool) -> Self {
         Self {
             is_command,
             ..Self::default()
@@ -37,11 +39,11 @@ impl Arguments {
     }
 
     /// The secret parts of the next argument.
-    fn next(&mut self, word: &str) -> Vec<Range<usize>> {
-        if let Some(part) = self.next.take() {
-            return secret(part, word, 0);
+    fn find_secrets_in(&mut self, word: &str) -> Vec<Range<usize>> {
+        if let Some(part) = self.next_part.take() {
+            return find_secrets(part, word, 0);
         }
-        if let Some(program) = named(word) {
+        if let Some(program) = find_program(word) {
             self.program = Some(program);
             self.has_subcommand = program.subcommand.is_none();
             return Vec::new();
@@ -51,25 +53,25 @@ impl Arguments {
                 self.has_subcommand = true;
             } else if word.starts_with('-') && self.has_subcommand {
                 for &(flag, part, with) in program.flags {
-                    if let Some(found) = self.flag(word, flag, part, with) {
+                    if let Some(found) = self.match_flag(word, flag, part, with) {
                         return found;
                     }
                 }
             }
         }
         if self.is_command {
-            return secret(Form, word, 0);
+            return find_secrets(Form, word, 0);
         }
         Vec::new()
     }
 
     /// The secret parts of an argument, if it is this flag.
-    fn flag(
+    fn match_flag(
         &mut self,
         word: &str,
         flag: &str,
-        part: Part,
-        with: With,
+        part: SecretPart,
+        with: FlagForm,
     ) -> Option<Vec<Range<usize>>> {
         let mut rest = word.strip_prefix(flag);
         if rest.is_none()
@@ -84,22 +86,22 @@ impl Arguments {
         }
         let rest = rest?;
         if rest.is_empty() {
-            if with != Glued {
-                self.next = Some(part);
+            if with != Attached {
+                self.next_part = Some(part);
             }
-            return (with != Glued).then(Vec::new);
+            return (with != Attached).then(Vec::new);
         }
         let at = word.len() - rest.len();
         if flag.starts_with("--") || with == Next {
             let value = rest.strip_prefix('=')?;
-            return Some(secret(part, value, at + 1));
+            return Some(find_secrets(part, value, at + 1));
         }
-        Some(secret(part, rest, at))
+        Some(find_secrets(part, rest, at))
     }
 }
 
-/// The secret parts of a value, which begins at `at`.
-fn secret(part: Part, value: &str, at: usize) -> Vec<Range<usize>> {
+/// The secret parts of a value, which begins at `offset`.
+fn find_secrets(part: SecretPart, value: &str, at: usize) -> Vec<Range<usize>> {
     let behind = |start: usize| {
         let rest = value.get(start..).unwrap_or_default();
         let blanks = rest.len() - rest.trim_start().len();
@@ -109,12 +111,12 @@ fn secret(part: Part, value: &str, at: usize) -> Vec<Range<usize>> {
     let behind_first = |c: char| value.find(c).and_then(|found| behind(found + c.len_utf8()));
     match part {
         All => Vec::from_iter(behind(0)),
-        Behind(c) => Vec::from_iter(behind_first(c)),
+        After(c) => Vec::from_iter(behind_first(c)),
         Cookie => Vec::from_iter(value.contains('=').then(|| behind(0)).flatten()),
         Header => {
             let name = value.split(':').next().unwrap_or_default();
             let tells =
-                names::tells_of_secret(name.trim()) || name.to_ascii_lowercase().contains("auth");
+                names::is_secret_name(name.trim()) || name.to_ascii_lowercase().contains("auth");
             Vec::from_iter(tells.then(|| behind_first(':')).flatten())
         }
         Form => {
@@ -123,7 +125,7 @@ fn secret(part: Part, value: &str, at: usize) -> Vec<Range<usize>> {
             for field in value.split('&') {
                 if let Some((name, value)) = field.split_once('=')
                     && is_name(name)
-                    && names::tells_of_secret(name)
+                    && names::is_secret_name(name)
                     && !value.is_empty()
                     && !is_placeholder(value)
                 {
@@ -153,17 +155,17 @@ fn is_name(name: &str) -> bool {
 /// Where the secrets are in a list of arguments, of which the first may be the program; `program` is it otherwise.
 /// Gives for each argument that has any what it becomes.
 pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
-    let mut reading = Arguments::of(true);
+    let mut reading = SecretArguments::new(true);
     if let Some(program) = program {
         // The line of a shell, perhaps.
         for word in program.split_whitespace() {
-            reading.next(word);
+            reading.find_secrets_in(word);
         }
     }
     let secrets = args
         .iter()
         .enumerate()
-        .map(|(at, arg)| (at, replaced(arg, &reading.next(arg))));
+        .map(|(at, arg)| (at, replace_ranges(arg, &reading.find_secrets_in(arg))));
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
@@ -171,7 +173,7 @@ pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, Str
 /// is one.
 pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
-    look_into(text, 0, is_command, 0, &mut found);
+    collect_secrets(text, 0, is_command, 0, &mut found);
     // A quote that belongs to something else in front of a command hides some of it. So each is looked at once more,
     // from the name of its program up to the next one.
     let mut names = name_pattern().find_iter(text).map(|name| name.start());
@@ -179,13 +181,13 @@ pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     while let Some(start) = next {
         next = names.next();
         let line = text.get(start..next.unwrap_or(text.len()));
-        look_into(line.unwrap_or_default(), start, false, DEEPEST, &mut found);
+        collect_secrets(line.unwrap_or_default(), start, false, DEEPEST, &mut found);
     }
     found.sort_by_key(|secret| (secret.start, secret.end));
-    replaced(text, &found)
+    replace_ranges(text, &found)
 }
 
-fn replaced(text: &str, secrets: &[Range<usize>]) -> Option<String> {
+fn replace_ranges(text: &str, secrets: &[Range<usize>]) -> Option<String> {
     if secrets.is_empty() {
         return None;
     }
@@ -204,31 +206,31 @@ fn replaced(text: &str, secrets: &[Range<usize>]) -> Option<String> {
 
 /// Finds the secrets in a text that begins at `offset`, and in what is quoted in it. At the deepest, a quote that is
 /// not opened ends the text: it is the end of what the text stands in.
-fn look_into(
+fn collect_secrets(
     text: &str,
     offset: usize,
     is_command: bool,
     depth: usize,
     found: &mut Vec<Range<usize>>,
 ) {
-    let mut arguments = Arguments::of(is_command);
-    let mut words = Words {
+    let mut arguments = SecretArguments::new(is_command);
+    let mut words = ShellWords {
         text,
-        at: 0,
+        offset: 0,
         within_quotes: depth == DEEPEST,
     };
     while let Some(token) = words.next() {
-        let Token::Word { place, quoted } = token else {
-            arguments = Arguments::of(is_command);
+        let ShellToken::Word { place, quoted } = token else {
+            arguments = SecretArguments::new(is_command);
             continue;
         };
         let word = text.get(place.clone()).unwrap_or_default();
-        let secrets = arguments.next(word);
+        let secrets = arguments.find_secrets_in(word);
         if secrets.is_empty() && depth < DEEPEST {
             for inner in quoted {
                 let line = text.get(inner.clone()).unwrap_or_default();
                 if line.contains(' ') {
-                    look_into(line, offset + inner.start, is_command, depth + 1, found);
+                    collect_secrets(line, offset + inner.start, is_command, depth + 1, found);
                 }
             }
         }

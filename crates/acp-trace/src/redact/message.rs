@@ -9,24 +9,24 @@ use std::ops::Range;
 use acp_rules::REDACTED;
 
 use super::commands;
-use super::names::{self, Named};
-use super::texts::Texts;
+use super::names::{self, NameKind};
+use super::text_redactor::TextRedactor;
 
 /// The message without its secrets, and how many there were; `None` if there are none.
-pub(super) fn redact(texts: &Texts, json: &str) -> Option<(String, u64)> {
-    let mut walk = Walk {
+pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
+    let mut walk = RedactionWalk {
         texts,
         text: json,
-        at: 0,
+        offset: 0,
         frames: Vec::new(),
-        found: Vec::new(),
+        replacements: Vec::new(),
     };
-    walk.all();
-    if walk.found.is_empty() {
+    walk.run();
+    if walk.replacements.is_empty() {
         return None;
     }
     // What is known only when an object ends comes late.
-    let mut found = walk.found;
+    let mut found = walk.replacements;
     found.sort_by_key(|(place, _)| place.start);
     let mut redacted = String::with_capacity(json.len());
     let mut end = 0;
@@ -56,9 +56,9 @@ const MOST_ARGUMENTS: usize = 4096;
 
 /// What is done with strings and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Hide {
+enum RedactionMode {
     /// They are looked at.
-    No,
+    Keep,
     /// Strings are replaced.
     Strings,
     /// Both are replaced.
@@ -67,7 +67,7 @@ enum Hide {
 
 /// What an object or a list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum JsonContext {
     Plain,
     /// All variables, or headers: a list of them, or an object that has them by name.
     Variables,
@@ -81,11 +81,11 @@ enum Place {
 
 /// An object or a list that has begun.
 #[derive(Debug)]
-struct Frame {
-    object: bool,
+struct JsonFrame {
+    is_object: bool,
     /// Of all that is in it, however deep.
-    hide: Hide,
-    place: Place,
+    mode: RedactionMode,
+    context: JsonContext,
     /// The next string is the name of a member.
     awaits_name: bool,
     /// The name of the member that has begun.
@@ -95,124 +95,130 @@ struct Frame {
     /// Where its value is, as a member: a string.
     value: Option<Range<usize>>,
     /// What comes next is the secret that an argument before it asks for.
-    flagged: bool,
+    is_after_flag: bool,
     /// The program that it runs, as an object, and its arguments; as a list, the strings in it.
     program: Option<String>,
     arguments: Vec<(Range<usize>, String)>,
 }
 
-struct Walk<'a> {
-    texts: &'a Texts,
+struct RedactionWalk<'a> {
+    texts: &'a TextRedactor,
     text: &'a str,
-    at: usize,
-    frames: Vec<Frame>,
+    offset: usize,
+    frames: Vec<JsonFrame>,
     /// What is to be replaced, and by what.
-    found: Vec<(Range<usize>, String)>,
+    replacements: Vec<(Range<usize>, String)>,
 }
 
-impl Walk<'_> {
-    fn all(&mut self) {
-        while let Some(&byte) = self.text.as_bytes().get(self.at) {
+impl RedactionWalk<'_> {
+    fn run(&mut self) {
+        while let Some(&byte) = self.text.as_bytes().get(self.offset) {
             match byte {
                 b'{' | b'[' => self.open(byte == b'{'),
                 b'}' | b']' => self.close(),
                 b',' => {
                     if let Some(frame) = self.frames.last_mut() {
-                        frame.awaits_name = frame.object;
+                        frame.awaits_name = frame.is_object;
                     }
-                    self.at += 1;
+                    self.offset += 1;
                 }
-                b'"' => self.string(),
-                b':' | b' ' | b'\t' | b'\r' | b'\n' => self.at += 1,
-                _ => self.scalar(),
+                b'"' => self.read_string(),
+                b':' | b' ' | b'\t' | b'\r' | b'\n' => self.offset += 1,
+                _ => self.read_scalar(),
             }
         }
         while !self.frames.is_empty() {
-            self.leave();
+            self.pop_frame();
         }
     }
 
     /// What is done with a value that begins here: with itself, and what it is if it is an object or a list.
-    fn treatment(&self, object: bool) -> (Hide, Place) {
+    fn mode_and_context(&self, object: bool) -> (RedactionMode, JsonContext) {
         let Some(frame) = self.frames.last() else {
-            return (Hide::No, Place::Plain);
+            return (RedactionMode::Keep, JsonContext::Plain);
         };
-        let hide = |also: Hide| (frame.hide.max(also), Place::Plain);
-        match frame.place {
-            Place::Properties => {
-                let secret = names::tells_of_secret(&frame.name);
-                match (secret, frame.object) {
-                    (true, true) => (frame.hide, Place::SecretProperty),
-                    _ => hide(Hide::No),
+        let hide = |also: RedactionMode| (frame.mode.max(also), JsonContext::Plain);
+        match frame.context {
+            JsonContext::Properties => {
+                let secret = names::is_secret_name(&frame.name);
+                match (secret, frame.is_object) {
+                    (true, true) => (frame.mode, JsonContext::SecretProperty),
+                    _ => hide(RedactionMode::Keep),
                 }
             }
-            Place::SecretProperty => match frame.name.as_str() {
-                "default" | "const" | "enum" | "examples" | "value" => hide(Hide::All),
-                _ => hide(Hide::No),
+            JsonContext::SecretProperty => match frame.name.as_str() {
+                "default" | "const" | "enum" | "examples" | "value" => hide(RedactionMode::All),
+                _ => hide(RedactionMode::Keep),
             },
-            Place::Variables if !frame.object && object => (frame.hide, Place::Variable),
-            Place::Variable if frame.name == "name" => hide(Hide::No),
-            Place::Variables | Place::Variable => hide(Hide::All),
-            Place::Plain if !frame.object => hide(if frame.flagged { Hide::All } else { Hide::No }),
-            Place::Plain => match names::named(&frame.name) {
-                Named::Plain => hide(Hide::No),
-                Named::Secret => hide(Hide::All),
-                Named::Token => hide(Hide::Strings),
-                Named::Variables => (frame.hide, Place::Variables),
-                Named::Properties => (frame.hide, Place::Properties),
+            JsonContext::Variables if !frame.is_object && object => {
+                (frame.mode, JsonContext::Variable)
+            }
+            JsonContext::Variable if frame.name == "name" => hide(RedactionMode::Keep),
+            JsonContext::Variables | JsonContext::Variable => hide(RedactionMode::All),
+            JsonContext::Plain if !frame.is_object => hide(if frame.is_after_flag {
+                RedactionMode::All
+            } else {
+                RedactionMode::Keep
+            }),
+            JsonContext::Plain => match names::kind_of_name(&frame.name) {
+                NameKind::Plain => hide(RedactionMode::Keep),
+                NameKind::Secret => hide(RedactionMode::All),
+                NameKind::Token => hide(RedactionMode::Strings),
+                NameKind::Variables => (frame.mode, JsonContext::Variables),
+                NameKind::Properties => (frame.mode, JsonContext::Properties),
             },
         }
     }
 
     fn open(&mut self, object: bool) {
-        let (hide, place) = self.treatment(object);
-        self.frames.push(Frame {
-            object,
-            hide,
-            place,
+        let (hide, place) = self.mode_and_context(object);
+        self.frames.push(JsonFrame {
+            is_object: object,
+            mode: hide,
+            context: place,
             awaits_name: object,
             name: String::new(),
             has_secret_name: false,
             value: None,
-            flagged: false,
+            is_after_flag: false,
             program: None,
             arguments: Vec::new(),
         });
-        self.at += 1;
+        self.offset += 1;
     }
 
     fn close(&mut self) {
-        self.leave();
-        self.at += 1;
+        self.pop_frame();
+        self.offset += 1;
     }
 
-    fn leave(&mut self) {
+    fn pop_frame(&mut self) {
         let Some(frame) = self.frames.pop() else {
             return;
         };
         if let (true, Some(value)) = (frame.has_secret_name, frame.value) {
-            self.found.push((value, format!("\"{REDACTED}\"")));
+            self.replacements.push((value, format!("\"{REDACTED}\"")));
         }
         if frame.arguments.is_empty() {
             return;
         }
         match self.frames.last_mut() {
             // The program that they are for may come behind them.
-            Some(parent) if !frame.object && ARGUMENTS.contains(&parent.name.as_str()) => {
+            Some(parent) if !frame.is_object && ARGUMENTS.contains(&parent.name.as_str()) => {
                 parent.arguments = frame.arguments;
             }
-            _ => self.arguments(frame.program.as_deref(), &frame.arguments),
+            _ => self.redact_arguments(frame.program.as_deref(), &frame.arguments),
         }
     }
 
     /// Replaces what is secret in the arguments of a program.
-    fn arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
+    fn redact_arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
         let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
         for (at, without) in commands::arguments(program, &words) {
             if let Some((place, _)) = arguments.get(at) {
                 let instead = serde_json::to_string(&without);
                 let instead = instead.unwrap_or_else(|_| format!("\"{REDACTED}\""));
-                self.found.push((place.clone(), instead));
+                self.replacements.push((place.clone(), instead));
             }
         }
     }
@@ -220,13 +226,13 @@ impl Walk<'_> {
     /// Whether the string that comes is a command line, or has one in it.
     fn is_command(&self) -> bool {
         self.frames.last().is_some_and(|frame| {
-            frame.object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
+            frame.is_object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
         })
     }
 
     /// A number, `true`, `false`, `null`, or what is none of these.
-    fn scalar(&mut self) {
-        let start = self.at;
+    fn read_scalar(&mut self) {
+        let start = self.offset;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
         let ends = |byte: &u8| {
             matches!(
@@ -234,54 +240,54 @@ impl Walk<'_> {
                 b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b':'
             )
         };
-        self.at += rest.iter().position(ends).unwrap_or(rest.len()).max(1);
+        self.offset += rest.iter().position(ends).unwrap_or(rest.len()).max(1);
         let number = rest
             .first()
             .is_some_and(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-        let (hide, place) = self.treatment(false);
-        let all = hide == Hide::All || place == Place::Variables;
+        let (hide, place) = self.mode_and_context(false);
+        let all = hide == RedactionMode::All || place == JsonContext::Variables;
         if number && all {
-            let place = start..self.at;
-            self.found.push((place, format!("\"{REDACTED}\"")));
+            let place = start..self.offset;
+            self.replacements.push((place, format!("\"{REDACTED}\"")));
         }
         if let Some(frame) = self.frames.last_mut() {
-            frame.flagged = false;
+            frame.is_after_flag = false;
         }
     }
 
-    fn string(&mut self) {
-        let start = self.at;
-        self.at = self.end_of_string(start + 1);
-        let place = start..self.at;
+    fn read_string(&mut self) {
+        let start = self.offset;
+        self.offset = self.end_of_string(start + 1);
+        let place = start..self.offset;
         let Some(text) = self.text.get(place.clone()) else {
             return;
         };
         let text = text.strip_prefix('"').unwrap_or(text);
         let text = text.strip_suffix('"').unwrap_or(text);
-        let read = unescaped(text);
+        let read = unescape(text);
         if self.frames.last().is_some_and(|frame| frame.awaits_name) {
-            self.look_at(place, text, &read);
+            self.redact_text(place, text, &read);
             if let Some(frame) = self.frames.last_mut() {
                 frame.awaits_name = false;
                 frame.name = read.into_owned();
             }
             return;
         }
-        let (hide, what) = self.treatment(false);
-        if hide == Hide::No && what != Place::Variables {
-            self.look_at(place.clone(), text, &read);
+        let (hide, what) = self.mode_and_context(false);
+        if hide == RedactionMode::Keep && what != JsonContext::Variables {
+            self.redact_text(place.clone(), text, &read);
         } else if !text.is_empty() {
             let instead = match read.split_once('=') {
                 // One of a list of variables, as programs are given them.
-                Some((name, _)) if self.in_list_of_variables() && is_variable(name) => {
+                Some((name, _)) if self.is_in_variable_list() && is_variable_name(name) => {
                     format!("\"{name}={REDACTED}\"")
                 }
                 _ => format!("\"{REDACTED}\""),
             };
-            self.found.push((place.clone(), instead));
+            self.replacements.push((place.clone(), instead));
         }
         if let Some(frame) = self.frames.last_mut() {
-            if frame.object {
+            if frame.is_object {
                 if matches!(
                     frame.name.as_str(),
                     "command" | "cmd" | "program" | "executable"
@@ -291,22 +297,22 @@ impl Walk<'_> {
                 match frame.name.as_str() {
                     "value" => frame.value = (!text.is_empty()).then_some(place),
                     "name" | "id" | "key" | "configId" => {
-                        frame.has_secret_name |= names::tells_of_secret(&read);
+                        frame.has_secret_name |= names::is_secret_name(&read);
                     }
                     _ => {}
                 }
             } else {
-                frame.flagged = names::is_secret_flag(&read);
-                if hide == Hide::No && frame.arguments.len() < MOST_ARGUMENTS {
+                frame.is_after_flag = names::is_secret_flag(&read);
+                if hide == RedactionMode::Keep && frame.arguments.len() < MOST_ARGUMENTS {
                     frame.arguments.push((place, read.into_owned()));
                 }
             }
         }
     }
 
-    fn in_list_of_variables(&self) -> bool {
+    fn is_in_variable_list(&self) -> bool {
         let frame = self.frames.last();
-        frame.is_some_and(|frame| frame.place == Place::Variables && !frame.object)
+        frame.is_some_and(|frame| frame.context == JsonContext::Variables && !frame.is_object)
     }
 
     /// Where a string ends that begins here, its quote included.
@@ -323,19 +329,19 @@ impl Walk<'_> {
     }
 
     /// Replaces what looks like a secret in a string, which is `text` as it is written and `read` as it is meant.
-    fn look_at(&mut self, place: Range<usize>, text: &str, read: &str) {
-        let Some(without) = self.texts.within(read, self.is_command()) else {
+    fn redact_text(&mut self, place: Range<usize>, text: &str, read: &str) {
+        let Some(without) = self.texts.redact_string(read, self.is_command()) else {
             return;
         };
         // It was escaped, in its own way; what is left of it is escaped in ours.
         let instead = serde_json::to_string(&without).unwrap_or_else(|_| format!("\"{REDACTED}\""));
         debug_assert_ne!(text, without);
-        self.found.push((place, instead));
+        self.replacements.push((place, instead));
     }
 }
 
 /// What is meant by a string, which is given without its quotes. Half a character is not told from a whole one.
-fn unescaped(text: &str) -> Cow<'_, str> {
+fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
     }
@@ -351,7 +357,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
             Some('u') => {
-                let (c, behind) = hex(escape.get(1..).unwrap_or_default());
+                let (c, behind) = read_unicode_escape(escape.get(1..).unwrap_or_default());
                 read.push(c);
                 rest = behind;
                 continue;
@@ -367,7 +373,7 @@ fn unescaped(text: &str) -> Cow<'_, str> {
 }
 
 /// A character by its number, or by the numbers of its halves; and what stands behind it.
-fn hex(text: &str) -> (char, &str) {
+fn read_unicode_escape(text: &str) -> (char, &str) {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = unit(text) else {
         return (char::REPLACEMENT_CHARACTER, text);
@@ -387,7 +393,7 @@ fn hex(text: &str) -> (char, &str) {
 }
 
 /// Whether it can be the name of a variable, and stand in JSON as it is.
-fn is_variable(name: &str) -> bool {
+fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
@@ -399,14 +405,14 @@ mod tests {
     fn becomes(message: &str, expected: &str) {
         let redactor = Redactor::new();
         let (redacted, _) = redactor
-            .message(message)
+            .redact_message(message)
             .unwrap_or_else(|| panic!("{message}"));
         assert_eq!(redacted, expected);
     }
 
     #[track_caller]
     fn stays(message: &str) {
-        assert_eq!(Redactor::new().message(message), None);
+        assert_eq!(Redactor::new().redact_message(message), None);
     }
 
     #[test]

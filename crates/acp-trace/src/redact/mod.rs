@@ -14,8 +14,8 @@ mod needles;
 mod patterns;
 mod programs;
 mod redactor;
-mod texts;
+mod text_redactor;
 mod words;
 
-pub(super) use needles::Gathered;
+pub(super) use needles::GatheredLines;
 pub use redactor::Redactor;

@@ -2,7 +2,7 @@
 
 /// What stands under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum NameKind {
     /// Anything.
     Plain,
     /// Secrets.
@@ -40,40 +40,40 @@ const COMPOUND: &[&str] = &[
 ];
 
 /// What stands under this name.
-pub(super) fn named(name: &str) -> Named {
+pub(super) fn kind_of_name(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {
-        "env" | "headers" | "httpheaders" | "http_headers" => return Named::Variables,
-        "properties" => return Named::Properties,
+        "env" | "headers" | "httpheaders" | "http_headers" => return NameKind::Variables,
+        "properties" => return NameKind::Properties,
         // Whose they are: `auth/status`.
-        "accounts" => return Named::Token,
+        "accounts" => return NameKind::Token,
         _ => {}
     }
     if WORDS.iter().any(|word| lower.contains(word)) {
-        return Named::Secret;
+        return NameKind::Secret;
     }
     let squeezed: String = lower
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
         .collect();
     if COMPOUND.iter().any(|word| squeezed.contains(word)) {
-        return Named::Secret;
+        return NameKind::Secret;
     }
     if lower.contains("token") {
-        return Named::Token;
+        return NameKind::Token;
     }
-    Named::Plain
+    NameKind::Plain
 }
 
 /// Whether a name tells of a secret.
-pub(super) fn tells_of_secret(name: &str) -> bool {
-    matches!(named(name), Named::Secret | Named::Token)
+pub(super) fn is_secret_name(name: &str) -> bool {
+    matches!(kind_of_name(name), NameKind::Secret | NameKind::Token)
 }
 
 /// Whether what follows this argument is secret: `--api-key`, and not `--api-key=…`.
 pub(super) fn is_secret_flag(arg: &str) -> bool {
     let is_flag = arg.starts_with('-') && !arg.contains(['=', ' ']);
-    is_flag && tells_of_secret(arg)
+    is_flag && is_secret_name(arg)
 }
 
 #[cfg(test)]
@@ -95,13 +95,13 @@ mod tests {
             "private_key",
             "aws.access.key.id",
         ] {
-            assert_eq!(named(name), Named::Secret, "{name}");
+            assert_eq!(kind_of_name(name), NameKind::Secret, "{name}");
         }
         for name in ["token", "accessToken", "GITHUB_TOKEN", "accounts"] {
-            assert_eq!(named(name), Named::Token, "{name}");
+            assert_eq!(kind_of_name(name), NameKind::Token, "{name}");
         }
         for name in ["key", "keyboard", "authMethods", "text", "sessionId"] {
-            assert_eq!(named(name), Named::Plain, "{name}");
+            assert_eq!(kind_of_name(name), NameKind::Plain, "{name}");
         }
         assert!(is_secret_flag("--api-key") && !is_secret_flag("--api-key=x"));
     }

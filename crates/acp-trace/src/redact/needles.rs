@@ -83,14 +83,14 @@ const CASE: u8 = 0x20;
 /// The search. Bytes are compared without the bit for the case, in the needles as in what is searched: this finds all
 /// that differs in case only, some that does not, and is what processors do many bytes of at once.
 #[derive(Debug)]
-pub(super) struct Needles {
+pub(super) struct NeedleSearch {
     /// Where the processor can look for all at once.
     packed: Option<packed::Searcher>,
     /// Everywhere else.
     automaton: Option<AhoCorasick>,
 }
 
-impl Needles {
+impl NeedleSearch {
     pub(super) fn new() -> Self {
         let folded: Vec<Vec<u8>> = NEEDLES.iter().map(|needle| fold(needle)).collect();
         let packed = packed::Searcher::new(&folded);
@@ -101,10 +101,10 @@ impl Needles {
         Self { packed, automaton }
     }
 
-    pub(super) fn scan<'a>(&'a self, bytes: &[u8], folded: &'a mut Vec<u8>) -> Scan<'a> {
+    pub(super) fn scan<'a>(&'a self, bytes: &[u8], folded: &'a mut Vec<u8>) -> NeedleScan<'a> {
         folded.clear();
         folded.extend(bytes.iter().map(|byte| byte | CASE));
-        Scan {
+        NeedleScan {
             needles: self,
             folded,
         }
@@ -117,12 +117,12 @@ fn fold(needle: &str) -> Vec<u8> {
 
 /// A search in some bytes.
 #[derive(Debug)]
-pub(super) struct Scan<'a> {
-    needles: &'a Needles,
+pub(super) struct NeedleScan<'a> {
+    needles: &'a NeedleSearch,
     folded: &'a [u8],
 }
 
-impl Scan<'_> {
+impl NeedleScan<'_> {
     /// Where the next needle is that begins not before `start`.
     pub(super) fn next_from(&self, start: usize) -> Option<Range<usize>> {
         let rest = self.folded.get(start..).filter(|rest| !rest.is_empty())?;
@@ -141,24 +141,24 @@ impl Scan<'_> {
 ///
 /// What a line has in common with the one before it was searched there, so only the rest is searched again.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct GatheredLines {
     folded: Vec<u8>,
     /// For each line which part of it is searched.
-    parts: Vec<Part>,
+    parts: Vec<GatheredPart>,
     /// Where in the last line of those before the first needle ends.
-    end: Option<usize>,
+    last_needle_end: Option<usize>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct GatheredPart {
     /// Where it begins among the others.
     start: usize,
     /// Where it begins in its line.
-    in_line: usize,
-    shared: usize,
+    line_offset: usize,
+    shared_len: usize,
 }
 
-impl Gathered {
+impl GatheredLines {
     /// A line that follows those before, and begins with `shared` bytes of the last of them.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
         // A needle that begins in what is shared may go on behind it.
@@ -168,25 +168,25 @@ impl Gathered {
         self.folded.extend(part.iter().map(|byte| byte | CASE));
         // Which no needle has in it.
         self.folded.push(b'\n' | CASE);
-        let part = Part {
+        let part = GatheredPart {
             start,
-            in_line,
-            shared,
+            line_offset: in_line,
+            shared_len: shared,
         };
         self.parts.push(part);
     }
 
     /// Whether each of the lines has a needle, in their order. What was searched is forgotten, but for what is needed
     /// for the next line.
-    pub(super) fn search(&mut self, needles: &Needles, mut each: impl FnMut(bool)) {
-        let scan = Scan {
+    pub(super) fn search(&mut self, needles: &NeedleSearch, mut each: impl FnMut(bool)) {
+        let scan = NeedleScan {
             needles,
             folded: &self.folded,
         };
         let mut found = scan.next_from(0);
         let ends = self.parts.iter().skip(1).map(|part| part.start);
         let ends = ends.chain([self.folded.len()]);
-        let mut last = self.end;
+        let mut last = self.last_needle_end;
         for (part, end) in self.parts.iter().zip(ends) {
             let in_part = found.clone().filter(|found| found.start < end);
             if in_part.is_some() {
@@ -195,11 +195,11 @@ impl Gathered {
             // All needles that the line before has within the shared beginning begin not before its first. So none
             // of them ends there without being seen: if the first ends behind it, another can only be in the overlap.
             last = last
-                .filter(|&end| end <= part.shared)
-                .or_else(|| in_part.map(|found| found.end - part.start + part.in_line));
+                .filter(|&end| end <= part.shared_len)
+                .or_else(|| in_part.map(|found| found.end - part.start + part.line_offset));
             each(last.is_some());
         }
-        self.end = last;
+        self.last_needle_end = last;
         self.parts.clear();
         self.folded.clear();
         self.folded.shrink_to(KEPT);
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn it_finds_needles_in_any_case_and_nothing_in_what_is_streamed() {
-        let needles = Needles::new();
+        let needles = NeedleSearch::new();
         let mut folded = Vec::new();
         for needle in NEEDLES {
             for needle in [needle.to_string(), needle.to_uppercase()] {
@@ -250,8 +250,8 @@ mod tests {
                 "passphrase", "passphr", "github_pat_", "credential", "key", "sk-", "token", "github_", "pat_", "-----",
                 "begin", "pass", "x", "....................",
             ];
-            let needles = Needles::new();
-            let mut gathered = Gathered::default();
+            let needles = NeedleSearch::new();
+            let mut gathered = GatheredLines::default();
             let mut folded = Vec::new();
             let (mut line, mut expected, mut told) = (String::new(), Vec::new(), Vec::new());
             for (turn, (place, word, rest)) in changes.iter().enumerate() {

@@ -43,12 +43,12 @@ const LOOSE: &[&str] = &[
 ///
 /// They are made when they are first needed, which takes some milliseconds: in many traces none is.
 #[derive(Debug, Default)]
-pub(super) struct Patterns {
-    strict: OnceLock<Vec<Regex>>,
-    loose: OnceLock<Vec<Regex>>,
+pub(super) struct SecretPatterns {
+    in_strings: OnceLock<Vec<Regex>>,
+    in_plain: OnceLock<Vec<Regex>>,
 }
 
-fn compiled(patterns: &[&[&str]]) -> Vec<Regex> {
+fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
     let patterns = patterns.concat().into_iter();
     // They are part of the program; a test has all of them.
     patterns
@@ -56,16 +56,18 @@ fn compiled(patterns: &[&[&str]]) -> Vec<Regex> {
         .collect()
 }
 
-impl Patterns {
+impl SecretPatterns {
     /// Text within a message without its secrets; `None` if it has none.
-    pub(super) fn strict(&self, text: &str) -> Option<String> {
-        let strict = self.strict.get_or_init(|| compiled(&[FORMS, STRICT]));
+    pub(super) fn redact_string(&self, text: &str) -> Option<String> {
+        let strict = self.in_strings.get_or_init(|| compile(&[FORMS, STRICT]));
         replace(strict, text)
     }
 
     /// A line of a program's output without its secrets; `None` if it has none.
-    pub(super) fn loose(&self, text: &str) -> Option<String> {
-        let loose = self.loose.get_or_init(|| compiled(&[FORMS, STRICT, LOOSE]));
+    pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
+        let loose = self
+            .in_plain
+            .get_or_init(|| compile(&[FORMS, STRICT, LOOSE]));
         replace(loose, text)
     }
 }
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_secret_is_replaced_wherever_it_stands() {
-        let patterns = Patterns::default();
+        let patterns = SecretPatterns::default();
         for (text, expected) in [
             ("use sk-ant-api03-abcdefgh now", "use sk-[redacted] now"),
             ("密钥sk-abcdefgh12345678。", "密钥sk-[redacted]。"),
@@ -141,7 +143,11 @@ mod tests {
                 "-----BEGIN RSA PRIVATE KEY-----[redacted]",
             ),
         ] {
-            assert_eq!(patterns.strict(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(
+                patterns.redact_string(text).as_deref(),
+                Some(expected),
+                "{text}"
+            );
         }
         for text in [
             "the task-list of risk-averse people",
@@ -151,9 +157,9 @@ mod tests {
             "git@host:path ssh://git@host/path",
             "Basic functionality",
         ] {
-            assert_eq!(patterns.strict(text), None, "{text}");
+            assert_eq!(patterns.redact_string(text), None, "{text}");
         }
-        let said = patterns.loose("config: password=hunter2, token: abc");
+        let said = patterns.redact_plain("config: password=hunter2, token: abc");
         let expected = "config: password=[redacted], token: [redacted]";
         assert_eq!(said.as_deref(), Some(expected));
     }

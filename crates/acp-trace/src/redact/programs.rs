@@ -7,10 +7,10 @@ use regex::Regex;
 
 /// What of an argument is secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SecretPart {
     All,
     /// What is behind the first of these characters; nothing if there is none.
-    Behind(char),
+    After(char),
     /// The value of a header whose name tells of a secret.
     Header,
     /// The values of cookies. Without `=` it is a file.
@@ -18,40 +18,40 @@ pub(super) enum Part {
     /// The values of fields whose names tell of secrets, as forms have them.
     Form,
 }
-use Part::{All, Behind, Cookie, Form, Header};
+use SecretPart::{After, All, Cookie, Form, Header};
 
 /// How a flag comes by its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum With {
+pub(super) enum FlagForm {
     /// It is the next argument, or behind a `=`.
     Next,
     /// It is in the same argument.
-    Glued,
+    Attached,
     /// Either.
     Both,
 }
-use With::{Both, Glued, Next};
+use FlagForm::{Attached, Both, Next};
 
 /// A program that takes secrets as arguments.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct SecretProgram {
     pub(super) names: &'static [&'static str],
     /// Only with this word before the flags.
     pub(super) subcommand: Option<&'static str>,
-    pub(super) flags: &'static [(&'static str, Part, With)],
+    pub(super) flags: &'static [(&'static str, SecretPart, FlagForm)],
 }
 
-pub(super) const PROGRAMS: &[Program] = &[
-    Program {
+pub(super) const PROGRAMS: &[SecretProgram] = &[
+    SecretProgram {
         names: &["curl"],
         subcommand: None,
         flags: &[
-            ("-u", Behind(':'), Both),
-            ("--user", Behind(':'), Next),
-            ("-U", Behind(':'), Both),
-            ("--proxy-user", Behind(':'), Next),
-            ("-E", Behind(':'), Both),
-            ("--cert", Behind(':'), Next),
+            ("-u", After(':'), Both),
+            ("--user", After(':'), Next),
+            ("-U", After(':'), Both),
+            ("--proxy-user", After(':'), Next),
+            ("-E", After(':'), Both),
+            ("--cert", After(':'), Next),
             ("-H", Header, Both),
             ("--header", Header, Next),
             ("--proxy-header", Header, Next),
@@ -70,7 +70,7 @@ pub(super) const PROGRAMS: &[Program] = &[
             ("--form-string", Form, Next),
         ],
     },
-    Program {
+    SecretProgram {
         names: &["wget", "wget2"],
         subcommand: None,
         flags: &[
@@ -79,12 +79,12 @@ pub(super) const PROGRAMS: &[Program] = &[
             ("--body-data", Form, Next),
         ],
     },
-    Program {
+    SecretProgram {
         names: &["http", "https", "xh", "xhs"],
         subcommand: None,
-        flags: &[("-a", Behind(':'), Both), ("--auth", Behind(':'), Next)],
+        flags: &[("-a", After(':'), Both), ("--auth", After(':'), Next)],
     },
-    Program {
+    SecretProgram {
         names: &[
             "mysql",
             "mysqldump",
@@ -105,9 +105,9 @@ pub(super) const PROGRAMS: &[Program] = &[
         ],
         subcommand: None,
         // Apart from it the next argument is no password: it is asked for then.
-        flags: &[("-p", All, Glued), ("-hp", All, Glued)],
+        flags: &[("-p", All, Attached), ("-hp", All, Attached)],
     },
-    Program {
+    SecretProgram {
         names: &[
             "sshpass",
             "mongo",
@@ -120,24 +120,24 @@ pub(super) const PROGRAMS: &[Program] = &[
         subcommand: None,
         flags: &[("-p", All, Both)],
     },
-    Program {
+    SecretProgram {
         names: &["redis-cli"],
         subcommand: None,
         flags: &[("-a", All, Next), ("--pass", All, Next)],
     },
-    Program {
+    SecretProgram {
         names: &[
             "docker", "podman", "buildah", "skopeo", "nerdctl", "helm", "crane", "oras", "az", "oc",
         ],
         subcommand: Some("login"),
         flags: &[("-p", All, Both)],
     },
-    Program {
+    SecretProgram {
         names: &["zip", "unzip", "sqlcmd", "bcp"],
         subcommand: None,
         flags: &[("-P", All, Both)],
     },
-    Program {
+    SecretProgram {
         names: &[
             "ldapsearch",
             "ldapadd",
@@ -149,27 +149,27 @@ pub(super) const PROGRAMS: &[Program] = &[
         subcommand: None,
         flags: &[("-w", All, Both)],
     },
-    Program {
+    SecretProgram {
         names: &["smbclient", "rpcclient", "smbget"],
         subcommand: None,
-        flags: &[("-U", Behind('%'), Both), ("--user", Behind('%'), Next)],
+        flags: &[("-U", After('%'), Both), ("--user", After('%'), Next)],
     },
-    Program {
+    SecretProgram {
         names: &["lftp"],
         subcommand: None,
-        flags: &[("-u", Behind(','), Both)],
+        flags: &[("-u", After(','), Both)],
     },
-    Program {
+    SecretProgram {
         names: &["openssl"],
         subcommand: None,
         flags: &[
-            ("-passin", Behind(':'), Next),
-            ("-passout", Behind(':'), Next),
-            ("-pass", Behind(':'), Next),
+            ("-passin", After(':'), Next),
+            ("-passout", After(':'), Next),
+            ("-pass", After(':'), Next),
             ("-k", All, Next),
         ],
     },
-    Program {
+    SecretProgram {
         names: &["keytool", "jarsigner"],
         subcommand: None,
         flags: &[
@@ -185,7 +185,7 @@ pub(super) const PROGRAMS: &[Program] = &[
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
 /// Where in a word the name of the program is that it runs.
-fn name_in(word: &str) -> Option<Range<usize>> {
+fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;
     let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -194,8 +194,8 @@ fn name_in(word: &str) -> Option<Range<usize>> {
 }
 
 /// The program that this word runs, if its arguments are known.
-pub(super) fn named(word: &str) -> Option<&'static Program> {
-    let name = word.get(name_in(word)?)?;
+pub(super) fn find_program(word: &str) -> Option<&'static SecretProgram> {
+    let name = word.get(name_range(word)?)?;
     PROGRAMS
         .iter()
         .find(|program| program.names.contains(&name))

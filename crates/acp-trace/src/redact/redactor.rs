@@ -2,16 +2,16 @@
 
 use acp_rules::REDACTED;
 
-use super::needles::Gathered;
-use super::texts::Texts;
+use super::needles::GatheredLines;
+use super::text_redactor::TextRedactor;
 use super::{commands, message, names, patterns};
 
 /// Finds and replaces secrets.
 #[derive(Debug)]
 pub struct Redactor {
-    texts: Texts,
+    texts: TextRedactor,
     /// The lines of standard error that come are those of a private key.
-    in_key: bool,
+    is_in_key: bool,
 }
 
 impl Default for Redactor {
@@ -25,45 +25,45 @@ impl Redactor {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            texts: Texts::new(),
-            in_key: false,
+            texts: TextRedactor::new(),
+            is_in_key: false,
         }
     }
 
     /// Whether anything in it may be secret.
     #[must_use]
-    pub fn suspects(&self, bytes: &[u8]) -> bool {
-        self.texts.suspects(bytes)
+    pub fn may_have_secret(&self, bytes: &[u8]) -> bool {
+        self.texts.may_have_secret(bytes)
     }
 
     /// A message, which is JSON, without its secrets, and how many there were; `None` if there are none.
     #[must_use]
-    pub fn message(&self, json: &str) -> Option<(String, u64)> {
+    pub fn redact_message(&self, json: &str) -> Option<(String, u64)> {
         message::redact(&self.texts, json)
     }
 
     /// A line that is no message without its secrets; `None` if there are none. It may begin as JSON, or have some
     /// in it.
     #[must_use]
-    pub fn text(&self, text: &str) -> Option<String> {
+    pub fn redact_text(&self, text: &str) -> Option<String> {
         let json = text.find(['{', '[']).and_then(|start| {
             let (before, json) = text.split_at(start);
             let (json, _) = message::redact(&self.texts, json)?;
             Some(format!("{before}{json}"))
         });
-        let loose = self.texts.loose(json.as_deref().unwrap_or(text));
+        let loose = self.texts.redact_plain(json.as_deref().unwrap_or(text));
         loose.or(json)
     }
 
     /// A line of standard error without its secrets; `None` if there are none. A private key may take many lines.
-    pub fn stderr(&mut self, line: &str) -> Option<String> {
-        if self.in_key {
-            self.in_key = !patterns::ends_key(line);
+    pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
+        if self.is_in_key {
+            self.is_in_key = !patterns::ends_key(line);
             return Some(REDACTED.to_owned());
         }
-        self.in_key = patterns::begins_key(line) && !patterns::ends_key(line);
-        if self.suspects(line.as_bytes()) {
-            self.text(line)
+        self.is_in_key = patterns::begins_key(line) && !patterns::ends_key(line);
+        if self.may_have_secret(line.as_bytes()) {
+            self.redact_text(line)
         } else {
             None
         }
@@ -71,7 +71,7 @@ impl Redactor {
 
     /// A command line without its secrets.
     #[must_use]
-    pub fn command(&self, command: &[String]) -> Vec<String> {
+    pub fn redact_command(&self, command: &[String]) -> Vec<String> {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
         let known = commands::arguments(None, &args);
         let mut secret = false;
@@ -81,15 +81,15 @@ impl Redactor {
             }
             let known = known.iter().find(|(known, _)| *known == at);
             let arg = known.map_or(arg, |(_, redacted)| redacted);
-            let suspected = self.suspects(arg.as_bytes());
-            let redacted = suspected.then(|| self.text(arg)).flatten();
+            let suspected = self.may_have_secret(arg.as_bytes());
+            let redacted = suspected.then(|| self.redact_text(arg)).flatten();
             redacted.unwrap_or_else(|| arg.clone())
         });
         redacted.collect()
     }
 
     /// Whether each of the lines that were gathered may have something secret in it, in their order.
-    pub(crate) fn search(&self, gathered: &mut Gathered, each: impl FnMut(bool)) {
+    pub(crate) fn search(&self, gathered: &mut GatheredLines, each: impl FnMut(bool)) {
         gathered.search(self.texts.needles(), each);
     }
 }

@@ -6,89 +6,89 @@ use std::ops::Range;
 const LONGEST_QUOTE: usize = 64 * 1024;
 
 /// What a line is made of.
-pub(super) enum Token {
+pub(super) enum ShellToken {
     /// Without the quotes, if all of it is in quotes; and what of it is.
     Word {
         place: Range<usize>,
         quoted: Vec<Range<usize>>,
     },
     /// What ends a command.
-    End,
+    Separator,
 }
 
 /// The words of a text, as a shell takes it apart.
-pub(super) struct Words<'a> {
+pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
-    pub(super) at: usize,
+    pub(super) offset: usize,
     /// The text is itself in quotes: one that is not opened ends it.
     pub(super) within_quotes: bool,
 }
 
-impl Words<'_> {
-    pub(super) fn next(&mut self) -> Option<Token> {
+impl ShellWords<'_> {
+    pub(super) fn next(&mut self) -> Option<ShellToken> {
         let bytes = self.text.as_bytes();
         loop {
-            match bytes.get(self.at)? {
-                b' ' | b'\t' | b'\r' => self.at += 1,
-                b'\\' if bytes.get(self.at + 1) == Some(&b'\n') => self.at += 2,
+            match bytes.get(self.offset)? {
+                b' ' | b'\t' | b'\r' => self.offset += 1,
+                b'\\' if bytes.get(self.offset + 1) == Some(&b'\n') => self.offset += 2,
                 b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>' | b'`' | b'{' | b'}' => {
-                    self.at += 1;
-                    return Some(Token::End);
+                    self.offset += 1;
+                    return Some(ShellToken::Separator);
                 }
-                _ => return Some(self.word()),
+                _ => return Some(self.read_word()),
             }
         }
     }
 
-    fn word(&mut self) -> Token {
+    fn read_word(&mut self) -> ShellToken {
         let bytes = self.text.as_bytes();
-        let start = self.at;
+        let start = self.offset;
         let mut quoted = Vec::new();
-        while let Some(&byte) = bytes.get(self.at) {
+        while let Some(&byte) = bytes.get(self.offset) {
             match byte {
                 b' ' | b'\t' | b'\r' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>'
                 | b'`' => break,
-                b'\\' => self.at += 2,
-                b'"' | b'\'' if self.within_quotes && !self.may_open(start) => {
-                    let place = start..self.at;
-                    self.text = self.text.get(..self.at).unwrap_or_default();
-                    return Token::Word {
+                b'\\' => self.offset += 2,
+                b'"' | b'\'' if self.within_quotes && !self.can_open_quote(start) => {
+                    let place = start..self.offset;
+                    self.text = self.text.get(..self.offset).unwrap_or_default();
+                    return ShellToken::Word {
                         place,
                         quoted: Vec::new(),
                     };
                 }
-                b'"' | b'\'' => match self.end_of_quoted(byte) {
+                b'"' | b'\'' => match self.find_quote_end(byte) {
                     Some(end) => {
-                        quoted.push(self.at + 1..end);
-                        self.at = end + 1;
+                        quoted.push(self.offset + 1..end);
+                        self.offset = end + 1;
                     }
-                    None => self.at += 1,
+                    None => self.offset += 1,
                 },
-                _ => self.at += 1,
+                _ => self.offset += 1,
             }
         }
         // A backslash may be the last.
-        self.at = self.at.min(bytes.len());
+        self.offset = self.offset.min(bytes.len());
         let place = match quoted.as_slice() {
-            [all] if all.start == start + 1 && all.end + 1 == self.at => all.clone(),
-            _ => start..self.at,
+            [all] if all.start == start + 1 && all.end + 1 == self.offset => all.clone(),
+            _ => start..self.offset,
         };
-        Token::Word { place, quoted }
+        ShellToken::Word { place, quoted }
     }
 
     /// Whether a quote can begin here, in a word that began there.
-    fn may_open(&self, start: usize) -> bool {
-        let before = self.at.checked_sub(1).filter(|_| self.at > start);
+    fn can_open_quote(&self, start: usize) -> bool {
+        let before = self.offset.checked_sub(1).filter(|_| self.offset > start);
         let before = before.and_then(|at| self.text.as_bytes().get(at));
         before.is_none_or(|before| b"=:,%".contains(before))
     }
 
     /// Where a quote that begins here ends.
-    fn end_of_quoted(&self, quote: u8) -> Option<usize> {
+    fn find_quote_end(&self, quote: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
-        let mut at = self.at + 1;
+        let mut at = self.offset + 1;
         loop {
-            if at - self.at > LONGEST_QUOTE {
+            if at - self.offset > LONGEST_QUOTE {
                 return None;
             }
             match *bytes.get(at)? {

@@ -20,9 +20,9 @@ const IDS: &[&str] = &[
 /// A place in messages that is not compared, and all that is in it: the names of members and the numbers of items
 /// with dots between them, `*` for any: `result.sessions.*.updatedAt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ignore(Vec<String>);
+pub struct IgnoredPath(Vec<String>);
 
-impl FromStr for Ignore {
+impl FromStr for IgnoredPath {
     type Err = Infallible;
 
     fn from_str(path: &str) -> Result<Self, Infallible> {
@@ -30,7 +30,7 @@ impl FromStr for Ignore {
     }
 }
 
-impl Ignore {
+impl IgnoredPath {
     fn covers(&self, path: &[String]) -> bool {
         let matches = |(asked, part): (&String, &String)| asked == "*" || asked == part;
         self.0.len() <= path.len() && self.0.iter().zip(path).all(matches)
@@ -40,22 +40,22 @@ impl Ignore {
 /// What differs at a place.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Change {
-    /// The place, as in [`Ignore`].
+pub struct ValueChange {
+    /// The place, as in [`IgnoredPath`].
     pub path: String,
     /// What was recorded there, if anything was.
     pub recorded: Option<Value>,
     /// What is there now, if anything is.
-    pub now: Option<Value>,
+    pub live: Option<Value>,
 }
 
 /// The live side's ids, by the recorded ones.
 #[derive(Debug, Default)]
-pub(super) struct Ids(HashMap<String, String>);
+pub(super) struct LiveIds(HashMap<String, String>);
 
-impl Ids {
+impl LiveIds {
     /// Whether a recorded id and a live one may be of the same thing.
-    pub(super) fn may_be(&self, recorded: &str, live: &str) -> bool {
+    pub(super) fn may_match(&self, recorded: &str, live: &str) -> bool {
         self.0.get(recorded).is_none_or(|known| known == live)
     }
 
@@ -94,28 +94,28 @@ impl Ids {
 pub(super) fn compare(
     recorded: &Value,
     live: &Value,
-    ids: &mut Ids,
-    ignore: &[Ignore],
-) -> Vec<Change> {
+    ids: &mut LiveIds,
+    ignore: &[IgnoredPath],
+) -> Vec<ValueChange> {
     let mut comparison = Comparison {
         ids,
         ignore,
         path: Vec::new(),
         changes: Vec::new(),
     };
-    comparison.members(recorded, live, &["id"]);
+    comparison.compare_members(recorded, live, &["id"]);
     comparison.changes
 }
 
 struct Comparison<'a> {
-    ids: &'a mut Ids,
-    ignore: &'a [Ignore],
+    ids: &'a mut LiveIds,
+    ignore: &'a [IgnoredPath],
     path: Vec<String>,
-    changes: Vec<Change>,
+    changes: Vec<ValueChange>,
 }
 
 impl Comparison<'_> {
-    fn members(&mut self, recorded: &Value, live: &Value, but: &[&str]) {
+    fn compare_members(&mut self, recorded: &Value, live: &Value, but: &[&str]) {
         let (Some(was), Some(is)) = (recorded.as_object(), live.as_object()) else {
             return;
         };
@@ -125,27 +125,27 @@ impl Comparison<'_> {
             .chain(added)
             .filter(|name| !but.contains(&name.as_str()))
         {
-            self.at(name.clone(), was.get(name), is.get(name));
+            self.compare_at(name.clone(), was.get(name), is.get(name));
         }
     }
 
-    fn at(&mut self, part: String, recorded: Option<&Value>, live: Option<&Value>) {
+    fn compare_at(&mut self, part: String, recorded: Option<&Value>, live: Option<&Value>) {
         self.path.push(part);
         if !self.ignore.iter().any(|ignore| ignore.covers(&self.path)) {
-            self.values(recorded, live);
+            self.compare_values(recorded, live);
         }
         self.path.pop();
     }
 
-    fn values(&mut self, recorded: Option<&Value>, live: Option<&Value>) {
+    fn compare_values(&mut self, recorded: Option<&Value>, live: Option<&Value>) {
         let same = match (recorded, live) {
             (Some(was @ Value::Object(_)), Some(is @ Value::Object(_))) => {
-                self.members(was, is, &[]);
+                self.compare_members(was, is, &[]);
                 return;
             }
             (Some(Value::Array(was)), Some(Value::Array(is))) => {
                 for n in 0..was.len().max(is.len()) {
-                    self.at(n.to_string(), was.get(n), is.get(n));
+                    self.compare_at(n.to_string(), was.get(n), is.get(n));
                 }
                 return;
             }
@@ -161,10 +161,10 @@ impl Comparison<'_> {
             (was, is) => was == is,
         };
         if !same {
-            self.changes.push(Change {
+            self.changes.push(ValueChange {
                 path: self.path.join("."),
                 recorded: recorded.cloned(),
-                now: live.cloned(),
+                live: live.cloned(),
             });
         }
     }

@@ -7,7 +7,7 @@
 //! method in which session), and then compared member by member.
 
 mod compare;
-mod live;
+mod live_side;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead};
@@ -16,12 +16,12 @@ use std::time::Duration;
 use acp::Transport;
 use serde_json::{Value, json};
 
-use super::format::What;
-use super::read::{ReadError, Reader};
+use super::format::RecordBody;
+use super::read::{TraceReadError, TraceReader};
 use acp_rules::Side;
-pub use compare::{Change, Ignore};
-use compare::{Ids, compare};
-use live::Live;
+pub use compare::{IgnoredPath, ValueChange};
+use compare::{LiveIds, compare};
+use live_side::LiveSide;
 
 /// How much is kept of a trace, in bytes of its messages.
 const MESSAGES: usize = 256 * 1024 * 1024;
@@ -43,7 +43,7 @@ pub struct ReplaySettings {
     /// How long the live side may take for a message.
     pub patience: Duration,
     /// What is not compared.
-    pub ignore: Vec<Ignore>,
+    pub ignore: Vec<IgnoredPath>,
 }
 
 impl ReplaySettings {
@@ -65,7 +65,7 @@ impl ReplaySettings {
 pub enum LoadError {
     /// It cannot be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] TraceReadError),
     /// Its messages are too many to be kept.
     #[error("has more than {} MiB of messages", MESSAGES / 1024 / 1024)]
     TooLarge,
@@ -99,37 +99,37 @@ pub enum Difference {
         /// What it is.
         what: String,
         /// What differs.
-        change: Change,
+        change: ValueChange,
     },
 }
 
 /// What came of it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Report {
+pub struct ReplayReport {
     /// What was different, the first thousand of it.
     pub differences: Vec<Difference>,
     /// How many more there were.
-    pub more: u64,
+    pub omitted: u64,
     /// How many messages of the live side's were as recorded, or differed only in what is not compared.
-    pub matched: u64,
+    pub match_count: u64,
 }
 
-impl Report {
+impl ReplayReport {
     fn add(&mut self, difference: Difference) {
         if self.differences.len() < DIFFERENCES {
             self.differences.push(difference);
         } else {
-            self.more += 1;
+            self.omitted += 1;
         }
     }
 }
 
 /// A message of the trace.
 #[derive(Debug)]
-struct Step {
+struct ReplayStep {
     line: u64,
-    at: u64,
+    time_us: u64,
     from: Side,
     /// As it is sent, without its line end.
     bytes: Vec<u8>,
@@ -139,19 +139,19 @@ struct Step {
 
 /// What a message is, by which it is found again.
 #[derive(Debug, Clone, PartialEq)]
-enum Key {
+enum MessageKey {
     Request(String),
     /// The method, and which update of a session it is.
     Notification(String, String),
     /// To the request with this id.
-    Answer(Value),
+    Response(Value),
 }
 
-impl Key {
-    fn of(message: &Value) -> Option<Self> {
+impl MessageKey {
+    fn from_message(message: &Value) -> Option<Self> {
         let id = message.get("id");
         let Some(method) = message.get("method").and_then(Value::as_str) else {
-            return id.cloned().map(Self::Answer);
+            return id.cloned().map(Self::Response);
         };
         if id.is_some() {
             return Some(Self::Request(method.to_owned()));
@@ -162,42 +162,44 @@ impl Key {
     }
 }
 
-fn session(message: &Value) -> Option<&str> {
+fn session_id(message: &Value) -> Option<&str> {
     message.pointer("/params/sessionId")?.as_str()
 }
 
 /// A trace that is to be played.
 #[derive(Debug)]
-pub struct Replay {
-    steps: Vec<Step>,
+pub struct TraceReplay {
+    steps: Vec<ReplayStep>,
 }
 
-impl Replay {
+impl TraceReplay {
     /// Reads a trace to its end. Lines that are no records are passed over.
     ///
     /// # Errors
     /// It cannot be read, is empty, or too large to be kept.
-    pub fn load<R: BufRead>(reader: Reader<R>) -> Result<Self, LoadError> {
+    pub fn load<R: BufRead>(reader: TraceReader<R>) -> Result<Self, LoadError> {
         let mut steps = Vec::new();
         let mut kept = 0;
         for record in reader {
             let record = match record {
                 Ok(record) => record,
-                Err(e) if e.is_of_a_line() => continue,
+                Err(e) if e.is_line_error() => continue,
                 Err(e) => return Err(e.into()),
             };
-            let (from, bytes) = match record.what {
-                What::Message { from, message, .. } => (from, message.get().as_bytes().to_vec()),
-                What::Noise { from, bytes, .. } => (from, bytes),
+            let (from, bytes) = match record.body {
+                RecordBody::Message { from, message, .. } => {
+                    (from, message.get().as_bytes().to_vec())
+                }
+                RecordBody::Noise { from, bytes, .. } => (from, bytes),
                 _ => continue,
             };
             kept += bytes.len();
             if kept > MESSAGES {
                 return Err(LoadError::TooLarge);
             }
-            steps.push(Step {
+            steps.push(ReplayStep {
                 line: record.line,
-                at: record.at,
+                time_us: record.time_us,
                 from,
                 message: serde_json::from_slice(&bytes).ok(),
                 bytes,
@@ -213,65 +215,69 @@ impl Replay {
     ///
     /// # Errors
     /// It cannot be read from or written to. A side that has ended is no error: what it did not send is missing.
-    pub async fn run(&self, transport: Transport, settings: &ReplaySettings) -> io::Result<Report> {
-        let mut player = Player {
+    pub async fn run(
+        &self,
+        transport: Transport,
+        settings: &ReplaySettings,
+    ) -> io::Result<ReplayReport> {
+        let mut player = ReplayPlayer {
             steps: &self.steps,
             settings,
-            at: 0,
-            live: Live::new(transport),
+            step_index: 0,
+            live: LiveSide::new(transport),
             unmatched: VecDeque::new(),
-            ids: Ids::default(),
-            requests: HashMap::new(),
-            asked: HashMap::new(),
-            report: Report::default(),
+            ids: LiveIds::default(),
+            live_request_ids: HashMap::new(),
+            sent_methods: HashMap::new(),
+            report: ReplayReport::default(),
         };
         let mut before = 0;
         for (at, step) in self.steps.iter().enumerate() {
-            player.at = at;
+            player.step_index = at;
             if step.from == settings.side {
                 if settings.pace {
-                    let pause = Duration::from_micros(step.at.saturating_sub(before));
+                    let pause = Duration::from_micros(step.time_us.saturating_sub(before));
                     tokio::time::sleep(pause).await;
                 }
-                player.say(step).await?;
+                player.send_step(step).await?;
             } else if let Some(expected) = &step.message {
-                player.expect(step, expected).await?;
+                player.expect_step(step, expected).await?;
             }
-            before = step.at;
+            before = step.time_us;
         }
-        player.at = self.steps.len();
-        player.end().await?;
+        player.step_index = self.steps.len();
+        player.finish().await?;
         Ok(player.report)
     }
 }
 
-struct Player<'a> {
-    steps: &'a [Step],
+struct ReplayPlayer<'a> {
+    steps: &'a [ReplayStep],
     settings: &'a ReplaySettings,
     /// The step that is played.
-    at: usize,
-    live: Live,
+    step_index: usize,
+    live: LiveSide,
     /// What the live side has sent and was not looked for yet.
     unmatched: VecDeque<Value>,
-    ids: Ids,
+    ids: LiveIds,
     /// The ids of the live side's requests, by those of the recorded ones as JSON.
-    requests: HashMap<String, Value>,
+    live_request_ids: HashMap<String, Value>,
     /// The methods of the played side's requests, by their ids as JSON.
-    asked: HashMap<String, String>,
-    report: Report,
+    sent_methods: HashMap<String, String>,
+    report: ReplayReport,
 }
 
-impl Player<'_> {
+impl ReplayPlayer<'_> {
     /// Says what was recorded of the played side.
-    async fn say(&mut self, step: &Step) -> io::Result<()> {
+    async fn send_step(&mut self, step: &ReplayStep) -> io::Result<()> {
         let mut line = step.bytes.clone();
         if let Some(message) = &step.message {
             let mut said = message.clone();
             let mut changed = self.ids.replace(&mut said);
-            match Key::of(message) {
-                Some(Key::Answer(id)) => {
+            match MessageKey::from_message(message) {
+                Some(MessageKey::Response(id)) => {
                     // Nobody waits for the answer to what was not asked.
-                    let Some(live) = self.requests.remove(&id.to_string()) else {
+                    let Some(live) = self.live_request_ids.remove(&id.to_string()) else {
                         return Ok(());
                     };
                     changed |= live != id;
@@ -279,9 +285,9 @@ impl Player<'_> {
                         *place = live;
                     }
                 }
-                Some(Key::Request(method)) => {
+                Some(MessageKey::Request(method)) => {
                     let id = message.get("id").map(Value::to_string);
-                    self.asked.insert(id.unwrap_or_default(), method);
+                    self.sent_methods.insert(id.unwrap_or_default(), method);
                 }
                 _ => {}
             }
@@ -295,33 +301,33 @@ impl Player<'_> {
     async fn send(&mut self, mut line: Vec<u8>) -> io::Result<()> {
         line.push(b'\n');
         for message in self.live.send(&line).await? {
-            self.arrived(message);
+            self.queue_message(message);
         }
         Ok(())
     }
 
     /// Waits for what was recorded of the live side, unless it is seen to be somewhere else already.
-    async fn expect(&mut self, step: &Step, expected: &Value) -> io::Result<()> {
+    async fn expect_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
         let deadline = tokio::time::Instant::now() + self.settings.patience;
         loop {
             let found = self
                 .unmatched
                 .iter()
-                .position(|live| self.is(expected, live));
+                .position(|live| self.is_match(expected, live));
             if let Some(live) = found.and_then(|at| self.unmatched.remove(at)) {
-                self.matched(step, expected, &live);
+                self.record_match(step, expected, &live);
                 return Ok(());
             }
             let missing = self.is_beyond(expected)
                 || match tokio::time::timeout_at(deadline, self.live.next()).await {
                     Ok(Some(message)) => {
-                        self.take(message?).await?;
+                        self.handle_live_message(message?).await?;
                         false
                     }
                     Ok(None) | Err(_) => true,
                 };
             if missing {
-                let what = self.what(expected);
+                let what = self.describe(expected);
                 let line = step.line;
                 self.report.add(Difference::Missing { line, what });
                 return Ok(());
@@ -329,15 +335,18 @@ impl Player<'_> {
         }
     }
 
-    fn matched(&mut self, step: &Step, expected: &Value, live: &Value) {
-        if let (Some(Key::Request(_)), Some(recorded), Some(id)) =
-            (Key::of(expected), expected.get("id"), live.get("id"))
-        {
-            self.requests.insert(recorded.to_string(), id.clone());
+    fn record_match(&mut self, step: &ReplayStep, expected: &Value, live: &Value) {
+        if let (Some(MessageKey::Request(_)), Some(recorded), Some(id)) = (
+            MessageKey::from_message(expected),
+            expected.get("id"),
+            live.get("id"),
+        ) {
+            self.live_request_ids
+                .insert(recorded.to_string(), id.clone());
         }
         let changes = compare(expected, live, &mut self.ids, &self.settings.ignore);
-        self.report.matched += u64::from(changes.is_empty());
-        let what = self.what(expected);
+        self.report.match_count += u64::from(changes.is_empty());
+        let what = self.describe(expected);
         for change in changes {
             let (line, what) = (step.line, what.clone());
             self.report.add(Difference::Changed { line, what, change });
@@ -345,44 +354,55 @@ impl Player<'_> {
     }
 
     /// Whether a live message is the one that was recorded.
-    fn is(&self, expected: &Value, live: &Value) -> bool {
-        let sessions = match (session(expected), session(live)) {
-            (Some(expected), Some(live)) => self.ids.may_be(expected, live),
+    fn is_match(&self, expected: &Value, live: &Value) -> bool {
+        let sessions = match (session_id(expected), session_id(live)) {
+            (Some(expected), Some(live)) => self.ids.may_match(expected, live),
             (expected, live) => expected == live,
         };
-        sessions && Key::of(expected) == Key::of(live)
+        sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
     /// Whether the live side has gone on to what comes after this, in the same session.
     fn is_beyond(&self, expected: &Value) -> bool {
-        let later = self.steps.get(self.at + 1..).unwrap_or_default();
+        let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
         self.unmatched.iter().any(|live| {
-            let elsewhere = match (session(expected), session(live)) {
-                (Some(expected), Some(live)) => !self.ids.may_be(expected, live),
+            let elsewhere = match (session_id(expected), session_id(live)) {
+                (Some(expected), Some(live)) => !self.ids.may_match(expected, live),
                 _ => false,
             };
-            let waits = !matches!(Key::of(live), Some(Key::Notification(..)));
+            let waits = !matches!(
+                MessageKey::from_message(live),
+                Some(MessageKey::Notification(..))
+            );
             waits
                 && !elsewhere
-                && later.any(|step| step.message.as_ref().is_some_and(|m| self.is(m, live)))
+                && later.any(|step| {
+                    step.message
+                        .as_ref()
+                        .is_some_and(|m| self.is_match(m, live))
+                })
         })
     }
 
     /// Takes in what the live side has sent; what was never recorded is answered, or it would be waited for.
-    async fn take(&mut self, message: Value) -> io::Result<()> {
-        let later = self.steps.get(self.at..).unwrap_or_default();
+    async fn handle_live_message(&mut self, message: Value) -> io::Result<()> {
+        let later = self.steps.get(self.step_index..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
-        let known = later.any(|step| step.message.as_ref().is_some_and(|m| self.is(m, &message)));
+        let known = later.any(|step| {
+            step.message
+                .as_ref()
+                .is_some_and(|m| self.is_match(m, &message))
+        });
         if known {
-            self.arrived(message);
+            self.queue_message(message);
             return Ok(());
         }
-        let unanswered = match Key::of(&message) {
-            Some(Key::Request(_)) => message.get("id").cloned(),
+        let unanswered = match MessageKey::from_message(&message) {
+            Some(MessageKey::Request(_)) => message.get("id").cloned(),
             _ => None,
         };
-        self.extra(message);
+        self.report_extra(message);
         if let Some(id) = unanswered {
             let error =
                 json!({"code": -32603, "message": "This is not in the trace that is replayed"});
@@ -392,26 +412,26 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn arrived(&mut self, message: Value) {
+    fn queue_message(&mut self, message: Value) {
         if self.unmatched.len() >= UNMATCHED
             && let Some(oldest) = self.unmatched.pop_front()
         {
-            self.extra(oldest);
+            self.report_extra(oldest);
         }
         self.unmatched.push_back(message);
     }
 
-    fn extra(&mut self, message: Value) {
-        let what = self.what(&message);
+    fn report_extra(&mut self, message: Value) {
+        let what = self.describe(&message);
         self.report.add(Difference::Extra { what, message });
     }
 
-    fn what(&self, message: &Value) -> String {
-        match Key::of(message) {
-            Some(Key::Request(method)) => method,
-            Some(Key::Notification(method, update)) if update.is_empty() => method,
-            Some(Key::Notification(_, update)) => update,
-            Some(Key::Answer(id)) => match self.asked.get(&id.to_string()) {
+    fn describe(&self, message: &Value) -> String {
+        match MessageKey::from_message(message) {
+            Some(MessageKey::Request(method)) => method,
+            Some(MessageKey::Notification(method, update)) if update.is_empty() => method,
+            Some(MessageKey::Notification(_, update)) => update,
+            Some(MessageKey::Response(id)) => match self.sent_methods.get(&id.to_string()) {
                 Some(method) => format!("the answer to {method}"),
                 None => format!("an answer to {id}"),
             },
@@ -420,16 +440,16 @@ impl Player<'_> {
     }
 
     /// Says no more, and hears what the live side still has to say.
-    async fn end(&mut self) -> io::Result<()> {
+    async fn finish(&mut self) -> io::Result<()> {
         if self.settings.side == Side::Client {
             self.live.close();
         }
         let deadline = tokio::time::Instant::now() + self.settings.patience;
         for message in std::mem::take(&mut self.unmatched) {
-            self.take(message).await?;
+            self.handle_live_message(message).await?;
         }
         while let Ok(Some(message)) = tokio::time::timeout_at(deadline, self.live.next()).await {
-            self.take(message?).await?;
+            self.handle_live_message(message?).await?;
         }
         Ok(())
     }

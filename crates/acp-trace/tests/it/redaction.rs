@@ -200,8 +200,8 @@ proptest! {
     #[test]
     fn a_message_without_secrets_is_not_touched(value in value()) {
         let redactor = redactor();
-        prop_assert_eq!(redactor.message(&value.to_string()), None);
-        prop_assert_eq!(redactor.message(&format!("{value:#}")), None);
+        prop_assert_eq!(redactor.redact_message(&value.to_string()), None);
+        prop_assert_eq!(redactor.redact_message(&format!("{value:#}")), None);
     }
 
     #[test]
@@ -218,8 +218,8 @@ proptest! {
             prop_assert_eq!(&serde_json::from_str::<Value>(&sent).unwrap(), &message);
         }
         let redactor = redactor();
-        prop_assert!(redactor.suspects(sent.as_bytes()), "{}", sent);
-        let (redacted, count) = redactor.message(&sent).unwrap_or_else(|| panic!("{sent}"));
+        prop_assert!(redactor.may_have_secret(sent.as_bytes()), "{}", sent);
+        let (redacted, count) = redactor.redact_message(&sent).unwrap_or_else(|| panic!("{sent}"));
         prop_assert!(count > 0);
         let read: Value = serde_json::from_str(&redacted).unwrap_or_else(|e| panic!("{redacted}: {e}"));
         prop_assert!(!read.to_string().contains(SECRET), "{}", redacted);
@@ -237,8 +237,8 @@ proptest! {
         }
         let redactor = redactor();
         if line.contains(SECRET) {
-            prop_assert!(redactor.suspects(line.as_bytes()), "{}", line);
-            let redacted = redactor.text(&line).unwrap_or_else(|| panic!("{line}"));
+            prop_assert!(redactor.may_have_secret(line.as_bytes()), "{}", line);
+            let redacted = redactor.redact_text(&line).unwrap_or_else(|| panic!("{line}"));
             prop_assert!(!redacted.contains(SECRET), "{}", redacted);
         }
     }
@@ -253,10 +253,10 @@ fn a_private_key_on_standard_error_is_replaced_line_by_line() {
         "-----END PRIVATE KEY-----",
     ];
     for line in key {
-        let shown = redactor.stderr(line);
+        let shown = redactor.redact_stderr(line);
         assert!(!shown.unwrap_or_default().contains(SECRET));
     }
-    assert_eq!(redactor.stderr("reading 3 files"), None);
-    let said = redactor.stderr("token: hush, and so on");
+    assert_eq!(redactor.redact_stderr("reading 3 files"), None);
+    let said = redactor.redact_stderr("token: hush, and so on");
     assert_eq!(said.as_deref(), Some("token: [redacted], and so on"));
 }

@@ -12,21 +12,21 @@ use acp::v1::{
     RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
-use acp_host::{AgentProcess, Always, Host, HostSession, Prompter};
+use acp_host::{AgentProcess, AlwaysEffect, Host, HostSession, Prompter};
 use tokio::sync::Notify;
 
-use super::desk::{Answer, Desk, Question};
+use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
 
 /// How many notes wait to be shown; of more, the oldest are not.
 const NOTES: usize = 32;
 
 /// What a person is to be told beside the conversation.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct ChatNotes {
     notes: Mutex<std::collections::VecDeque<String>>,
 }
 
-impl Notes {
+impl ChatNotes {
     pub(crate) fn add(&self, note: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         if notes.len() == NOTES {
@@ -42,21 +42,21 @@ impl Notes {
 }
 
 /// Puts permission requests on the desk.
-pub(crate) struct Ask(pub(crate) Arc<Desk>);
+pub(crate) struct ChatPrompter(pub(crate) Arc<QuestionQueue>);
 
-impl Prompter for Ask {
+impl Prompter for ChatPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
-        self.ask_with(request, &Always::ByAgent).await
+        self.ask_with(request, &AlwaysEffect::LeftToAgent).await
     }
 
     async fn ask_with(
         &self,
         request: &PermissionRequest,
-        always: &Always,
+        always: &AlwaysEffect,
     ) -> Option<PermissionOptionId> {
-        let question = Question::Permission(Box::new(request.clone()), always.clone());
+        let question = ChatQuestion::Permission(Box::new(request.clone()), always.clone());
         match self.0.ask(question).await {
-            Some(Answer::Permission(option)) => option,
+            Some(ChatAnswer::Permission(option)) => option,
             _ => None,
         }
     }
@@ -64,10 +64,10 @@ impl Prompter for Ask {
 
 /// The chat as a client of one agent's.
 pub(crate) struct ChatClient {
-    pub(crate) host: Arc<Host<Ask>>,
+    pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,
-    pub(crate) elicit: Elicit,
-    pub(crate) notes: Arc<Notes>,
+    pub(crate) elicitation: ChatElicitation,
+    pub(crate) notes: Arc<ChatNotes>,
     pub(crate) wake: Arc<Notify>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct ChatClient {
 pub(crate) struct ChatSession {
     host: HostSession,
     process: Arc<AgentProcess>,
-    notes: Arc<Notes>,
+    notes: Arc<ChatNotes>,
     wake: Arc<Notify>,
 }
 
@@ -134,7 +134,7 @@ impl Client for ChatClient {
     }
 
     fn elicitation(&self) -> Option<&impl Elicitation<ChatSession>> {
-        Some(&self.elicit)
+        Some(&self.elicitation)
     }
 
     async fn elicitation_completed(&self, _: &ElicitationId) {
@@ -144,22 +144,22 @@ impl Client for ChatClient {
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<ChatSession>> {
-        self.host.offers_reading().then_some(&*self.host)
+        self.host.can_read_files().then_some(&*self.host)
     }
 
     fn write_text_file(&self) -> Option<&impl WriteTextFile<ChatSession>> {
-        self.host.offers_changing().then_some(&*self.host)
+        self.host.can_change_files().then_some(&*self.host)
     }
 
     fn terminals(&self) -> Option<&impl Terminals<ChatSession>> {
-        self.host.offers_changing().then_some(&*self.host)
+        self.host.can_change_files().then_some(&*self.host)
     }
 }
 
 /// Puts forms and addresses on the desk.
-pub(crate) struct Elicit(pub(crate) Arc<Desk>);
+pub(crate) struct ChatElicitation(pub(crate) Arc<QuestionQueue>);
 
-impl<S: Sync> Elicitation<S> for Elicit {
+impl<S: Sync> Elicitation<S> for ChatElicitation {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
@@ -179,9 +179,12 @@ impl<S: Sync> Elicitation<S> for Elicit {
             let message = "this mode of elicitation is not offered";
             return Err(acp::Error::invalid_params(message));
         }
-        let answer = self.0.ask(Question::Elicitation(Box::new(request))).await;
+        let answer = self
+            .0
+            .ask(ChatQuestion::Elicitation(Box::new(request)))
+            .await;
         let action = match answer {
-            Some(Answer::Elicitation(action)) => action,
+            Some(ChatAnswer::Elicitation(action)) => action,
             _ => ElicitationAction::Cancel(ElicitationNoContent::default()),
         };
         Ok(CreateElicitationResponse::new(action))

@@ -1,13 +1,13 @@
 //! Agents and their sessions.
 
 mod client;
-mod desk;
-mod link;
-mod trouble;
+mod failure;
+mod question_queue;
+mod running_agent;
 
+pub(crate) use client::ChatNotes;
 #[cfg(test)]
-pub(crate) use client::Ask;
-pub(crate) use client::Notes;
-pub(crate) use desk::{Answer, Asked, Desk, Question};
-pub(crate) use link::{GRACE, Link, Surroundings, connect, spawn};
-pub(crate) use trouble::{Cure, Gone, Trouble, tail};
+pub(crate) use client::ChatPrompter;
+pub(crate) use failure::{AgentExit, AgentFailure, Remedy, tail};
+pub(crate) use question_queue::{ChatAnswer, ChatQuestion, OpenQuestion, QuestionQueue};
+pub(crate) use running_agent::{ChatEnvironment, GRACE, RunningAgent, connect, spawn};

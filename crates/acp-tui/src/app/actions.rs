@@ -3,22 +3,22 @@
 use std::time::Instant;
 
 use acp::v1::{SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory};
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::text::Line;
 
-use super::leaflet::Leaflet;
-use super::overlay::Overlay;
-use super::tab::Phase;
-use super::{AgentKey, App, Effect, Focus};
+use super::overlay::ChatOverlay;
+use super::pager::Pager;
+use super::tab::TabPhase;
+use super::{AgentKey, App, ChatEffect, ChatFocus};
 use crate::keys::Action;
-use crate::setup::Open;
+use crate::setup::SessionSource;
 
 impl Action {
     /// Whether it is meant also while the agent asks something.
     pub(super) fn is_always(self) -> bool {
         use Action::{
-            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Printed, Quit, Redraw, Sessions,
-            Suspend, ToEnd, ToTop,
+            AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
+            Sessions, Suspend, ToEnd, ToTop,
         };
         matches!(
             self,
@@ -29,7 +29,7 @@ impl Action {
                 | Palette
                 | PreviousTab
                 | Quit
-                | Printed
+                | AgentOutput
                 | Redraw
                 | Sessions
                 | Suspend
@@ -41,20 +41,22 @@ impl Action {
 
 impl App {
     /// Does it.
-    pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
+    pub(super) fn act(&mut self, action: Action) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
         };
         match action {
             Action::Palette => self.overlay = Some(self.palette()),
-            Action::Help => self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme)),
+            Action::Help => {
+                self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme))
+            }
             Action::Cancel => return self.cancel(),
             Action::FocusThread => match self.focus {
-                Focus::Writing => {
+                ChatFocus::Input => {
                     tab.select(0);
-                    self.focus = Focus::Thread;
+                    self.focus = ChatFocus::Thread;
                 }
-                Focus::Thread => self.leave_thread(),
+                ChatFocus::Thread => self.leave_thread(),
             },
             Action::ScrollUp => tab.view.scroll_up(tab.view.page()),
             Action::ScrollDown => tab.view.scroll_down(tab.view.page()),
@@ -62,7 +64,7 @@ impl App {
             Action::ToEnd => tab.view.go_to_end(),
             Action::NewTab => {
                 let agent = tab.agent;
-                return self.new_tab(agent, Open::New);
+                return self.new_tab(agent, SessionSource::New);
             }
             Action::NextTab => self.show((self.active + 1) % self.tabs.len()),
             Action::PreviousTab => {
@@ -73,31 +75,31 @@ impl App {
             Action::Fork => return self.fork(),
             Action::Rename => {
                 let title = tab.name().unwrap_or_default();
-                self.overlay = Some(Overlay::rename(&title));
+                self.overlay = Some(ChatOverlay::rename(&title));
             }
             Action::Agents => self.overlay = Some(self.agents_overlay()),
-            Action::NextMode => return self.next_mode(),
-            Action::Modes => self.choose(&SessionConfigOptionCategory::Mode),
-            Action::Models => self.choose(&SessionConfigOptionCategory::Model),
+            Action::NextMode => return self.set_next_mode(),
+            Action::Modes => self.choose_value(&SessionConfigOptionCategory::Mode),
+            Action::Models => self.choose_value(&SessionConfigOptionCategory::Model),
             Action::Options => self.choose_option(),
             Action::ExpandAll => tab.view.toggle_all(),
             Action::DiffLayout => tab.view.toggle_layout(),
             Action::Plan => tab.plan_hidden = !tab.plan_hidden,
             Action::Editor => {
-                return vec![Effect::Write {
+                return vec![ChatEffect::EditExternally {
                     tab: tab.key,
                     text: tab.editor.text(),
                 }];
             }
             Action::PasteImage => {
-                if !tab.takes().image && tab.session.is_some() {
-                    self.note("this agent does not take images");
+                if !tab.prompt_capabilities().image && tab.session.is_some() {
+                    self.show_note("this agent does not take images");
                     return Vec::new();
                 }
-                return vec![Effect::PasteImage { tab: tab.key }];
+                return vec![ChatEffect::PasteImage { tab: tab.key }];
             }
-            Action::Attach => self.overlay = Some(Overlay::attach()),
-            Action::Export => self.overlay = Some(Overlay::export(tab.name().as_deref())),
+            Action::Attach => self.overlay = Some(ChatOverlay::attach()),
+            Action::Export => self.overlay = Some(ChatOverlay::export(tab.name().as_deref())),
             Action::Login => {
                 let agent = tab.agent;
                 return self.log_in(agent);
@@ -108,7 +110,7 @@ impl App {
                     .agent(key)
                     .and_then(|agent| agent.connection().cloned());
                 return match connection {
-                    Some(connection) => vec![Effect::LogOut {
+                    Some(connection) => vec![ChatEffect::LogOut {
                         agent: key,
                         connection,
                     }],
@@ -116,9 +118,9 @@ impl App {
                 };
             }
             Action::Restart => return self.start_again(),
-            Action::Printed => self.show_printed(),
-            Action::Suspend => return vec![Effect::Suspend],
-            Action::Redraw => return vec![Effect::Redraw],
+            Action::AgentOutput => self.show_agent_output(),
+            Action::Suspend => return vec![ChatEffect::Suspend],
+            Action::Redraw => return vec![ChatEffect::Redraw],
             Action::Quit => return self.quit(),
         }
         Vec::new()
@@ -129,34 +131,34 @@ impl App {
         if n < self.tabs.len() {
             self.leave_thread();
             self.active = n;
-            if let Some(question) = self.tab().and_then(|tab| tab.question.as_mut()) {
-                question.appeared(Instant::now());
+            if let Some(question) = self.active_tab_mut().and_then(|tab| tab.question.as_mut()) {
+                question.on_shown(Instant::now());
             }
         }
     }
 
     /// Closes the tab. The last one takes the chat with it.
-    fn close_tab(&mut self) -> Vec<Effect> {
+    fn close_tab(&mut self) -> Vec<ChatEffect> {
         if self.tabs.len() == 1 {
             return self.quit();
         }
         let tab = self.tabs.remove(self.active);
         self.active = self.active.min(self.tabs.len() - 1);
-        self.focus = Focus::Writing;
-        let mut effects = vec![Effect::Unwatch { tab: tab.key }];
+        self.focus = ChatFocus::Input;
+        let mut effects = vec![ChatEffect::UnwatchThread { tab: tab.key }];
         if let Some(session) = tab.session {
             if tab.turn.is_some() {
-                effects.push(Effect::Cancel {
+                effects.push(ChatEffect::CancelTurn {
                     session: session.clone(),
                 });
             }
-            effects.push(Effect::Close { session });
+            effects.push(ChatEffect::CloseSession { session });
         }
         effects
     }
 
     /// The agent's sessions in this directory.
-    fn list_sessions(&mut self) -> Vec<Effect> {
+    fn list_sessions(&mut self) -> Vec<ChatEffect> {
         let Some(key) = self.tabs.get(self.active).map(|tab| tab.agent) else {
             return Vec::new();
         };
@@ -164,17 +166,17 @@ impl App {
             .agent(key)
             .and_then(|agent| agent.connection().cloned())
         else {
-            self.note("the agent does not run");
+            self.show_note("the agent does not run");
             return Vec::new();
         };
         let can = &connection.capabilities().session_capabilities;
         if can.list.is_none() {
-            self.note("this agent does not list its sessions");
+            self.show_note("this agent does not list its sessions");
             return Vec::new();
         }
-        self.overlay = Some(Overlay::sessions(key, connection.capabilities()));
+        self.overlay = Some(ChatOverlay::sessions(key, connection.capabilities()));
         let names = self.spec(key).and_then(|spec| spec.names.clone());
-        vec![Effect::List {
+        vec![ChatEffect::ListSessions {
             agent: key,
             connection,
             names,
@@ -184,29 +186,30 @@ impl App {
     }
 
     /// What the agent has printed to stderr, and to stdout beside its messages.
-    fn show_printed(&mut self) {
+    fn show_agent_output(&mut self) {
         let tab = self.tabs.get(self.active);
         let agent = tab.and_then(|tab| self.agent(tab.agent));
-        let printed = agent.and_then(|agent| agent.last.as_ref());
-        let printed = printed.map(|process| process.printed_tail());
+        let printed = agent.and_then(|agent| agent.last_process.as_ref());
+        let printed = printed.map(|process| process.output_tail());
         let printed = printed.filter(|printed| !printed.trim().is_empty());
         let Some(printed) = printed else {
-            self.note("the agent has printed nothing beside its messages");
+            self.show_note("the agent has printed nothing beside its messages");
             return;
         };
         let lines = printed.lines();
-        let lines = lines.map(|line| Line::styled(clean::line(line), self.setup.theme.text));
-        let leaflet = Leaflet::new("What the agent has printed", lines.collect());
-        self.overlay = Some(Overlay::Leaflet(leaflet.at_end()));
+        let lines =
+            lines.map(|line| Line::styled(terminal_text::clean_line(line), self.setup.theme.text));
+        let leaflet = Pager::new("What the agent has printed", lines.collect());
+        self.overlay = Some(ChatOverlay::Pager(leaflet.at_end()));
     }
 
-    fn fork(&mut self) -> Vec<Effect> {
+    fn fork(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
         };
         let (agent, session) = (tab.agent, tab.session.clone());
         let Some(session) = session else {
-            self.note("there is no session to fork");
+            self.show_note("there is no session to fork");
             return Vec::new();
         };
         if session
@@ -216,15 +219,15 @@ impl App {
             .fork
             .is_none()
         {
-            self.note("this agent does not fork sessions");
+            self.show_note("this agent does not fork sessions");
             return Vec::new();
         }
-        self.new_tab(agent, Open::Fork(session.id().clone()))
+        self.new_tab(agent, SessionSource::Fork(session.id().clone()))
     }
 
-    fn agents_overlay(&self) -> Overlay {
+    fn agents_overlay(&self) -> ChatOverlay {
         let agents = self.agents.iter().enumerate();
-        Overlay::agents(agents.map(|(n, agent)| (AgentKey(n), agent.spec.name.clone())))
+        ChatOverlay::agents(agents.map(|(n, agent)| (AgentKey(n), agent.spec.name.clone())))
     }
 
     /// The session's config options.
@@ -235,13 +238,13 @@ impl App {
     }
 
     /// The mode behind the one that is set; the first behind the last.
-    fn next_mode(&mut self) -> Vec<Effect> {
+    fn set_next_mode(&mut self) -> Vec<ChatEffect> {
         let options = self.options();
         let mode = options
             .iter()
             .find(|o| o.category == Some(SessionConfigOptionCategory::Mode));
         let Some((option, SessionConfigKind::Select(select))) = mode.map(|o| (o, &o.kind)) else {
-            self.note("this agent has no modes");
+            self.show_note("this agent has no modes");
             return Vec::new();
         };
         let values: Vec<_> = select.options.iter().map(|o| o.value.clone()).collect();
@@ -254,14 +257,14 @@ impl App {
     }
 
     /// A list of the values of an option of this category.
-    fn choose(&mut self, category: &SessionConfigOptionCategory) {
+    fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.options();
         let option = options
             .iter()
             .find(|o| o.category.as_ref() == Some(category));
         match option {
-            Some(option) => self.overlay = Some(Overlay::values(option)),
-            None => self.note(format!("this agent has no option for its {category}")),
+            Some(option) => self.overlay = Some(ChatOverlay::values(option)),
+            None => self.show_note(format!("this agent has no option for its {category}")),
         }
     }
 
@@ -269,9 +272,9 @@ impl App {
     fn choose_option(&mut self) {
         let options = self.options();
         if options.is_empty() {
-            self.note("this session has no options");
+            self.show_note("this session has no options");
         } else {
-            self.overlay = Some(Overlay::options(&options));
+            self.overlay = Some(ChatOverlay::options(&options));
         }
     }
 
@@ -279,20 +282,20 @@ impl App {
         &mut self,
         id: acp::v1::SessionConfigId,
         value: acp::v1::SessionConfigOptionValue,
-    ) -> Vec<Effect> {
-        let Some(tab) = self.tab() else {
+    ) -> Vec<ChatEffect> {
+        let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
         let key = tab.key;
         match tab.session.clone() {
-            Some(session) => vec![Effect::SetOption {
+            Some(session) => vec![ChatEffect::SetOption {
                 tab: key,
                 session,
                 id,
                 value,
             }],
             None => {
-                self.note("the session is not open");
+                self.show_note("the session is not open");
                 Vec::new()
             }
         }
@@ -302,8 +305,8 @@ impl App {
     pub(super) fn starting_since(&self) -> Option<Instant> {
         let tab = self.tabs.get(self.active)?;
         match (&tab.phase, &self.agent(tab.agent)?.state) {
-            (Phase::Starting, super::AgentState::Starting { since, .. }) => Some(*since),
-            (Phase::Opening(since), _) => Some(*since),
+            (TabPhase::Starting, super::AgentState::Starting { since, .. }) => Some(*since),
+            (TabPhase::Opening(since), _) => Some(*since),
             _ => None,
         }
     }

@@ -8,23 +8,23 @@ use acp::v1::{AuthMethod, ListSessionsResponse, ProtocolVersion, SessionId};
 use acp_host::AgentProcess;
 use tokio::sync::Notify;
 
-use super::overlay::Overlay;
-use super::tab::{Phase, Tab};
-use super::{AgentKey, App, Effect, Stamp};
-use crate::agent::{Desk, GRACE, Link, Notes, Trouble};
-use crate::setup::{AgentSpec, Open};
+use super::overlay::ChatOverlay;
+use super::tab::{Tab, TabPhase};
+use super::{AgentKey, AgentStart, App, ChatEffect};
+use crate::agent::{AgentFailure, ChatNotes, GRACE, QuestionQueue, RunningAgent};
+use crate::setup::{AgentSpec, SessionSource};
 
 /// An agent of the chat's.
-pub(super) struct Agent {
+pub(super) struct ChatAgent {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) state: AgentState,
-    pub(super) desk: Arc<Desk>,
-    pub(super) notes: Arc<Notes>,
+    pub(super) questions: Arc<QuestionQueue>,
+    pub(super) notes: Arc<ChatNotes>,
     /// Its program that was started last, also when that has ended.
-    pub(super) last: Option<Arc<AgentProcess>>,
+    pub(super) last_process: Option<Arc<AgentProcess>>,
     /// It has said that it opens no session of before.
     pub(super) cannot_load: bool,
-    stamp: Stamp,
+    last_start: AgentStart,
 }
 
 /// How far it is.
@@ -36,25 +36,25 @@ pub(super) enum AgentState {
         since: Instant,
         process: Option<Arc<AgentProcess>>,
     },
-    Running(Link),
+    Running(RunningAgent),
     /// It ended, or never began.
     Ended,
 }
 
-impl Agent {
+impl ChatAgent {
     pub(super) fn new(spec: Arc<AgentSpec>, wake: &Arc<Notify>) -> Self {
         Self {
             spec,
             state: AgentState::Idle,
-            desk: Desk::new(Arc::clone(wake)),
+            questions: QuestionQueue::new(Arc::clone(wake)),
             notes: Arc::default(),
-            last: None,
+            last_process: None,
             cannot_load: false,
-            stamp: Stamp::default(),
+            last_start: AgentStart::default(),
         }
     }
 
-    pub(super) fn link(&self) -> Option<Link> {
+    pub(super) fn link(&self) -> Option<RunningAgent> {
         match &self.state {
             AgentState::Running(link) => Some(link.clone()),
             _ => None,
@@ -77,23 +77,23 @@ impl Agent {
     }
 
     /// Starts it, if it does not run.
-    pub(super) fn start(&mut self, key: AgentKey) -> Option<Effect> {
+    pub(super) fn start(&mut self, key: AgentKey) -> Option<ChatEffect> {
         if matches!(
             self.state,
             AgentState::Starting { .. } | AgentState::Running(_)
         ) {
             return None;
         }
-        self.stamp.0 += 1;
+        self.last_start.0 += 1;
         self.state = AgentState::Starting {
             since: Instant::now(),
             process: None,
         };
-        Some(Effect::Start {
+        Some(ChatEffect::StartAgent {
             agent: key,
-            stamp: self.stamp,
+            stamp: self.last_start,
             spec: Arc::clone(&self.spec),
-            desk: Arc::clone(&self.desk),
+            desk: Arc::clone(&self.questions),
             notes: Arc::clone(&self.notes),
         })
     }
@@ -110,7 +110,7 @@ impl Agent {
         let info = self.connection().and_then(AgentConnection::info);
         let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));
         match name {
-            Some(name) if !name.trim().is_empty() => acp_host::clean::line(name),
+            Some(name) if !name.trim().is_empty() => acp_host::terminal_text::clean_line(name),
             _ => self.spec.name.clone(),
         }
     }
@@ -118,32 +118,36 @@ impl Agent {
 
 impl App {
     /// A tab with a session that is still to be opened, shown at once.
-    pub(super) fn new_tab(&mut self, agent: AgentKey, open: Open) -> Vec<Effect> {
+    pub(super) fn new_tab(&mut self, agent: AgentKey, open: SessionSource) -> Vec<ChatEffect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
         let tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
         self.tabs.push(tab);
         self.active = self.tabs.len() - 1;
-        self.focus = super::Focus::Writing;
+        self.focus = super::ChatFocus::Input;
         self.open_tab(key)
     }
 
     /// Opens a tab's session, or starts the agent for it first.
-    pub(super) fn open_tab(&mut self, key: super::TabKey) -> Vec<Effect> {
-        let Some(tab) = self.tab_by(key) else {
+    pub(super) fn open_tab(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
+        let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let (agent_key, how, wishes) = (tab.agent, tab.open.clone(), tab.wishes.clone());
+        let (agent_key, how, wishes) = (
+            tab.agent,
+            tab.session_source.clone(),
+            tab.initial_options.clone(),
+        );
         let Some(agent) = self.agent_mut(agent_key) else {
             return Vec::new();
         };
         match agent.link() {
             Some(link) => {
                 let spec = Arc::clone(&agent.spec);
-                if let Some(tab) = self.tab_by(key) {
-                    tab.phase = Phase::Opening(Instant::now());
+                if let Some(tab) = self.tab_mut(key) {
+                    tab.phase = TabPhase::Opening(Instant::now());
                 }
-                vec![Effect::Open {
+                vec![ChatEffect::OpenSession {
                     tab: key,
                     link,
                     spec,
@@ -153,38 +157,44 @@ impl App {
             }
             None => {
                 let effect = agent.start(agent_key);
-                if let Some(tab) = self.tab_by(key) {
-                    tab.phase = Phase::Starting;
+                if let Some(tab) = self.tab_mut(key) {
+                    tab.phase = TabPhase::Starting;
                 }
                 effect.into_iter().collect()
             }
         }
     }
 
-    fn is_current(&self, key: AgentKey, stamp: Stamp) -> bool {
-        self.agent(key).is_some_and(|agent| agent.stamp == stamp)
+    fn is_current(&self, key: AgentKey, stamp: AgentStart) -> bool {
+        self.agent(key)
+            .is_some_and(|agent| agent.last_start == stamp)
     }
 
-    pub(super) fn spawned(
+    pub(super) fn on_spawned(
         &mut self,
         key: AgentKey,
-        stamp: Stamp,
+        stamp: AgentStart,
         spawned: Arc<AgentProcess>,
-    ) -> Vec<Effect> {
+    ) -> Vec<ChatEffect> {
         let current = self.is_current(key, stamp);
         if let Some(agent) = self.agent_mut(key)
             && current
             && let AgentState::Starting { process, .. } = &mut agent.state
         {
-            agent.last = Some(Arc::clone(&spawned));
+            agent.last_process = Some(Arc::clone(&spawned));
             *process = Some(spawned);
         }
         Vec::new()
     }
 
-    pub(super) fn connected(&mut self, key: AgentKey, stamp: Stamp, link: Link) -> Vec<Effect> {
+    pub(super) fn on_connected(
+        &mut self,
+        key: AgentKey,
+        stamp: AgentStart,
+        link: RunningAgent,
+    ) -> Vec<ChatEffect> {
         if !self.is_current(key, stamp) {
-            return vec![Effect::End {
+            return vec![ChatEffect::StopAgent {
                 process: Arc::clone(&link.process),
                 link: Some(link),
                 grace: GRACE,
@@ -198,7 +208,7 @@ impl App {
         let waiting: Vec<_> = self
             .tabs
             .iter()
-            .filter(|tab| tab.agent == key && matches!(tab.phase, Phase::Starting))
+            .filter(|tab| tab.agent == key && matches!(tab.phase, TabPhase::Starting))
             .map(|tab| tab.key)
             .collect();
         waiting
@@ -208,7 +218,12 @@ impl App {
     }
 
     /// Its tabs stay as they are, and say why they do not go on.
-    pub(super) fn ended(&mut self, key: AgentKey, stamp: Stamp, trouble: Trouble) -> Vec<Effect> {
+    pub(super) fn on_ended(
+        &mut self,
+        key: AgentKey,
+        stamp: AgentStart,
+        trouble: AgentFailure,
+    ) -> Vec<ChatEffect> {
         if !self.is_current(key, stamp) {
             return Vec::new();
         }
@@ -217,17 +232,17 @@ impl App {
         };
         agent.state = AgentState::Ended;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
-            tab.agent_ended(&trouble);
+            tab.on_agent_ended(&trouble);
         }
         Vec::new()
     }
 
     /// Starts an agent again and loads what its tabs showed.
-    pub(super) fn restart(&mut self, key: AgentKey) -> Vec<Effect> {
+    pub(super) fn restart(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let mut effects = Vec::new();
         if let Some(agent) = self.agent_mut(key) {
             if let Some(process) = agent.process() {
-                effects.push(Effect::End {
+                effects.push(ChatEffect::StopAgent {
                     process,
                     link: agent.link(),
                     grace: GRACE,
@@ -241,9 +256,9 @@ impl App {
             .iter_mut()
             .filter(|tab| tab.agent == key)
             .map(|tab| {
-                effects.extend(tab.begin_again());
-                if cannot_load && matches!(tab.open, Open::Old(_)) {
-                    tab.open = Open::New;
+                effects.extend(tab.reset());
+                if cannot_load && matches!(tab.session_source, SessionSource::Existing(_)) {
+                    tab.session_source = SessionSource::New;
                 }
                 tab.key
             })
@@ -255,9 +270,9 @@ impl App {
     }
 
     /// The ways to log in, to be chosen from; the only one at once.
-    pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<Effect> {
-        let Some(connection) = self.agent(key).and_then(Agent::connection) else {
-            self.note("the agent does not run");
+    pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
+        let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
+            self.show_note("the agent does not run");
             return Vec::new();
         };
         // A type unknown here is left to the agent in version 1, which had no types at first; version 2 forbids it.
@@ -273,7 +288,7 @@ impl App {
             .collect();
         match &methods[..] {
             [] => {
-                self.note("the agent names no way to log in: see its own documentation");
+                self.show_note("the agent names no way to log in: see its own documentation");
                 Vec::new()
             }
             [method] => {
@@ -281,7 +296,7 @@ impl App {
                 self.log_in_by(key, &method)
             }
             _ => {
-                self.overlay = Some(Overlay::logins(key, methods));
+                self.overlay = Some(ChatOverlay::logins(key, methods));
                 Vec::new()
             }
         }
@@ -289,7 +304,7 @@ impl App {
 
     /// An agent without a session ends before its program for logging in runs: it reads what that has written when it
     /// is started again. One with sessions goes on.
-    fn make_way(&mut self, key: AgentKey) -> Option<Link> {
+    fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
         if self.tabs.iter().any(in_use) {
             return None;
@@ -297,24 +312,24 @@ impl App {
         let agent = self.agent_mut(key)?;
         let link = agent.link()?;
         agent.state = AgentState::Idle;
-        agent.stamp.0 += 1;
+        agent.last_start.0 += 1;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
-            tab.phase = Phase::Starting;
+            tab.phase = TabPhase::Starting;
         }
         Some(link)
     }
 
-    pub(super) fn log_in_by(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<Effect> {
+    pub(super) fn log_in_by(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<ChatEffect> {
         let (Some(connection), Some(spec)) = (
-            self.agent(key).and_then(Agent::connection).cloned(),
+            self.agent(key).and_then(ChatAgent::connection).cloned(),
             self.spec(key),
         ) else {
             return Vec::new();
         };
         match method {
             AuthMethod::Terminal(method) => {
-                let ends = self.make_way(key);
-                vec![Effect::LogInInTerminal {
+                let ends = self.stop_unused_agent(key);
+                vec![ChatEffect::LogInInTerminal {
                     agent: key,
                     ends,
                     spec,
@@ -323,8 +338,11 @@ impl App {
             }
             other => match other.id_and_name() {
                 Some((method, name)) => {
-                    self.note(format!("logging in: {}", acp_host::clean::line(&name)));
-                    vec![Effect::LogIn {
+                    self.show_note(format!(
+                        "logging in: {}",
+                        acp_host::terminal_text::clean_line(&name)
+                    ));
+                    vec![ChatEffect::LogIn {
                         agent: key,
                         connection,
                         method,
@@ -336,11 +354,15 @@ impl App {
     }
 
     /// Whoever waited for the login goes on.
-    pub(super) fn logged_in(&mut self, key: AgentKey, result: Result<(), Trouble>) -> Vec<Effect> {
+    pub(super) fn on_logged_in(
+        &mut self,
+        key: AgentKey,
+        result: Result<(), AgentFailure>,
+    ) -> Vec<ChatEffect> {
         let logged_in = result.is_ok();
         match result {
-            Ok(()) => self.note("logged in"),
-            Err(trouble) => self.note(format!("not logged in: {}", trouble.in_words())),
+            Ok(()) => self.show_note("logged in"),
+            Err(trouble) => self.show_note(format!("not logged in: {}", trouble.to_text())),
         }
         // It has made way for its program.
         if matches!(
@@ -349,7 +371,8 @@ impl App {
         ) {
             return self.restart(key);
         }
-        let waiting = |tab: &&Tab| tab.agent == key && matches!(tab.phase, Phase::Login(_));
+        let waiting =
+            |tab: &&Tab| tab.agent == key && matches!(tab.phase, TabPhase::LoginRequired(_));
         let waiting = self.tabs.iter().filter(waiting).map(|tab| tab.key);
         let waiting: Vec<_> = waiting.filter(|_| logged_in).collect();
         let goes_on = waiting.into_iter();
@@ -358,43 +381,47 @@ impl App {
             .collect()
     }
 
-    pub(super) fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<Effect> {
-        match self.tab_by(key) {
+    pub(super) fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
+        match self.tab_mut(key) {
             // The session is there; what was not taken is said again.
             Some(tab) if tab.session.is_some() => {
-                tab.phase = Phase::Open;
-                tab.go_on()
+                tab.phase = TabPhase::Open;
+                tab.send_queued()
             }
             Some(_) => self.open_tab(key),
             None => Vec::new(),
         }
     }
 
-    pub(super) fn logged_out(&mut self, _: AgentKey, result: Result<(), Trouble>) -> Vec<Effect> {
+    pub(super) fn on_logged_out(
+        &mut self,
+        _: AgentKey,
+        result: Result<(), AgentFailure>,
+    ) -> Vec<ChatEffect> {
         match result {
-            Ok(()) => self.note("logged out"),
-            Err(trouble) => self.note(format!("not logged out: {}", trouble.in_words())),
+            Ok(()) => self.show_note("logged out"),
+            Err(trouble) => self.show_note(format!("not logged out: {}", trouble.to_text())),
         }
         Vec::new()
     }
 
-    pub(super) fn sessions_listed(
+    pub(super) fn on_sessions_listed(
         &mut self,
         key: AgentKey,
-        result: Result<ListSessionsResponse, Trouble>,
+        result: Result<ListSessionsResponse, AgentFailure>,
         names: &[(String, SessionId)],
-    ) -> Vec<Effect> {
-        let connection = self.agent(key).and_then(Agent::connection).cloned();
+    ) -> Vec<ChatEffect> {
+        let connection = self.agent(key).and_then(ChatAgent::connection).cloned();
         let kept = self.spec(key).and_then(|spec| spec.names.clone());
-        let Some(Overlay::Sessions(sessions)) = &mut self.overlay else {
+        let Some(ChatOverlay::Sessions(sessions)) = &mut self.overlay else {
             return Vec::new();
         };
         if sessions.agent != key {
             return Vec::new();
         }
-        let cursor = sessions.listed(result, names);
+        let cursor = sessions.add_page(result, names);
         match (cursor, connection) {
-            (Some(cursor), Some(connection)) => vec![Effect::List {
+            (Some(cursor), Some(connection)) => vec![ChatEffect::ListSessions {
                 agent: key,
                 connection,
                 names: kept,
@@ -405,22 +432,22 @@ impl App {
         }
     }
 
-    pub(super) fn session_deleted(
+    pub(super) fn on_session_deleted(
         &mut self,
         key: AgentKey,
         id: &SessionId,
-        result: Result<(), Trouble>,
-    ) -> Vec<Effect> {
+        result: Result<(), AgentFailure>,
+    ) -> Vec<ChatEffect> {
         match result {
             Ok(()) => {
-                if let Some(Overlay::Sessions(sessions)) = &mut self.overlay
+                if let Some(ChatOverlay::Sessions(sessions)) = &mut self.overlay
                     && sessions.agent == key
                 {
-                    sessions.deleted(id);
+                    sessions.remove(id);
                 }
-                self.note("the session is deleted");
+                self.show_note("the session is deleted");
             }
-            Err(trouble) => self.note(format!("not deleted: {}", trouble.in_words())),
+            Err(trouble) => self.show_note(format!("not deleted: {}", trouble.to_text())),
         }
         Vec::new()
     }

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use acp::thread::{Activity, ItemKind, ToolCallStatus};
 use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 use unicode_width::UnicodeWidthStr;
 
-use super::tab::{Ending, Phase, Tab};
-use super::trouble::indented;
-use super::{App, Focus, plan, when};
+use super::failure::indented;
+use super::tab::{LastTurnEnd, Tab, TabPhase};
+use super::{App, ChatFocus, plan, time};
+use crate::draw_context::{DrawContext, SPINNER};
 use crate::images;
 use crate::keys::Action;
-use crate::look::{Look, SPINNER};
 use crate::text::fit::fit;
 use crate::view;
 
@@ -33,16 +33,19 @@ impl App {
     /// Shows the state; gives where the cursor is.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
-        let beside = self.beside(tab, area.width);
+        let beside = self.panel_lines(tab, area.width);
         let footer = self.footer(tab, area.width);
         let bar = self.tab_bar(area.width);
 
         let theme = &self.setup.theme;
-        let look = Look {
+        let look = DrawContext {
             theme,
             cwd: &self.setup.cwd,
             frame: self.frame,
-            images: self.images.canvas().map(|canvas| canvas.on(area.height)),
+            images: self
+                .images
+                .canvas()
+                .map(|canvas| canvas.for_rows(area.height)),
         };
         let focus = self.focus;
         let tab = self.tabs.get_mut(self.active)?;
@@ -52,49 +55,49 @@ impl App {
             Some(question) => question.height(area.width, (area.height * 4 / 5).max(8), &look),
             None => tab.editor.height(width, area.height) + 2,
         };
-        let rows = Rows::new(area, beside.len(), writing);
+        let rows = ScreenAreas::new(area, beside.len(), writing);
 
-        line(&bar, rows.bar, buf);
+        draw_line(&bar, rows.bar, buf);
         self.images.begin();
         let thread = tab.thread.clone();
         thread.read(|thread| {
-            if thread.items().is_empty() && thread.dropped().is_empty() {
-                welcome(rows.thread, buf, &look);
+            if thread.items().is_empty() && thread.truncation().is_empty() {
+                draw_welcome(rows.thread, buf, &look);
             } else {
                 tab.view.draw(thread, rows.thread, buf, &look);
                 let images = tab.view.images();
-                let data = |row: &images::Row| view::image_data(thread, row);
+                let data = |row: &images::ImageRow| view::image_data(thread, row);
                 self.images.paint(images, buf, theme.dim, data);
             }
         });
         for (n, beside) in beside.iter().enumerate() {
             let n = u16::try_from(n).unwrap_or(u16::MAX);
-            if n < rows.beside.height {
+            if n < rows.panel.height {
                 let row = Rect {
-                    y: rows.beside.y + n,
+                    y: rows.panel.y + n,
                     height: 1,
-                    ..rows.beside
+                    ..rows.panel
                 };
-                line(beside, row, buf);
+                draw_line(beside, row, buf);
             }
         }
-        line(&footer, rows.footer, buf);
+        draw_line(&footer, rows.footer, buf);
         // Behind the conversation, for it says whether there is more of that; before what is written, whose list of
         // what could be meant lies over it.
         let status = self.tabs.get(self.active).map(|tab| self.status(tab));
-        line(&status.unwrap_or_default(), rows.status, buf);
+        draw_line(&status.unwrap_or_default(), rows.status, buf);
         let tab = self.tabs.get_mut(self.active)?;
-        let focused = focus == Focus::Writing;
+        let focused = focus == ChatFocus::Input;
         let style = if focused { theme.focus } else { theme.border };
         let cursor = match &mut tab.question {
-            Some(question) => question.draw(rows.writing, buf, &look),
+            Some(question) => question.draw(rows.input, buf, &look),
             None => {
                 let block = Block::bordered()
                     .border_type(BorderType::Rounded)
                     .border_style(style);
-                let inner = block.inner(rows.writing);
-                block.render(rows.writing, buf);
-                tab.editor.draw(inner, rows.writing, buf, theme)
+                let inner = block.inner(rows.input);
+                block.render(rows.input, buf);
+                tab.editor.draw(inner, rows.input, buf, theme)
             }
         };
         let over = self
@@ -120,7 +123,7 @@ impl App {
         for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {
             let agent = self.agent(tab.agent).map(|agent| agent.name());
             let name = tab.name().or(agent).unwrap_or_default();
-            let sign = self.sign(tab);
+            let sign = self.tab_symbol(tab);
             let style = if n == self.active {
                 theme.accent
             } else {
@@ -143,27 +146,27 @@ impl App {
     }
 
     /// How a tab is, in one sign.
-    fn sign(&self, tab: &Tab) -> Span<'static> {
+    fn tab_symbol(&self, tab: &Tab) -> Span<'static> {
         let theme = &self.setup.theme;
-        if tab.questions > 0 {
+        if tab.question_count > 0 {
             return Span::styled("?", theme.warn);
         }
         match &tab.phase {
-            Phase::Failed(_) => Span::styled("✗", theme.bad),
-            Phase::Login(_) => Span::styled("!", theme.warn),
-            Phase::Starting | Phase::Opening(_) => Span::styled("◌", theme.dim),
-            Phase::Open if tab.is_working() => {
+            TabPhase::Failed(_) => Span::styled("✗", theme.bad),
+            TabPhase::LoginRequired(_) => Span::styled("!", theme.warn),
+            TabPhase::Starting | TabPhase::Opening(_) => Span::styled("◌", theme.dim),
+            TabPhase::Open if tab.is_working() => {
                 let frame = SPINNER.get(self.frame % SPINNER.len()).copied();
                 Span::styled(frame.unwrap_or("●"), theme.accent)
             }
-            Phase::Open if tab.unseen => Span::styled("●", theme.good),
-            Phase::Open => Span::styled("·", theme.dim),
+            TabPhase::Open if tab.has_unseen => Span::styled("●", theme.good),
+            TabPhase::Open => Span::styled("·", theme.dim),
         }
     }
 
     /// What stands between the conversation and the line about what goes on.
-    fn beside(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
-        let look = self.look();
+    fn panel_lines(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
+        let look = self.draw_context();
         let theme = look.theme;
         let mut lines = Vec::new();
         if !tab.plan_hidden {
@@ -172,10 +175,14 @@ impl App {
                 lines.extend(plans.flat_map(|plan| plan::lines(plan, width, &look)));
             });
         }
-        lines.extend(self.trouble(tab, width));
+        lines.extend(self.failure_lines(tab, width));
         for note in &self.notes {
             lines.extend(indented(
-                clean::cut(&clean::line(&note.text), clean::MESSAGE).into_owned(),
+                terminal_text::cut_middle(
+                    &terminal_text::clean_line(&note.text),
+                    terminal_text::MESSAGE,
+                )
+                .into_owned(),
                 theme.warn,
                 width,
             ));
@@ -187,7 +194,7 @@ impl App {
                 1 => " (and a file)".to_owned(),
                 files => format!(" (and {files} files)"),
             };
-            let text = clean::line(draft.shown()) + &files;
+            let text = terminal_text::clean_line(draft.shown()) + &files;
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
                 Span::styled(fit(&text, width.saturating_sub(6)), theme.dim),
@@ -212,21 +219,21 @@ impl App {
             ])
         };
         let since = self.starting_since().map(|since| since.elapsed());
-        let since = since.map(when::duration).unwrap_or_default();
-        let behind = tab.view.is_behind();
+        let since = since.map(time::duration).unwrap_or_default();
+        let behind = tab.view.has_more_below();
         match &tab.phase {
-            Phase::Starting => {
+            TabPhase::Starting => {
                 let name = self.agent(tab.agent).map(|agent| agent.spec.name.clone());
-                let name = clean::line(&name.unwrap_or_default());
+                let name = terminal_text::clean_line(&name.unwrap_or_default());
                 return moving(format!("starting {name} {since}"));
             }
-            Phase::Opening(_) => return moving(format!("opening the session {since}")),
-            Phase::Login(_) => return Line::styled(" not logged in", theme.warn),
-            Phase::Failed(_) => return Line::styled(" not connected", theme.bad),
-            Phase::Open => {}
+            TabPhase::Opening(_) => return moving(format!("opening the session {since}")),
+            TabPhase::LoginRequired(_) => return Line::styled(" not logged in", theme.warn),
+            TabPhase::Failed(_) => return Line::styled(" not connected", theme.bad),
+            TabPhase::Open => {}
         }
-        if tab.questions > 0 {
-            let more = match tab.questions {
+        if tab.question_count > 0 {
+            let more = match tab.question_count {
                 1 => String::new(),
                 more => format!(" ({} more wait)", more - 1),
             };
@@ -234,12 +241,12 @@ impl App {
         }
         if tab.is_working() {
             let turn = tab.turn.as_ref();
-            let took = turn.map(|turn| when::duration(turn.since.elapsed()));
+            let took = turn.map(|turn| time::duration(turn.started_at.elapsed()));
             let doing = match turn {
-                Some(turn) if turn.cancelled.is_some() => "cancelling".to_owned(),
-                _ => tab.thread.read(doing),
+                Some(turn) if turn.cancelled_at.is_some() => "cancelling".to_owned(),
+                _ => tab.thread.read(activity_text),
             };
-            let deaf = turn.and_then(|turn| turn.cancelled);
+            let deaf = turn.and_then(|turn| turn.cancelled_at);
             if deaf.is_some_and(|cancelled| cancelled.elapsed() > DEAF) {
                 let again = self.keys_of(Action::Restart);
                 let text = format!("cancelling: it has not stopped yet   {again}: start it again");
@@ -251,16 +258,22 @@ impl App {
                 took.unwrap_or_default()
             ));
         }
-        let mut spans = match &tab.ending {
+        let mut spans = match &tab.last_turn_end {
             None => vec![],
-            Some(Ending::Failed(why)) => {
-                vec![Span::styled(format!(" ✗ {}", clean::line(why)), theme.bad)]
+            Some(LastTurnEnd::Failed(why)) => {
+                vec![Span::styled(
+                    format!(" ✗ {}", terminal_text::clean_line(why)),
+                    theme.bad,
+                )]
             }
-            Some(Ending::Stopped(StopReason::Cancelled)) => {
+            Some(LastTurnEnd::Stopped(StopReason::Cancelled)) => {
                 vec![Span::styled(" cancelled", theme.dim)]
             }
-            Some(Ending::Stopped(reason)) => {
-                vec![Span::styled(format!(" {}", stopped(reason)), theme.warn)]
+            Some(LastTurnEnd::Stopped(reason)) => {
+                vec![Span::styled(
+                    format!(" {}", stop_reason_text(reason)),
+                    theme.warn,
+                )]
             }
         };
         if !tab.queue.is_empty() {
@@ -306,7 +319,7 @@ impl App {
                         .iter()
                         .find(|o| o.value == select.current_value)
                         .map_or_else(|| select.current_value.to_string(), |o| o.name.clone());
-                    part(fit(&clean::line(&value), 24), style);
+                    part(fit(&terminal_text::clean_line(&value), 24), style);
                 }
             }
             if let Some(usage) = thread.usage() {
@@ -320,21 +333,25 @@ impl App {
                 };
                 let text = format!(
                     "{} of {} ({full} %)",
-                    tokens(usage.used),
-                    tokens(usage.size)
+                    format_tokens(usage.used),
+                    format_tokens(usage.size)
                 );
                 part(text, style);
                 if let Some(cost) = &usage.cost {
                     part(
-                        format!("{:.2} {}", cost.amount, clean::line(&cost.currency)),
+                        format!(
+                            "{:.2} {}",
+                            cost.amount,
+                            terminal_text::clean_line(&cost.currency)
+                        ),
                         theme.dim,
                     );
                 }
             }
         });
         let help = match self.focus {
-            Focus::Writing => format!("?: help  {}: all", self.keys_of(Action::Palette)),
-            Focus::Thread => "↑↓ Enter y d e  Esc: write".to_owned(),
+            ChatFocus::Input => format!("?: help  {}: all", self.keys_of(Action::Palette)),
+            ChatFocus::Thread => "↑↓ Enter y d e  Esc: write".to_owned(),
         };
         let left: usize = parts.iter().map(Span::width).sum();
         let gap = usize::from(width).saturating_sub(left + help.width() + 2);
@@ -349,16 +366,16 @@ impl App {
 }
 
 /// The rows of a screen.
-struct Rows {
+struct ScreenAreas {
     bar: Rect,
     thread: Rect,
-    beside: Rect,
+    panel: Rect,
     status: Rect,
-    writing: Rect,
+    input: Rect,
     footer: Rect,
 }
 
-impl Rows {
+impl ScreenAreas {
     /// What is written comes first, for one must see what one types; then the conversation.
     fn new(area: Rect, beside: usize, writing: u16) -> Self {
         let mut y = area.y;
@@ -391,25 +408,25 @@ impl Rows {
         Self {
             bar: row(bar),
             thread: row(thread),
-            beside: row(beside),
+            panel: row(beside),
             status: row(status),
-            writing: row(writing),
+            input: row(writing),
             footer: row(footer),
         }
     }
 }
 
-fn line(line: &Line<'_>, area: Rect, buf: &mut Buffer) {
+fn draw_line(line: &Line<'_>, area: Rect, buf: &mut Buffer) {
     if area.height > 0 {
         buf.set_line(area.x, area.y, line, area.width);
     }
 }
 
 /// What is shown where nothing was said yet.
-fn welcome(area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
     let cwd = look.cwd.display().to_string();
     let lines = [
-        Line::styled(clean::line(&cwd), look.theme.dim),
+        Line::styled(terminal_text::clean_line(&cwd), look.theme.dim),
         Line::styled("/ commands   @ files   ? help", look.theme.dim),
     ];
     let from = area.bottom().saturating_sub(3).max(area.y);
@@ -419,7 +436,7 @@ fn welcome(area: Rect, buf: &mut Buffer, look: &Look<'_>) {
 }
 
 /// What the agent does now.
-fn doing(thread: &acp::Thread) -> String {
+fn activity_text(thread: &acp::Thread) -> String {
     if thread.activity() == Activity::RequiresAction {
         return "waiting for you".to_owned();
     }
@@ -434,7 +451,7 @@ fn doing(thread: &acp::Thread) -> String {
         .filter(|call| call.status == ToolCallStatus::InProgress);
     let open = running.next().or_else(|| open.clone().next());
     if let Some(call) = open {
-        let title = fit(&clean::line(&call.title).replace('`', ""), 40);
+        let title = fit(&terminal_text::clean_line(&call.title).replace('`', ""), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),
@@ -447,19 +464,19 @@ fn doing(thread: &acp::Thread) -> String {
     }
 }
 
-fn stopped(reason: &StopReason) -> String {
+fn stop_reason_text(reason: &StopReason) -> String {
     match reason {
         StopReason::MaxTokens => "stopped: the model's limit of tokens was reached".to_owned(),
         StopReason::MaxTurnRequests => {
             "stopped: the limit of model requests in a turn was reached".to_owned()
         }
         StopReason::Refusal => "the agent refused".to_owned(),
-        other => format!("stopped: {}", clean::line(other.as_str())),
+        other => format!("stopped: {}", terminal_text::clean_line(other.as_str())),
     }
 }
 
 /// A number of tokens as one says it.
-fn tokens(n: u64) -> String {
+fn format_tokens(n: u64) -> String {
     match n {
         ..1_000 => n.to_string(),
         1_000..1_000_000 => format!("{}k", n / 1_000),

@@ -5,87 +5,87 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::ThreadHandle;
-use acp::client::{AgentConnection, Session};
+use acp::client::{AgentConnection, ClientSession};
 use acp::v1::{
     AuthMethodId, AuthMethodTerminal, SessionConfigId, SessionConfigOptionValue, SessionId,
 };
 use acp_config::SessionNames;
 use acp_host::AgentProcess;
 
-use super::event::{AgentKey, Stamp, TabKey};
-use crate::agent::{Desk, Link, Notes};
-use crate::editor::Draft;
-use crate::images::Task;
-use crate::question::Address;
-use crate::setup::{AgentSpec, Open, Wishes};
+use super::event::{AgentKey, AgentStart, TabKey};
+use crate::agent::{ChatNotes, QuestionQueue, RunningAgent};
+use crate::editor::PromptDraft;
+use crate::images::DecodeTask;
+use crate::question::WebAddress;
+use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
 /// What is to be done.
-pub(crate) enum Effect {
+pub(crate) enum ChatEffect {
     /// Start an agent.
-    Start {
+    StartAgent {
         agent: AgentKey,
-        stamp: Stamp,
+        stamp: AgentStart,
         spec: Arc<AgentSpec>,
-        desk: Arc<Desk>,
-        notes: Arc<Notes>,
+        desk: Arc<QuestionQueue>,
+        notes: Arc<ChatNotes>,
     },
     /// End it, with what it has begun.
-    End {
+    StopAgent {
         process: Arc<AgentProcess>,
-        link: Option<Link>,
+        link: Option<RunningAgent>,
         grace: Duration,
     },
     /// Open a session.
-    Open {
+    OpenSession {
         tab: TabKey,
-        link: Link,
+        link: RunningAgent,
         spec: Arc<AgentSpec>,
-        how: Open,
-        wishes: Wishes,
+        how: SessionSource,
+        wishes: InitialOptions,
     },
     /// Run a turn.
-    Prompt {
+    SendPrompt {
         tab: TabKey,
-        session: Session,
-        draft: Draft,
+        session: ClientSession,
+        draft: PromptDraft,
     },
     /// Cancel it.
-    Cancel {
-        session: Session,
+    CancelTurn {
+        session: ClientSession,
     },
     /// Wake the chat whenever this thread changes, as long as `session` is there.
-    Watch {
+    WatchThread {
         thread: ThreadHandle,
         tab: TabKey,
     },
     /// Watch no more.
-    Unwatch {
+    UnwatchThread {
         tab: TabKey,
     },
     SetOption {
         tab: TabKey,
-        session: Session,
+        session: ClientSession,
         id: SessionConfigId,
         value: SessionConfigOptionValue,
     },
-    Close {
-        session: Session,
+    CloseSession {
+        session: ClientSession,
     },
     /// Give a session a name.
-    Name {
+    NameSession {
         tab: TabKey,
         names: SessionNames,
         id: SessionId,
         name: String,
     },
-    List {
+    ListSessions {
         agent: AgentKey,
         connection: AgentConnection,
         names: Option<SessionNames>,
         cwd: PathBuf,
         cursor: Option<String>,
     },
-    Delete {
+    DeleteSession {
         agent: AgentKey,
         connection: AgentConnection,
         id: SessionId,
@@ -103,18 +103,18 @@ pub(crate) enum Effect {
     OpenAddress {
         tab: TabKey,
         question: u64,
-        address: Address,
+        address: WebAddress,
     },
     /// Run the agent's program for logging in, which has the terminal for itself meanwhile.
     LogInInTerminal {
         agent: AgentKey,
         /// What is to end first.
-        ends: Option<Link>,
+        ends: Option<RunningAgent>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,
     },
     /// Write in the person's own editor, which has the terminal for itself meanwhile.
-    Write {
+    EditExternally {
         tab: TabKey,
         text: String,
     },
@@ -128,7 +128,7 @@ pub(crate) enum Effect {
         file: PathBuf,
     },
     /// Decode an image.
-    Decode(Task),
+    DecodeImage(DecodeTask),
     /// Copy text to the clipboard of the person's terminal.
     Copy(String),
     /// Stop, until the shell has the process go on.

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp::client::Session;
+use acp::client::ClientSession;
 use acp::v1::{ListSessionsResponse, SessionId, StopReason};
 use acp_host::AgentProcess;
 use crossterm::event::{KeyEvent, MouseEvent};
 
-use crate::agent::{Link, Trouble};
-use crate::images::Done;
+use crate::agent::{AgentFailure, RunningAgent};
+use crate::images::DecodeResult;
 
 /// Which of the configured agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub(crate) struct AgentKey(pub(crate) usize);
 
 /// Which start of an agent: what an earlier one says after it was given up does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Stamp(pub(crate) u64);
+pub(crate) struct AgentStart(pub(crate) u64);
 
 /// Which tab; never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ pub(crate) struct TabKey(pub(crate) u64);
 
 /// What can happen.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum ChatEvent {
     /// A key was pressed.
     Key(KeyEvent),
     /// Text was pasted.
@@ -39,65 +39,65 @@ pub(crate) enum Event {
     /// Time passes; only while something moves.
     Tick,
     /// An agent's program runs.
-    Spawned {
+    AgentSpawned {
         agent: AgentKey,
-        stamp: Stamp,
+        stamp: AgentStart,
         process: Arc<AgentProcess>,
     },
     /// It has answered, and can be talked to.
-    Connected {
+    AgentConnected {
         agent: AgentKey,
-        stamp: Stamp,
-        link: Link,
+        stamp: AgentStart,
+        link: RunningAgent,
     },
     /// It does not run any more, or never did.
-    Ended {
+    AgentEnded {
         agent: AgentKey,
-        stamp: Stamp,
-        trouble: Trouble,
+        stamp: AgentStart,
+        trouble: AgentFailure,
     },
     LoggedIn {
         agent: AgentKey,
-        result: Result<(), Trouble>,
+        result: Result<(), AgentFailure>,
     },
     LoggedOut {
         agent: AgentKey,
-        result: Result<(), Trouble>,
+        result: Result<(), AgentFailure>,
     },
     /// A session is there, or not.
-    Opened {
+    SessionOpened {
         tab: TabKey,
-        result: Result<Session, Trouble>,
+        result: Result<ClientSession, AgentFailure>,
         /// The name that it has been given, if it is an old one.
         name: Option<String>,
     },
     /// A name was to be given to the tab's session.
-    Named {
+    SessionNamed {
         tab: TabKey,
         name: String,
         result: Result<(), String>,
     },
     TurnEnded {
         tab: TabKey,
-        result: Result<StopReason, Trouble>,
+        result: Result<StopReason, AgentFailure>,
     },
     /// A prompt was not sent, for this reason.
-    NotSent { tab: TabKey, why: String },
+    PromptNotSent { tab: TabKey, why: String },
     OptionSet {
         tab: TabKey,
-        result: Result<(), Trouble>,
+        result: Result<(), AgentFailure>,
     },
     /// A page of an agent's sessions.
-    Sessions {
+    SessionsListed {
         agent: AgentKey,
-        result: Result<ListSessionsResponse, Trouble>,
+        result: Result<ListSessionsResponse, AgentFailure>,
         /// The names that sessions have been given.
         names: Vec<(String, SessionId)>,
     },
-    Deleted {
+    SessionDeleted {
         agent: AgentKey,
         id: SessionId,
-        result: Result<(), Trouble>,
+        result: Result<(), AgentFailure>,
     },
     /// The address of a question was opened where the person looks at addresses, or was not.
     AddressOpened {
@@ -106,16 +106,16 @@ pub(crate) enum Event {
         result: Result<(), String>,
     },
     /// What was written in the person's own editor.
-    Written { tab: TabKey, text: String },
+    ExternallyEdited { tab: TabKey, text: String },
     /// The image on the clipboard is in this file, or there is none.
     ImagePasted {
         tab: TabKey,
         result: Result<PathBuf, String>,
     },
     /// An image can be shown, or not.
-    Decoded(Done),
+    ImageDecoded(DecodeResult),
     /// Something to be said beside the conversation.
-    Said(String),
+    Note(String),
     /// The process is asked to end.
     Quit,
 }

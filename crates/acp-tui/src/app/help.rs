@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::leaflet::Leaflet;
-use crate::keys::{Action, Keys};
+use super::pager::Pager;
+use crate::keys::{Action, KeyBindings};
 use crate::theme::Theme;
 
 /// Keys that are not bound to an action but belong to what has the keyboard.
@@ -30,7 +30,7 @@ const THREAD: &[(&str, &str)] = &[
 ];
 
 /// The keys, by where they mean something.
-pub(super) fn leaflet(keys: &Keys, theme: &Theme) -> Leaflet {
+pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     let heading = |text: &'static str| Line::styled(text, theme.heading);
     let row = |key: &str, about: &'static str| {
         Line::from(vec![
@@ -47,5 +47,5 @@ pub(super) fn leaflet(keys: &Keys, theme: &Theme) -> Leaflet {
         let key = keys.key(*action).map(|key| key.to_string());
         row(&key.unwrap_or_else(|| "–".to_owned()), action.about())
     }));
-    Leaflet::new("Help", lines)
+    Pager::new("Help", lines)
 }

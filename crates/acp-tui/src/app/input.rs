@@ -6,8 +6,8 @@ use crossterm::event::{
     KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
 
-use super::overlay::Overlay;
-use super::{App, Effect, Focus};
+use super::overlay::ChatOverlay;
+use super::{App, ChatEffect, ChatFocus};
 use crate::editor;
 use crate::keys::Action;
 use crate::question;
@@ -20,11 +20,11 @@ const WHEEL: isize = 3;
 
 impl App {
     /// A key goes to what lies on top, and down from there until someone takes it.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        let quitting = self.quitting.take();
+        let quitting = self.quit_requested_at.take();
         if self.overlay.is_some() {
             return self.overlay_key(key);
         }
@@ -40,7 +40,7 @@ impl App {
             if let Some(effects) = self.question_key(key) {
                 return effects;
             }
-            if let Some(effects) = self.trouble_key(key) {
+            if let Some(effects) = self.failure_key(key) {
                 return effects;
             }
             if let Some(effects) = self.thread_key(key) {
@@ -49,78 +49,80 @@ impl App {
         }
         match key.code {
             // What the editor has opened is closed before anything is cancelled.
-            KeyCode::Esc if !self.tab_is_free() => return self.write(key),
+            KeyCode::Esc if !self.is_tab_key_free() => return self.prompt_key(key),
             KeyCode::Esc => return self.cancel(),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.interrupt(quitting);
             }
             KeyCode::Char('d')
-                if key.modifiers == KeyModifiers::CONTROL && self.nothing_written() =>
+                if key.modifiers == KeyModifiers::CONTROL && self.is_prompt_empty() =>
             {
                 return self.quit();
             }
             _ => {}
         }
         if let Some(action) = action
-            && (action != Action::FocusThread || self.tab_is_free())
+            && (action != Action::FocusThread || self.is_tab_key_free())
         {
             return self.act(action);
         }
-        self.write(key)
+        self.prompt_key(key)
     }
 
     /// Keys for the prompt that is being written.
-    fn write(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let Some(tab) = self.tab() else {
+    fn prompt_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
+        let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
         if key.code == KeyCode::Up && key.modifiers.is_empty() && tab.take_back() {
             return Vec::new();
         }
         if key.code == KeyCode::Char('?') && tab.editor.is_empty() {
-            self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme));
+            self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme));
             return Vec::new();
         }
         let nothing = tab.editor.is_empty();
         match tab.editor.key(key) {
             // Whoever has cancelled and has nothing else to say goes on with what waits.
-            _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => tab.go_on(),
-            editor::Outcome::Submit => {
+            _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => {
+                tab.send_queued()
+            }
+            editor::EditorOutcome::Submit => {
                 let draft = tab.editor.take();
                 tab.submit(draft)
             }
-            editor::Outcome::Told(text) => {
-                self.note(text);
+            editor::EditorOutcome::Note(text) => {
+                self.show_note(text);
                 Vec::new()
             }
-            editor::Outcome::Changed | editor::Outcome::Ignored => Vec::new(),
+            editor::EditorOutcome::Changed | editor::EditorOutcome::Ignored => Vec::new(),
         }
     }
 
-    pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+    pub(super) fn paste(&mut self, text: &str) -> Vec<ChatEffect> {
         if let Some(overlay) = &mut self.overlay {
             overlay.paste(text);
             return Vec::new();
         }
-        self.focus = Focus::Writing;
-        let Some(tab) = self.tab() else {
+        self.focus = ChatFocus::Input;
+        let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
         if let Some(question) = &mut tab.question
             && !matches!(
                 question.paste(text, Instant::now()),
-                question::Outcome::Early
+                question::QuestionOutcome::Early
             )
         {
             return Vec::new();
         }
-        if let editor::Outcome::Told(said) = tab.editor.paste(text) {
-            self.note(said);
+        if let editor::EditorOutcome::Note(said) = tab.editor.paste(text) {
+            self.show_note(said);
         }
         Vec::new()
     }
 
-    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let by = match mouse.kind {
             MouseEventKind::ScrollUp => -WHEEL,
             MouseEventKind::ScrollDown => WHEEL,
@@ -129,7 +131,7 @@ impl App {
         };
         if let Some(overlay) = &mut self.overlay {
             overlay.scroll(by);
-        } else if let Some(tab) = self.tab() {
+        } else if let Some(tab) = self.active_tab_mut() {
             match &mut tab.question {
                 Some(question) => drop(question.scroll(by)),
                 None if by < 0 => tab.view.scroll_up(by.unsigned_abs()),
@@ -140,26 +142,28 @@ impl App {
     }
 
     /// Keys for the question that is open.
-    fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        if self.focus == Focus::Thread {
+    fn question_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
+        if self.focus == ChatFocus::Thread {
             return None;
         }
         let agent = self.tabs.get(self.active)?.agent;
         let agent = self.agent(agent)?;
-        let (desk, name) = (std::sync::Arc::clone(&agent.desk), agent.name());
-        let tab = self.tab()?;
+        let (desk, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
+        let tab = self.active_tab_mut()?;
         let question = tab.question.as_mut()?;
         match question.key(key, Instant::now()) {
-            question::Outcome::Ignored => None,
+            question::QuestionOutcome::Ignored => None,
             // It belongs to what was being written when the question came.
-            question::Outcome::Early => Some(self.write(key)),
-            question::Outcome::Changed => Some(Vec::new()),
-            question::Outcome::Open(address) => Some(vec![Effect::OpenAddress {
-                question: question.id(),
-                tab: tab.key,
-                address,
-            }]),
-            question::Outcome::Answer(answer) => {
+            question::QuestionOutcome::Early => Some(self.prompt_key(key)),
+            question::QuestionOutcome::Changed => Some(Vec::new()),
+            question::QuestionOutcome::OpenAddress(address) => {
+                Some(vec![ChatEffect::OpenAddress {
+                    question: question.id(),
+                    tab: tab.key,
+                    address,
+                }])
+            }
+            question::QuestionOutcome::Answer(answer) => {
                 tab.answer(&desk, &name, answer);
                 Some(Vec::new())
             }
@@ -167,8 +171,8 @@ impl App {
     }
 
     /// Keys for the conversation.
-    fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        if self.focus != Focus::Thread {
+    fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
+        if self.focus != ChatFocus::Thread {
             return None;
         }
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
@@ -183,12 +187,12 @@ impl App {
             KeyCode::Char('e') if plain => tab.view.toggle_all(),
             KeyCode::Char('y' | 'c') if plain => {
                 let number = tab.view.selected()?;
-                let text = tab.thread.read(|thread| copied(thread, number))?;
-                self.note("copied");
-                return Some(vec![Effect::Copy(text)]);
+                let text = tab.thread.read(|thread| copyable_text(thread, number))?;
+                self.show_note("copied");
+                return Some(vec![ChatEffect::Copy(text)]);
             }
             KeyCode::Char('?') if plain => {
-                self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme));
+                self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme));
             }
             KeyCode::Esc | KeyCode::Tab | KeyCode::Char('i' | 'q') if plain => {
                 self.leave_thread();
@@ -199,45 +203,45 @@ impl App {
     }
 
     pub(super) fn leave_thread(&mut self) {
-        self.focus = Focus::Writing;
-        if let Some(tab) = self.tab() {
+        self.focus = ChatFocus::Input;
+        if let Some(tab) = self.active_tab_mut() {
             tab.view.deselect();
         }
     }
 
     /// Whether Tab means the conversation: nothing is being completed.
-    fn tab_is_free(&self) -> bool {
+    fn is_tab_key_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
     }
 
-    fn nothing_written(&self) -> bool {
+    fn is_prompt_empty(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| tab.editor.is_empty())
     }
 
     /// Ctrl-C: cancels, empties, ends; the last only if it is pressed twice.
-    fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<Effect> {
-        let working = self.tab().is_some_and(|tab| tab.is_working());
+    fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
+        let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
             return self.cancel();
         }
-        if !self.nothing_written() {
-            if let Some(tab) = self.tab() {
-                tab.editor.set(editor::Draft::default());
+        if !self.is_prompt_empty() {
+            if let Some(tab) = self.active_tab_mut() {
+                tab.editor.set(editor::PromptDraft::default());
             }
             return Vec::new();
         }
         if quitting.is_some_and(|pressed| pressed.elapsed() < AGAIN) {
             return self.quit();
         }
-        self.quitting = Some(Instant::now());
-        self.note("Ctrl-C again ends the chat");
+        self.quit_requested_at = Some(Instant::now());
+        self.show_note("Ctrl-C again ends the chat");
         Vec::new()
     }
 
     /// Cancels what the tab's agent does.
-    pub(super) fn cancel(&mut self) -> Vec<Effect> {
+    pub(super) fn cancel(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
         };
@@ -246,30 +250,32 @@ impl App {
         }
         let Some(desk) = self
             .agent(tab.agent)
-            .map(|agent| std::sync::Arc::clone(&agent.desk))
+            .map(|agent| std::sync::Arc::clone(&agent.questions))
         else {
             return Vec::new();
         };
-        self.tab().map(|tab| tab.cancel(&desk)).unwrap_or_default()
+        self.active_tab_mut()
+            .map(|tab| tab.cancel(&desk))
+            .unwrap_or_default()
     }
 }
 
 /// What of an item is copied: its text, or what its tool call has produced.
-fn copied(thread: &acp::Thread, number: usize) -> Option<String> {
-    use acp::thread::{ItemKind, ToolCallContent};
+fn copyable_text(thread: &acp::Thread, number: usize) -> Option<String> {
+    use acp::thread::{ItemKind, ThreadToolCallContent};
     let item = thread
         .items()
-        .get(number.checked_sub(thread.dropped().items)?)?;
+        .get(number.checked_sub(thread.truncation().items)?)?;
     match &item.kind {
         ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) => Some(m.text()),
         ItemKind::ToolCall(call) => {
             let mut text = String::new();
             for content in &call.content {
                 match content {
-                    ToolCallContent::Content(block) => {
+                    ThreadToolCallContent::Content(block) => {
                         text.push_str(block.as_text().unwrap_or_default());
                     }
-                    ToolCallContent::Terminal(id) => {
+                    ThreadToolCallContent::Terminal(id) => {
                         text.push_str(&thread.terminal(id).map(|t| t.output()).unwrap_or_default());
                     }
                     _ => {}

@@ -1,6 +1,6 @@
 //! The state of a chat, and what changes it.
 //!
-//! [`App::update`] takes an [`Event`] and gives the [`Effect`]s that are to follow; [`App::draw`] shows the state. Neither
+//! [`App::update`] takes an [`ChatEvent`] and gives the [`ChatEffect`]s that are to follow; [`App::draw`] shows the state. Neither
 //! waits for anything.
 
 mod actions;
@@ -8,19 +8,19 @@ mod agents;
 mod draw;
 mod effect;
 mod event;
+mod failure;
 mod help;
 mod input;
-mod leaflet;
 mod overlay;
+mod pager;
 mod palette;
 mod plan;
 mod prompt_line;
 mod tab;
 #[cfg(test)]
 mod tests;
-mod trouble;
+mod time;
 mod turns;
-mod when;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,16 +28,16 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-pub(crate) use effect::Effect;
-pub(crate) use event::{AgentKey, Event, Stamp, TabKey};
+pub(crate) use effect::ChatEffect;
+pub(crate) use event::{AgentKey, AgentStart, ChatEvent, TabKey};
 
-use crate::agent::Surroundings;
-use crate::editor::{Files, History};
-use crate::images::{Canvas, Store, Task};
-use crate::look::Look;
-use crate::setup::{AgentSpec, Setup};
-use agents::{Agent, AgentState};
-use overlay::Overlay;
+use crate::agent::ChatEnvironment;
+use crate::draw_context::DrawContext;
+use crate::editor::{FileFinder, PromptHistory};
+use crate::images::{DecodeTask, ImageCanvas, ImageStore};
+use crate::setup::{AgentSpec, ChatSetup};
+use agents::{AgentState, ChatAgent};
+use overlay::ChatOverlay;
 use tab::Tab;
 
 /// How long a note stays on the screen.
@@ -48,47 +48,47 @@ const NOTES: usize = 3;
 
 /// Where the keyboard goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Focus {
+enum ChatFocus {
     /// To the prompt that is being written, or to the question that is open.
-    Writing,
+    Input,
     /// To the conversation.
     Thread,
 }
 
 /// Something said beside the conversation.
-struct Note {
+struct StatusNote {
     text: String,
-    until: Instant,
+    expires_at: Instant,
 }
 
 /// The state of a chat.
 pub(crate) struct App {
-    setup: Setup,
-    around: Arc<Surroundings>,
-    agents: Vec<Agent>,
+    setup: ChatSetup,
+    environment: Arc<ChatEnvironment>,
+    agents: Vec<ChatAgent>,
     /// What `@` completes, and what was said before: the same in all tabs.
-    files: Files,
-    history: History,
-    images: Store,
+    files: FileFinder,
+    history: PromptHistory,
+    images: ImageStore,
     tabs: Vec<Tab>,
     /// Which tab is shown.
     active: usize,
     next_tab: u64,
-    focus: Focus,
-    overlay: Option<Overlay>,
-    notes: VecDeque<Note>,
+    focus: ChatFocus,
+    overlay: Option<ChatOverlay>,
+    notes: VecDeque<StatusNote>,
     /// When a key was pressed that ends the chat if it is pressed again.
-    quitting: Option<Instant>,
+    quit_requested_at: Option<Instant>,
     /// When it was asked for to end an agent that works and to start it again.
-    restarting: Option<Instant>,
+    restart_requested_at: Option<Instant>,
     frame: usize,
     done: bool,
 }
 
 impl App {
     /// A chat that is about to begin. `wake` is told when there is something new to see.
-    pub(crate) fn new(mut setup: Setup, wake: Arc<Notify>) -> (Self, Vec<Effect>) {
-        let around = Arc::new(Surroundings {
+    pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
+        let around = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
             permissions: setup.permissions.clone(),
             sandbox: setup.sandbox.clone(),
@@ -98,43 +98,46 @@ impl App {
         let agents = std::mem::take(&mut setup.agents);
         let agents = agents
             .into_iter()
-            .map(|spec| Agent::new(Arc::new(spec), &wake))
+            .map(|spec| ChatAgent::new(Arc::new(spec), &wake))
             .collect();
-        let open = setup.open.clone();
+        let open = setup.session_source.clone();
         let woken = Arc::clone(&wake);
-        let files = Files::new(setup.cwd.clone(), move || woken.notify_one());
-        let history = setup.history.clone().map(History::open);
+        let files = FileFinder::new(setup.cwd.clone(), move || woken.notify_one());
+        let history = setup.history.clone().map(PromptHistory::open);
         let history = match history {
             Some(Ok(history)) => history,
             Some(Err(e)) => {
                 tracing::warn!("the prompts of before cannot be read: {e}");
-                History::default()
+                PromptHistory::default()
             }
-            None => History::default(),
+            None => PromptHistory::default(),
         };
         let mut app = Self {
             setup,
-            around,
+            environment: around,
             agents,
             files,
             history,
-            images: Store::default(),
+            images: ImageStore::default(),
             tabs: Vec::new(),
             active: 0,
             next_tab: 0,
-            focus: Focus::Writing,
+            focus: ChatFocus::Input,
             overlay: None,
             notes: VecDeque::new(),
-            quitting: None,
-            restarting: None,
+            quit_requested_at: None,
+            restart_requested_at: None,
             frame: 0,
             done: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
-        let (name, wishes) = (app.setup.name.take(), std::mem::take(&mut app.setup.wishes));
+        let (name, wishes) = (
+            app.setup.name.take(),
+            std::mem::take(&mut app.setup.initial_options),
+        );
         if let Some(tab) = app.tabs.first_mut() {
             // It is opened when the agent has answered, which is later.
-            (tab.to_name, tab.wishes) = (name, wishes);
+            (tab.pending_name, tab.initial_options) = (name, wishes);
         }
         if let Some(prompt) = app.setup.prompt.take()
             && let Some(tab) = app.tabs.first_mut()
@@ -145,97 +148,105 @@ impl App {
     }
 
     /// Whether it is over.
-    pub(crate) fn is_done(&self) -> bool {
+    pub(crate) fn should_quit(&self) -> bool {
         self.done
     }
 
     /// Images are shown on this from now on; not at all if there is none.
-    pub(crate) fn set_canvas(&mut self, canvas: Option<Canvas>) {
+    pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         self.images.set_canvas(canvas);
     }
 
     /// The images that were missed in the last drawing.
-    pub(crate) fn images_wanted(&mut self) -> Vec<Task> {
-        self.images.wanted()
+    pub(crate) fn images_wanted(&mut self) -> Vec<DecodeTask> {
+        self.images.take_tasks()
     }
 
-    pub(crate) fn images(&mut self) -> &mut Store {
+    pub(crate) fn images(&mut self) -> &mut ImageStore {
         &mut self.images
     }
 
-    pub(crate) fn around(&self) -> &Arc<Surroundings> {
-        &self.around
+    pub(crate) fn environment(&self) -> &Arc<ChatEnvironment> {
+        &self.environment
     }
 
     /// Takes what has happened.
-    pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+    pub(crate) fn update(&mut self, event: ChatEvent) -> Vec<ChatEffect> {
         match event {
-            Event::Key(key) => self.key(key),
-            Event::Paste(text) => self.paste(&text),
-            Event::Mouse(mouse) => self.mouse(mouse),
+            ChatEvent::Key(key) => self.key(key),
+            ChatEvent::Paste(text) => self.paste(&text),
+            ChatEvent::Mouse(mouse) => self.mouse(mouse),
             // A terminal that has become as large as it was may have lost what was drawn all the same.
-            Event::Resized => vec![Effect::Redraw],
-            Event::Woken => Vec::new(),
-            Event::Tick => {
+            ChatEvent::Resized => vec![ChatEffect::Redraw],
+            ChatEvent::Woken => Vec::new(),
+            ChatEvent::Tick => {
                 self.frame = self.frame.wrapping_add(1);
                 Vec::new()
             }
-            Event::Spawned {
+            ChatEvent::AgentSpawned {
                 agent,
                 stamp,
                 process,
-            } => self.spawned(agent, stamp, process),
-            Event::Connected { agent, stamp, link } => self.connected(agent, stamp, link),
-            Event::Ended {
+            } => self.on_spawned(agent, stamp, process),
+            ChatEvent::AgentConnected { agent, stamp, link } => {
+                self.on_connected(agent, stamp, link)
+            }
+            ChatEvent::AgentEnded {
                 agent,
                 stamp,
                 trouble,
-            } => self.ended(agent, stamp, trouble),
-            Event::LoggedIn { agent, result } => self.logged_in(agent, result),
-            Event::LoggedOut { agent, result } => self.logged_out(agent, result),
-            Event::Opened { tab, result, name } => self.opened(tab, result, name),
-            Event::Named { tab, name, result } => self.named(tab, &name, result),
-            Event::TurnEnded { tab, result } => self.turn_ended(tab, result),
-            Event::NotSent { tab, why } => {
-                if let Some(tab) = self.tab_by(tab) {
-                    tab.not_sent(&why);
+            } => self.on_ended(agent, stamp, trouble),
+            ChatEvent::LoggedIn { agent, result } => self.on_logged_in(agent, result),
+            ChatEvent::LoggedOut { agent, result } => self.on_logged_out(agent, result),
+            ChatEvent::SessionOpened { tab, result, name } => {
+                self.on_session_opened(tab, result, name)
+            }
+            ChatEvent::SessionNamed { tab, name, result } => {
+                self.on_session_named(tab, &name, result)
+            }
+            ChatEvent::TurnEnded { tab, result } => self.on_turn_ended(tab, result),
+            ChatEvent::PromptNotSent { tab, why } => {
+                if let Some(tab) = self.tab_mut(tab) {
+                    tab.restore_draft(&why);
                 }
                 Vec::new()
             }
-            Event::OptionSet { tab, result } => {
+            ChatEvent::OptionSet { tab, result } => {
                 if let Err(trouble) = result {
-                    self.complain(tab, &trouble);
+                    self.show_error(tab, &trouble);
                 }
                 Vec::new()
             }
-            Event::Sessions {
+            ChatEvent::SessionsListed {
                 agent,
                 result,
                 names,
-            } => self.sessions_listed(agent, result, &names),
-            Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
-            Event::Written { tab, text } => self.written(tab, text),
-            Event::ImagePasted { tab, result } => self.image_pasted(tab, result),
-            Event::Decoded(image) => {
-                self.images.done(image);
+            } => self.on_sessions_listed(agent, result, &names),
+            ChatEvent::SessionDeleted { agent, id, result } => {
+                self.on_session_deleted(agent, &id, result)
+            }
+            ChatEvent::ExternallyEdited { tab, text } => self.on_external_edit(tab, text),
+            ChatEvent::ImagePasted { tab, result } => self.on_image_pasted(tab, result),
+            ChatEvent::ImageDecoded(image) => {
+                self.images.add_result(image);
                 Vec::new()
             }
-            Event::AddressOpened {
+            ChatEvent::AddressOpened {
                 tab,
                 question,
                 result,
             } => {
-                let asked = self.tab_by(tab).and_then(|tab| tab.question.as_mut());
+                let asked = self.tab_mut(tab).and_then(|tab| tab.question.as_mut());
                 if let Some(asked) = asked.filter(|asked| asked.id() == question) {
-                    asked.opened(result);
+                    asked.on_address_opened(result);
                 }
                 Vec::new()
             }
-            Event::Said(text) => {
-                self.note(text);
+            ChatEvent::Note(text) => {
+                self.show_note(text);
                 Vec::new()
             }
-            Event::Quit => self.quit(),
+            ChatEvent::Quit => self.quit(),
         }
     }
 
@@ -258,53 +269,53 @@ impl App {
             said.extend(agent.notes.take());
         }
         for note in said {
-            self.note(note);
+            self.show_note(note);
         }
         for tab in &mut self.tabs {
             if let Some(agent) = self.agents.get(tab.agent.0) {
-                tab.collect(&agent.desk, &agent.name());
+                tab.collect(&agent.questions, &agent.name());
             }
         }
         // What has happened in the tab that is shown is seen now.
-        if let Some(tab) = self.tab() {
-            tab.unseen = false;
+        if let Some(tab) = self.active_tab_mut() {
+            tab.has_unseen = false;
         }
-        if matches!(self.overlay, Some(Overlay::Options(_))) {
+        if matches!(self.overlay, Some(ChatOverlay::Options(_))) {
             let options = self.options();
             if let Some(overlay) = &mut self.overlay {
                 overlay.options_changed(&options);
             }
         }
         let now = Instant::now();
-        self.notes.retain(|note| note.until > now);
+        self.notes.retain(|note| note.expires_at > now);
     }
 
     /// Says something beside the conversation.
-    fn note(&mut self, text: impl Into<String>) {
+    fn show_note(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.notes.retain(|note| note.text != text);
         if self.notes.len() == NOTES {
             self.notes.pop_front();
         }
-        self.notes.push_back(Note {
+        self.notes.push_back(StatusNote {
             text,
-            until: Instant::now() + NOTE,
+            expires_at: Instant::now() + NOTE,
         });
     }
 
-    fn tab(&mut self) -> Option<&mut Tab> {
+    fn active_tab_mut(&mut self) -> Option<&mut Tab> {
         self.tabs.get_mut(self.active)
     }
 
-    fn tab_by(&mut self, key: TabKey) -> Option<&mut Tab> {
+    fn tab_mut(&mut self, key: TabKey) -> Option<&mut Tab> {
         self.tabs.iter_mut().find(|tab| tab.key == key)
     }
 
-    fn agent(&self, key: AgentKey) -> Option<&Agent> {
+    fn agent(&self, key: AgentKey) -> Option<&ChatAgent> {
         self.agents.get(key.0)
     }
 
-    fn agent_mut(&mut self, key: AgentKey) -> Option<&mut Agent> {
+    fn agent_mut(&mut self, key: AgentKey) -> Option<&mut ChatAgent> {
         self.agents.get_mut(key.0)
     }
 
@@ -313,17 +324,17 @@ impl App {
     }
 
     /// Ends everything: nothing runs on that was begun here.
-    fn quit(&mut self) -> Vec<Effect> {
+    fn quit(&mut self) -> Vec<ChatEffect> {
         self.done = true;
         for agent in &self.agents {
-            agent.desk.close();
+            agent.questions.close();
         }
         Vec::new()
     }
 
     /// The title of the terminal's window.
     pub(crate) fn window_title(&self) -> String {
-        let waits = self.tabs.iter().any(|tab| tab.questions > 0);
+        let waits = self.tabs.iter().any(|tab| tab.question_count > 0);
         let tab = self.tabs.get(self.active);
         let name = tab.and_then(Tab::name);
         let agent = tab.and_then(|tab| Some(self.agent(tab.agent)?.name()));
@@ -334,16 +345,16 @@ impl App {
 
     /// The programs that are to be ended.
     pub(crate) fn processes(&self) -> Vec<Arc<acp_host::AgentProcess>> {
-        self.agents.iter().filter_map(Agent::process).collect()
+        self.agents.iter().filter_map(ChatAgent::process).collect()
     }
 
     /// The connections that are to be ended.
-    pub(crate) fn links(&self) -> Vec<crate::agent::Link> {
-        self.agents.iter().filter_map(Agent::link).collect()
+    pub(crate) fn links(&self) -> Vec<crate::agent::RunningAgent> {
+        self.agents.iter().filter_map(ChatAgent::link).collect()
     }
 
-    fn look(&self) -> Look<'_> {
-        Look {
+    fn draw_context(&self) -> DrawContext<'_> {
+        DrawContext {
             theme: &self.setup.theme,
             cwd: &self.setup.cwd,
             frame: self.frame,

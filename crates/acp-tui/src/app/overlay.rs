@@ -7,50 +7,50 @@ use acp::v1::{
     SessionConfigOption, SessionConfigOptionValue, SessionConfigSelectOption,
     SessionConfigSelectOptions, SessionId,
 };
-use acp_host::clean;
+use acp_host::terminal_text;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::leaflet::Leaflet;
+use super::pager::Pager;
 use super::prompt_line::PromptLine;
-use super::{AgentKey, App, Effect};
-use crate::agent::Trouble;
+use super::{AgentKey, App, ChatEffect};
+use crate::agent::AgentFailure;
+use crate::draw_context::DrawContext;
 use crate::editor;
-use crate::keys::{Action, Keys};
-use crate::look::Look;
-use crate::picker::{Item, Outcome, Picker};
-use crate::setup::Open;
+use crate::keys::{Action, KeyBindings};
+use crate::picker::{Picker, PickerItem, PickerOutcome};
+use crate::setup::SessionSource;
 use crate::theme::Theme;
 
 /// A window over the conversation.
 #[allow(clippy::large_enum_variant, reason = "there is one at most")]
-pub(super) enum Overlay {
-    Leaflet(Leaflet),
+pub(super) enum ChatOverlay {
+    Pager(Pager),
     Palette(Picker<Action>),
     Agents(Picker<AgentKey>),
-    Logins(AgentKey, Picker<AuthMethod>),
+    AuthMethods(AgentKey, Picker<AuthMethod>),
     Options(Picker<SessionConfigOption>),
     Values(Picker<(SessionConfigId, SessionConfigOptionValue)>),
-    Sessions(Sessions),
-    Line(For, PromptLine),
+    Sessions(SessionPicker),
+    PromptLine(LinePurpose, PromptLine),
 }
 
 /// What a line is filled in for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum LinePurpose {
     Rename,
     Attach,
     Export,
 }
 
 /// The sessions of an agent.
-pub(super) struct Sessions {
+pub(super) struct SessionPicker {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
     /// The one that is deleted if that is asked for once more.
-    doomed: Option<SessionId>,
-    known: Vec<Item<SessionId>>,
+    delete_requested: Option<SessionId>,
+    items: Vec<PickerItem<SessionId>>,
 }
 
 /// How many sessions are listed at most.
@@ -60,76 +60,78 @@ const SESSIONS: usize = 2_000;
 const DELETE: char = 'd';
 const FORK: char = 'f';
 
-impl Sessions {
+impl SessionPicker {
     /// Takes a page; gives where the next one begins, if there is one.
-    pub(super) fn listed(
+    pub(super) fn add_page(
         &mut self,
-        result: Result<ListSessionsResponse, Trouble>,
+        result: Result<ListSessionsResponse, AgentFailure>,
         names: &[(String, SessionId)],
     ) -> Option<String> {
         match result {
             Ok(page) => {
                 for session in page.sessions {
-                    let title = session.title.as_deref().map(clean::line);
+                    let title = session.title.as_deref().map(terminal_text::clean_line);
                     let title = title.filter(|title| !title.trim().is_empty());
                     let id = session.session_id;
                     let named = names.iter().filter(|(_, session)| *session == id);
-                    let named = named.map(|(name, _)| clean::line(name));
+                    let named = named.map(|(name, _)| terminal_text::clean_line(name));
                     let called: Vec<String> = named.chain(title).collect();
                     let label = match called.is_empty() {
-                        true => clean::line(id.as_str()),
+                        true => terminal_text::clean_line(id.as_str()),
                         false => called.join(" · "),
                     };
-                    let when = session.updated_at.as_deref().map(super::when::ago);
-                    let mut item = Item::new(id, label);
+                    let when = session.updated_at.as_deref().map(super::time::ago);
+                    let mut item = PickerItem::new(id, label);
                     item.detail = when.unwrap_or_default();
-                    self.known.push(item);
+                    self.items.push(item);
                 }
-                self.known.truncate(SESSIONS);
-                self.picker.set_items(self.known.clone());
-                let more = page.next_cursor.filter(|_| self.known.len() < SESSIONS);
+                self.items.truncate(SESSIONS);
+                self.picker.set_items(self.items.clone());
+                let more = page.next_cursor.filter(|_| self.items.len() < SESSIONS);
                 self.picker.set_loading(more.is_some());
                 more
             }
             Err(trouble) => {
                 self.picker.set_loading(false);
-                self.picker.set_error(Some(trouble.in_words()));
+                self.picker.set_error(Some(trouble.to_text()));
                 None
             }
         }
     }
 
     /// A key for the list. Deleting is asked for twice, since nothing brings a session back.
-    fn key(&mut self, key: KeyEvent) -> Outcome<SessionId> {
+    fn key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
         let outcome = self.picker.key(key);
-        let doomed = self.doomed.take();
+        let doomed = self.delete_requested.take();
         self.picker.set_error(None);
-        if let Outcome::Action(DELETE, id) = &outcome
+        if let PickerOutcome::Action(DELETE, id) = &outcome
             && doomed.as_ref() != Some(id)
         {
-            let title = self.known.iter().find(|item| item.value == *id);
+            let title = self.items.iter().find(|item| item.value == *id);
             let title = title.map(|item| item.label.as_str()).unwrap_or_default();
             let said = format!("Ctrl-D again deletes for good: {title}");
             self.picker.set_error(Some(said));
-            self.doomed = Some(id.clone());
-            return Outcome::Changed;
+            self.delete_requested = Some(id.clone());
+            return PickerOutcome::Changed;
         }
         outcome
     }
 
-    pub(super) fn deleted(&mut self, id: &SessionId) {
-        self.known.retain(|item| item.value != *id);
-        self.picker.set_items(self.known.clone());
+    pub(super) fn remove(&mut self, id: &SessionId) {
+        self.items.retain(|item| item.value != *id);
+        self.picker.set_items(self.items.clone());
     }
 }
 
-impl Overlay {
-    pub(super) fn help(keys: &Keys, theme: &Theme) -> Self {
-        Self::Leaflet(super::help::leaflet(keys, theme))
+impl ChatOverlay {
+    pub(super) fn help(keys: &KeyBindings, theme: &Theme) -> Self {
+        Self::Pager(super::help::help_pager(keys, theme))
     }
 
     pub(super) fn agents(agents: impl Iterator<Item = (AgentKey, String)>) -> Self {
-        let items = agents.map(|(key, name)| Item::new(key, name)).collect();
+        let items = agents
+            .map(|(key, name)| PickerItem::new(key, name))
+            .collect();
         Self::Agents(Picker::new("A session with", items))
     }
 
@@ -144,20 +146,20 @@ impl Overlay {
             let about = about.unwrap_or_default();
             let detail = [&*about, how].into_iter().filter(|part| !part.is_empty());
             let detail = detail.collect::<Vec<_>>().join(", ");
-            let mut item = Item::new(method, name);
+            let mut item = PickerItem::new(method, name);
             item.detail = detail;
             Some(item)
         };
         let items = methods.into_iter().filter_map(item).collect();
-        Self::Logins(agent, Picker::new("Log in", items))
+        Self::AuthMethods(agent, Picker::new("Log in", items))
     }
 
     /// All options, each with what it is set to.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
-        Self::Options(Picker::new("Options", Self::options_as_set(options)))
+        Self::Options(Picker::new("Options", Self::option_items(options)))
     }
 
-    fn options_as_set(options: &[SessionConfigOption]) -> Vec<Item<SessionConfigOption>> {
+    fn option_items(options: &[SessionConfigOption]) -> Vec<PickerItem<SessionConfigOption>> {
         options
             .iter()
             .map(|option| {
@@ -173,7 +175,7 @@ impl Overlay {
                     SessionConfigKind::Boolean { .. } => "off".to_owned(),
                     _ => String::new(),
                 };
-                let mut item = Item::new(option.clone(), &*option.name);
+                let mut item = PickerItem::new(option.clone(), &*option.name);
                 item.detail = now;
                 item
             })
@@ -183,7 +185,7 @@ impl Overlay {
     /// The options are others now, or set to something else.
     pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
         if let Self::Options(picker) = self {
-            picker.set_items(Self::options_as_set(options));
+            picker.set_items(Self::option_items(options));
         }
     }
 
@@ -191,13 +193,13 @@ impl Overlay {
     pub(super) fn values(option: &SessionConfigOption) -> Self {
         let id = || option.id.clone();
         let items = match &option.kind {
-            SessionConfigKind::Select(select) => grouped(&select.options)
+            SessionConfigKind::Select(select) => grouped_values(&select.options)
                 .map(|(group, value)| {
                     let detail = value.description.as_deref().unwrap_or_default();
                     let set = SessionConfigOptionValue::from(value.value.clone());
-                    let mut item = Item::new((id(), set), &*value.name);
+                    let mut item = PickerItem::new((id(), set), &*value.name);
                     item.detail = detail.to_owned();
-                    item.current = value.value == select.current_value;
+                    item.is_current = value.value == select.current_value;
                     item.group = group.map(str::to_owned);
                     item
                 })
@@ -206,14 +208,14 @@ impl Overlay {
                 .into_iter()
                 .map(|(name, value)| {
                     let set = SessionConfigOptionValue::Boolean(value);
-                    let mut item = Item::new((id(), set), name);
-                    item.current = *current_value == value;
+                    let mut item = PickerItem::new((id(), set), name);
+                    item.is_current = *current_value == value;
                     item
                 })
                 .collect(),
             _ => Vec::new(),
         };
-        Self::Values(Picker::new(clean::line(&option.name), items))
+        Self::Values(Picker::new(terminal_text::clean_line(&option.name), items))
     }
 
     pub(super) fn sessions(agent: AgentKey, can: &AgentCapabilities) -> Self {
@@ -226,50 +228,56 @@ impl Overlay {
         if can.delete.is_some() {
             picker = picker.action(DELETE, "delete");
         }
-        Self::Sessions(Sessions {
+        Self::Sessions(SessionPicker {
             agent,
             picker,
-            doomed: None,
-            known: Vec::new(),
+            delete_requested: None,
+            items: Vec::new(),
         })
     }
 
     pub(super) fn rename(title: &str) -> Self {
-        Self::Line(For::Rename, PromptLine::new("Name of the session", title))
+        Self::PromptLine(
+            LinePurpose::Rename,
+            PromptLine::new("Name of the session", title),
+        )
     }
 
     pub(super) fn attach() -> Self {
-        Self::Line(For::Attach, PromptLine::new("File to attach", ""))
+        Self::PromptLine(LinePurpose::Attach, PromptLine::new("File to attach", ""))
     }
 
     pub(super) fn export(title: Option<&str>) -> Self {
-        let file = super::when::file_name(title.unwrap_or("conversation"));
-        Self::Line(For::Export, PromptLine::new("Save as Markdown in", &file))
+        let file = super::time::file_name(title.unwrap_or("conversation"));
+        Self::PromptLine(
+            LinePurpose::Export,
+            PromptLine::new("Save as Markdown in", &file),
+        )
     }
 
     pub(super) fn paste(&mut self, text: &str) {
         match self {
-            Self::Line(_, line) => line.paste(text),
+            Self::PromptLine(_, line) => line.paste(text),
             Self::Palette(picker) => drop(picker.paste(text)),
             Self::Agents(picker) => drop(picker.paste(text)),
-            Self::Logins(_, picker) => drop(picker.paste(text)),
+            Self::AuthMethods(_, picker) => drop(picker.paste(text)),
             Self::Options(picker) => drop(picker.paste(text)),
             Self::Values(picker) => drop(picker.paste(text)),
             Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
-            Self::Leaflet(_) => {}
+            Self::Pager(_) => {}
         }
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
         match self {
-            Self::Leaflet(leaflet) => leaflet.scroll(by),
+            Self::Pager(leaflet) => leaflet.scroll(by),
             Self::Palette(picker) => drop(picker.scroll(by)),
             Self::Agents(picker) => drop(picker.scroll(by)),
-            Self::Logins(_, picker) => drop(picker.scroll(by)),
+            Self::AuthMethods(_, picker) => drop(picker.scroll(by)),
             Self::Options(picker) => drop(picker.scroll(by)),
             Self::Values(picker) => drop(picker.scroll(by)),
             Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
-            Self::Line(..) => {}
+            Self::PromptLine(..) => {}
         }
     }
 
@@ -277,26 +285,26 @@ impl Overlay {
         &mut self,
         area: Rect,
         buf: &mut Buffer,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> Option<Position> {
         match self {
-            Self::Leaflet(leaflet) => {
+            Self::Pager(leaflet) => {
                 leaflet.draw(area, buf, look);
                 None
             }
             Self::Palette(picker) => picker.draw(area, buf, look),
             Self::Agents(picker) => picker.draw(area, buf, look),
-            Self::Logins(_, picker) => picker.draw(area, buf, look),
+            Self::AuthMethods(_, picker) => picker.draw(area, buf, look),
             Self::Options(picker) => picker.draw(area, buf, look),
             Self::Values(picker) => picker.draw(area, buf, look),
             Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
-            Self::Line(_, line) => line.draw(area, buf, look),
+            Self::PromptLine(_, line) => line.draw(area, buf, look),
         }
     }
 }
 
 /// The values, each with the heading it stands under.
-fn grouped(
+fn grouped_values(
     options: &SessionConfigSelectOptions,
 ) -> Box<dyn Iterator<Item = (Option<&str>, &SessionConfigSelectOption)> + '_> {
     match options {
@@ -309,124 +317,151 @@ fn grouped(
 }
 
 /// What a key has made of an overlay.
-enum Done {
-    Stays,
-    Closes,
-    Palette(Action),
+enum OverlayOutcome {
+    KeepOpen,
+    Close,
+    Action(Action),
     Agent(AgentKey),
     Login(AgentKey, AuthMethod),
     Option(SessionConfigOption),
     Value(SessionConfigId, SessionConfigOptionValue),
     Session(AgentKey, SessionId),
     SessionAction(AgentKey, char, SessionId),
-    Line(For, String),
+    Line(LinePurpose, String),
 }
 
-fn done<T>(outcome: Outcome<T>, picked: impl FnOnce(T) -> Done) -> Done {
+fn picker_outcome<T>(
+    outcome: PickerOutcome<T>,
+    picked: impl FnOnce(T) -> OverlayOutcome,
+) -> OverlayOutcome {
     match outcome {
-        Outcome::Picked(value) => picked(value),
-        Outcome::Closed => Done::Closes,
-        _ => Done::Stays,
+        PickerOutcome::Picked(value) => picked(value),
+        PickerOutcome::Closed => OverlayOutcome::Close,
+        _ => OverlayOutcome::KeepOpen,
     }
 }
 
 impl App {
-    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         self.with_overlay(|overlay| match overlay {
-            Overlay::Leaflet(leaflet) => match leaflet.key(key) {
-                true => Done::Stays,
-                false => Done::Closes,
+            ChatOverlay::Pager(leaflet) => match leaflet.key(key) {
+                true => OverlayOutcome::KeepOpen,
+                false => OverlayOutcome::Close,
             },
-            Overlay::Palette(picker) => done(picker.key(key), Done::Palette),
-            Overlay::Agents(picker) => done(picker.key(key), Done::Agent),
-            Overlay::Logins(agent, picker) => {
+            ChatOverlay::Palette(picker) => picker_outcome(picker.key(key), OverlayOutcome::Action),
+            ChatOverlay::Agents(picker) => picker_outcome(picker.key(key), OverlayOutcome::Agent),
+            ChatOverlay::AuthMethods(agent, picker) => {
                 let agent = *agent;
-                done(picker.key(key), |method| Done::Login(agent, method))
+                picker_outcome(picker.key(key), |method| {
+                    OverlayOutcome::Login(agent, method)
+                })
             }
-            Overlay::Options(picker) => done(picker.key(key), Done::Option),
-            Overlay::Values(picker) => done(picker.key(key), |(id, v)| Done::Value(id, v)),
-            Overlay::Sessions(sessions) => {
+            ChatOverlay::Options(picker) => picker_outcome(picker.key(key), OverlayOutcome::Option),
+            ChatOverlay::Values(picker) => {
+                picker_outcome(picker.key(key), |(id, v)| OverlayOutcome::Value(id, v))
+            }
+            ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
                 match sessions.key(key) {
-                    Outcome::Action(key, id) => Done::SessionAction(agent, key, id),
-                    other => done(other, |id| Done::Session(agent, id)),
+                    PickerOutcome::Action(key, id) => OverlayOutcome::SessionAction(agent, key, id),
+                    other => picker_outcome(other, |id| OverlayOutcome::Session(agent, id)),
                 }
             }
-            Overlay::Line(what, line) => match line.key(key) {
-                super::prompt_line::Outcome::Done(text) => Done::Line(*what, text),
-                super::prompt_line::Outcome::Closed => Done::Closes,
-                super::prompt_line::Outcome::Stays => Done::Stays,
+            ChatOverlay::PromptLine(what, line) => match line.key(key) {
+                super::prompt_line::PromptLineOutcome::Submit(text) => {
+                    OverlayOutcome::Line(*what, text)
+                }
+                super::prompt_line::PromptLineOutcome::Close => OverlayOutcome::Close,
+                super::prompt_line::PromptLineOutcome::KeepOpen => OverlayOutcome::KeepOpen,
             },
         })
     }
 
     /// What is clicked on is chosen.
-    pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+    pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
-            Overlay::Leaflet(_) | Overlay::Line(..) => Done::Stays,
-            Overlay::Palette(picker) => done(picker.click(at), Done::Palette),
-            Overlay::Agents(picker) => done(picker.click(at), Done::Agent),
-            Overlay::Logins(agent, picker) => {
-                let agent = *agent;
-                done(picker.click(at), |method| Done::Login(agent, method))
+            ChatOverlay::Pager(_) | ChatOverlay::PromptLine(..) => OverlayOutcome::KeepOpen,
+            ChatOverlay::Palette(picker) => {
+                picker_outcome(picker.click(at), OverlayOutcome::Action)
             }
-            Overlay::Options(picker) => done(picker.click(at), Done::Option),
-            Overlay::Values(picker) => done(picker.click(at), |(id, v)| Done::Value(id, v)),
-            Overlay::Sessions(sessions) => {
+            ChatOverlay::Agents(picker) => picker_outcome(picker.click(at), OverlayOutcome::Agent),
+            ChatOverlay::AuthMethods(agent, picker) => {
+                let agent = *agent;
+                picker_outcome(picker.click(at), |method| {
+                    OverlayOutcome::Login(agent, method)
+                })
+            }
+            ChatOverlay::Options(picker) => {
+                picker_outcome(picker.click(at), OverlayOutcome::Option)
+            }
+            ChatOverlay::Values(picker) => {
+                picker_outcome(picker.click(at), |(id, v)| OverlayOutcome::Value(id, v))
+            }
+            ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
-                done(sessions.picker.click(at), |id| Done::Session(agent, id))
+                picker_outcome(sessions.picker.click(at), |id| {
+                    OverlayOutcome::Session(agent, id)
+                })
             }
         })
     }
 
     /// Lets the overlay have something, and does what comes of it.
-    fn with_overlay(&mut self, have: impl FnOnce(&mut Overlay) -> Done) -> Vec<Effect> {
+    fn with_overlay(
+        &mut self,
+        have: impl FnOnce(&mut ChatOverlay) -> OverlayOutcome,
+    ) -> Vec<ChatEffect> {
         let Some(overlay) = &mut self.overlay else {
             return Vec::new();
         };
         let done = have(overlay);
-        if !matches!(done, Done::Stays | Done::SessionAction(..)) {
+        if !matches!(
+            done,
+            OverlayOutcome::KeepOpen | OverlayOutcome::SessionAction(..)
+        ) {
             self.overlay = None;
         }
         match done {
-            Done::Stays | Done::Closes => Vec::new(),
-            Done::Palette(action) => self.act(action),
-            Done::Agent(agent) => self.new_tab(agent, Open::New),
-            Done::Login(agent, method) => self.log_in_by(agent, &method),
-            Done::Option(option) => {
-                self.overlay = Some(Overlay::values(&option));
+            OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
+            OverlayOutcome::Action(action) => self.act(action),
+            OverlayOutcome::Agent(agent) => self.new_tab(agent, SessionSource::New),
+            OverlayOutcome::Login(agent, method) => self.log_in_by(agent, &method),
+            OverlayOutcome::Option(option) => {
+                self.overlay = Some(ChatOverlay::values(&option));
                 Vec::new()
             }
-            Done::Value(id, value) => self.set_option(id, value),
-            Done::Session(agent, id) => self.open_session(agent, id),
-            Done::SessionAction(agent, key, id) => self.session_action(agent, key, id),
-            Done::Line(what, text) => self.line(what, &text),
+            OverlayOutcome::Value(id, value) => self.set_option(id, value),
+            OverlayOutcome::Session(agent, id) => self.open_session(agent, id),
+            OverlayOutcome::SessionAction(agent, key, id) => {
+                self.run_session_action(agent, key, id)
+            }
+            OverlayOutcome::Line(what, text) => self.submit_line(what, &text),
         }
     }
 
     /// Shows a session of the list's: in the tab that has it, in this one if it is empty, else in a new one.
-    fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<Effect> {
-        let open = Open::Old(id);
-        if let Some(at) = self.tabs.iter().position(|tab| tab.open == open) {
+    fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
+        let open = SessionSource::Existing(id);
+        if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {
             self.show(at);
             return Vec::new();
         }
         self.new_tab(agent, open)
     }
 
-    fn session_action(&mut self, agent: AgentKey, key: char, id: SessionId) -> Vec<Effect> {
+    fn run_session_action(&mut self, agent: AgentKey, key: char, id: SessionId) -> Vec<ChatEffect> {
         if key == FORK {
             self.overlay = None;
-            return self.new_tab(agent, Open::Fork(id));
+            return self.new_tab(agent, SessionSource::Fork(id));
         }
         if self
             .tabs
             .iter()
-            .any(|tab| tab.open == Open::Old(id.clone()))
+            .any(|tab| tab.session_source == SessionSource::Existing(id.clone()))
         {
             let why = "this session is open in a tab: close that first";
-            if let Some(Overlay::Sessions(sessions)) = &mut self.overlay {
+            if let Some(ChatOverlay::Sessions(sessions)) = &mut self.overlay {
                 sessions.picker.set_error(Some(why.to_owned()));
             }
             return Vec::new();
@@ -435,7 +470,7 @@ impl App {
             .agent(agent)
             .and_then(|agent| agent.connection().cloned());
         match connection {
-            Some(connection) => vec![Effect::Delete {
+            Some(connection) => vec![ChatEffect::DeleteSession {
                 agent,
                 connection,
                 id,
@@ -444,14 +479,14 @@ impl App {
         }
     }
 
-    fn line(&mut self, what: For, text: &str) -> Vec<Effect> {
+    fn submit_line(&mut self, what: LinePurpose, text: &str) -> Vec<ChatEffect> {
         let cwd = self.setup.cwd.clone();
-        let Some(tab) = self.tab() else {
+        let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
         match what {
-            For::Rename => {
-                let title = clean::line(text.trim());
+            LinePurpose::Rename => {
+                let title = terminal_text::clean_line(text.trim());
                 if title.is_empty() {
                     tab.title = None;
                     return Vec::new();
@@ -459,18 +494,18 @@ impl App {
                 let key = tab.key;
                 self.give_name(key, title).into_iter().collect()
             }
-            For::Attach => {
+            LinePurpose::Attach => {
                 let file = cwd.join(text.trim());
                 if let Err(e) = std::fs::metadata(&file) {
-                    self.note(format!("{}: {e}", clean::line(text.trim())));
+                    self.show_note(format!("{}: {e}", terminal_text::clean_line(text.trim())));
                     return Vec::new();
                 }
-                if let editor::Outcome::Told(why) = tab.editor.attach(&file) {
-                    self.note(why);
+                if let editor::EditorOutcome::Note(why) = tab.editor.attach(&file) {
+                    self.show_note(why);
                 }
                 Vec::new()
             }
-            For::Export => vec![Effect::Export {
+            LinePurpose::Export => vec![ChatEffect::Export {
                 thread: tab.thread.clone(),
                 file: PathBuf::from(&cwd).join(text.trim()),
             }],

@@ -1,22 +1,22 @@
 //! The list of everything that can be done.
 
 use super::App;
-use super::overlay::Overlay;
+use super::overlay::ChatOverlay;
 use crate::keys::Action;
-use crate::picker::{Item, Picker};
+use crate::picker::{Picker, PickerItem};
 
 impl App {
-    pub(super) fn palette(&self) -> Overlay {
+    pub(super) fn palette(&self) -> ChatOverlay {
         let items = Action::ALL.iter().filter(|a| **a != Action::Palette);
         let items = items
             .map(|action| {
                 let key = self.setup.keys.key(*action);
                 let key = key.map(|key| key.to_string()).unwrap_or_default();
-                let mut item = Item::new(*action, action.about());
+                let mut item = PickerItem::new(*action, action.about());
                 item.detail = key;
                 item
             })
             .collect();
-        Overlay::Palette(Picker::new("Do", items))
+        ChatOverlay::Palette(Picker::new("Do", items))
     }
 }

@@ -1,18 +1,18 @@
 //! Plans beside the conversation.
 
 use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use crate::look::Look;
+use crate::draw_context::DrawContext;
 use crate::text::fit::fit;
 
 /// How many steps of a plan are shown.
 const STEPS: usize = 6;
 
 /// A plan above what is written: what is done makes room for what is not.
-pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(6);
     match &plan.content {
@@ -25,7 +25,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
             };
             let done = entries.iter().filter(|entry| over(&entry.status)).count();
             let count = format!("{done}/{} ", entries.len());
-            let mut lines = vec![heading(&count, width, look)];
+            let mut lines = vec![render_heading(&count, width, look)];
             // A plan that is done needs no more room than to say so.
             if done == entries.len() {
                 return lines;
@@ -46,7 +46,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
                 };
                 lines.push(Line::from(vec![
                     Span::styled(format!("  {mark} "), style),
-                    Span::styled(fit(&clean::line(&entry.content), room), text),
+                    Span::styled(fit(&terminal_text::clean_line(&entry.content), room), text),
                 ]));
             }
             let more = entries.len().saturating_sub(from + STEPS);
@@ -56,15 +56,15 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
             lines
         }
         PlanContent::Markdown(text) => {
-            let mut lines = vec![heading("", width, look)];
-            let text = clean::clean(text);
+            let mut lines = vec![render_heading("", width, look)];
+            let text = terminal_text::clean_text(text);
             for line in text.lines().take(STEPS) {
                 lines.push(Line::styled(format!("  {}", fit(line, room)), theme.dim));
             }
             lines
         }
         PlanContent::File(uri) => {
-            let text = format!("  Plan: {}", fit(&clean::line(uri), room));
+            let text = format!("  Plan: {}", fit(&terminal_text::clean_line(uri), room));
             vec![Line::styled(text, theme.dim)]
         }
         _ => Vec::new(),
@@ -72,7 +72,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
 }
 
 /// What parts the plan from the conversation above it.
-fn heading(count: &str, width: u16, look: &Look<'_>) -> Line<'static> {
+fn render_heading(count: &str, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let used = "── Plan ".width() + count.width();
     let rest = usize::from(width).saturating_sub(used);
     Line::from(vec![

@@ -5,41 +5,43 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
-use crate::input::Input;
-use crate::look::Look;
+use crate::draw_context::DrawContext;
+use crate::input::LineInput;
 
 /// How much may be typed, in bytes.
 const MOST: usize = 4 * 1024;
 
 /// What a key has made of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Stays,
-    Closed,
-    Done(String),
+pub(super) enum PromptLineOutcome {
+    KeepOpen,
+    Close,
+    Submit(String),
 }
 
 /// A line to fill in.
 pub(super) struct PromptLine {
     title: &'static str,
-    input: Input,
+    input: LineInput,
 }
 
 impl PromptLine {
     pub(super) fn new(title: &'static str, text: &str) -> Self {
-        let mut input = Input::new(MOST);
+        let mut input = LineInput::new(MOST);
         input.insert(text, false);
         Self { title, input }
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+    pub(super) fn key(&mut self, key: KeyEvent) -> PromptLineOutcome {
         match key.code {
-            KeyCode::Esc => Outcome::Closed,
-            KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => Outcome::Closed,
-            KeyCode::Enter => Outcome::Done(self.input.text().to_owned()),
+            KeyCode::Esc => PromptLineOutcome::Close,
+            KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
+                PromptLineOutcome::Close
+            }
+            KeyCode::Enter => PromptLineOutcome::Submit(self.input.text().to_owned()),
             _ => {
                 self.input.key(key);
-                Outcome::Stays
+                PromptLineOutcome::KeepOpen
             }
         }
     }
@@ -52,7 +54,7 @@ impl PromptLine {
         &mut self,
         area: Rect,
         buf: &mut Buffer,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> Option<Position> {
         let width = area.width.saturating_sub(4).min(72);
         let window = Rect {

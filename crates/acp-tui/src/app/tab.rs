@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acp::ThreadHandle;
-use acp::client::Session;
+use acp::client::ClientSession;
 use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
-use super::{AgentKey, Effect, TabKey};
-use crate::agent::{Answer, Asked, Desk, Trouble};
-use crate::editor::{Draft, Editor, Files, History};
+use super::{AgentKey, ChatEffect, TabKey};
+use crate::agent::{AgentFailure, ChatAnswer, OpenQuestion, QuestionQueue};
+use crate::editor::{FileFinder, PromptDraft, PromptEditor, PromptHistory};
 use crate::question::QuestionView;
-use crate::setup::{Open, Wishes};
+use crate::setup::{InitialOptions, SessionSource};
 use crate::view::ThreadView;
 
 /// How many prompts wait for their turn at most.
 const QUEUED: usize = 32;
 
 /// How far a session is.
-pub(super) enum Phase {
+pub(super) enum TabPhase {
     /// Its agent has not answered yet.
     Starting,
     /// It is being opened since then.
@@ -27,22 +27,22 @@ pub(super) enum Phase {
     /// It is there.
     Open,
     /// One must log in first; the agent's words.
-    Login(String),
+    LoginRequired(String),
     /// It is not there, or not any more.
-    Failed(Trouble),
+    Failed(AgentFailure),
 }
 
 /// A turn that runs.
-pub(super) struct Turn {
-    pub(super) since: Instant,
+pub(super) struct TabTurn {
+    pub(super) started_at: Instant,
     /// The person has cancelled it.
-    pub(super) cancelled: Option<Instant>,
+    pub(super) cancelled_at: Option<Instant>,
     /// What it was begun with: given back if it could not begin.
-    draft: Draft,
+    draft: PromptDraft,
 }
 
 /// How the last turn ended, if that is worth saying.
-pub(super) enum Ending {
+pub(super) enum LastTurnEnd {
     Stopped(StopReason),
     Failed(String),
 }
@@ -52,28 +52,28 @@ pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
     /// How its session is come by, also when it is lost.
-    pub(super) open: Open,
-    pub(super) phase: Phase,
+    pub(super) session_source: SessionSource,
+    pub(super) phase: TabPhase,
     /// What the session is to be brought into when it is there.
-    pub(super) wishes: Wishes,
-    pub(super) session: Option<Session>,
+    pub(super) initial_options: InitialOptions,
+    pub(super) session: Option<ClientSession>,
     /// What there is to see; it stays when the session is lost.
     pub(super) thread: ThreadHandle,
     pub(super) view: ThreadView,
-    pub(super) editor: Editor,
-    pub(super) queue: VecDeque<Draft>,
-    pub(super) turn: Option<Turn>,
-    pub(super) ending: Option<Ending>,
+    pub(super) editor: PromptEditor,
+    pub(super) queue: VecDeque<PromptDraft>,
+    pub(super) turn: Option<TabTurn>,
+    pub(super) last_turn_end: Option<LastTurnEnd>,
     /// The first of the questions that wait.
     pub(super) question: Option<QuestionView>,
     /// How many wait.
-    pub(super) questions: usize,
+    pub(super) question_count: usize,
     /// The person's own title.
     pub(super) title: Option<String>,
     /// The name that its session is to be given once it is there.
-    pub(super) to_name: Option<String>,
+    pub(super) pending_name: Option<String>,
     /// Something has ended or is asked that was not looked at yet.
-    pub(super) unseen: bool,
+    pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
     /// The commands that the editor completes.
     commands: Vec<AvailableCommand>,
@@ -83,30 +83,30 @@ impl Tab {
     pub(super) fn new(
         key: TabKey,
         agent: AgentKey,
-        open: Open,
-        files: Files,
-        history: History,
+        open: SessionSource,
+        files: FileFinder,
+        history: PromptHistory,
     ) -> Self {
-        let mut editor = Editor::new(files, history);
+        let mut editor = PromptEditor::new(files, history);
         editor.set_placeholder("What is to be done?");
         Self {
             key,
             agent,
-            open,
-            phase: Phase::Starting,
-            wishes: Wishes::default(),
+            session_source: open,
+            phase: TabPhase::Starting,
+            initial_options: InitialOptions::default(),
             session: None,
             thread: ThreadHandle::new(),
             view: ThreadView::default(),
             editor,
             queue: VecDeque::new(),
             turn: None,
-            ending: None,
+            last_turn_end: None,
             question: None,
-            questions: 0,
+            question_count: 0,
             title: None,
-            to_name: None,
-            unseen: false,
+            pending_name: None,
+            has_unseen: false,
             plan_hidden: false,
             commands: Vec::new(),
         }
@@ -118,40 +118,40 @@ impl Tab {
         self.title
             .clone()
             .or_else(given)
-            .map(|title| acp_host::clean::line(&title))
+            .map(|title| acp_host::terminal_text::clean_line(&title))
     }
 
     /// Whether something on the screen moves by itself.
     pub(super) fn is_moving(&self) -> bool {
         match self.phase {
-            Phase::Starting | Phase::Opening(_) => true,
-            Phase::Open => self.question.is_none() && self.is_working(),
-            Phase::Login(_) | Phase::Failed(_) => false,
+            TabPhase::Starting | TabPhase::Opening(_) => true,
+            TabPhase::Open => self.question.is_none() && self.is_working(),
+            TabPhase::LoginRequired(_) | TabPhase::Failed(_) => false,
         }
     }
 
     /// Whether a turn runs, or the agent says that it works.
     pub(super) fn is_working(&self) -> bool {
         self.turn.is_some()
-            || matches!(self.phase, Phase::Open)
+            || matches!(self.phase, TabPhase::Open)
                 && self.session.is_some()
                 && self.thread.read(acp::Thread::is_running)
     }
 
     /// Whether the person has cancelled what it works on.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.turn.as_ref().is_some_and(|t| t.cancelled.is_some())
+        self.turn.as_ref().is_some_and(|t| t.cancelled_at.is_some())
     }
 
     /// Takes what is asked now from the desk.
-    pub(super) fn collect(&mut self, desk: &Desk, name: &str) {
+    pub(super) fn collect(&mut self, desk: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
-        let mine = |asked: &Arc<Asked>| match &asked.session {
+        let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
             // What belongs to no session is asked in the tab that waits for it.
-            None => !matches!(self.phase, Phase::Failed(_)),
+            None => !matches!(self.phase, TabPhase::Failed(_)),
         };
-        let open: Vec<Arc<Asked>> = desk.open().into_iter().filter(mine).collect();
+        let open: Vec<Arc<OpenQuestion>> = desk.open().into_iter().filter(mine).collect();
         let commands = self.thread.read(|thread| {
             let commands = thread.commands();
             (commands != self.commands).then(|| commands.to_vec())
@@ -160,10 +160,10 @@ impl Tab {
             self.editor.set_commands(&commands);
             self.commands = commands;
         }
-        let before = self.questions;
-        self.questions = open.len();
-        if self.questions > before {
-            self.unseen = true;
+        let before = self.question_count;
+        self.question_count = open.len();
+        if self.question_count > before {
+            self.has_unseen = true;
         }
         match open.into_iter().next() {
             None => self.question = None,
@@ -183,7 +183,7 @@ impl Tab {
     }
 
     /// What the agent takes in prompts.
-    pub(super) fn takes(&self) -> PromptCapabilities {
+    pub(super) fn prompt_capabilities(&self) -> PromptCapabilities {
         let session = self.session.as_ref();
         session
             .map(|session| session.agent().capabilities().prompt_capabilities.clone())
@@ -191,28 +191,28 @@ impl Tab {
     }
 
     /// Text as if it had been written and sent.
-    pub(super) fn submit_text(&mut self, text: &str) -> Vec<Effect> {
-        self.submit(Draft::from(text))
+    pub(super) fn submit_text(&mut self, text: &str) -> Vec<ChatEffect> {
+        self.submit(PromptDraft::from(text))
     }
 
     /// Says it, now or when it is its turn.
-    pub(super) fn submit(&mut self, draft: Draft) -> Vec<Effect> {
+    pub(super) fn submit(&mut self, draft: PromptDraft) -> Vec<ChatEffect> {
         if draft.is_empty() {
             return Vec::new();
         }
         if self.queue.len() >= QUEUED {
             // Given back, for nothing that was written is lost.
             self.editor.set(draft);
-            return vec![Effect::Bell];
+            return vec![ChatEffect::Bell];
         }
         self.queue.push_back(draft);
         self.view.go_to_end();
-        self.go_on()
+        self.send_queued()
     }
 
     /// Says what waits, if it can be said now.
-    pub(super) fn go_on(&mut self) -> Vec<Effect> {
-        let ready = matches!(self.phase, Phase::Open) && self.turn.is_none();
+    pub(super) fn send_queued(&mut self) -> Vec<ChatEffect> {
+        let ready = matches!(self.phase, TabPhase::Open) && self.turn.is_none();
         let Some(session) = self.session.clone().filter(|_| ready) else {
             return Vec::new();
         };
@@ -220,13 +220,13 @@ impl Tab {
         let Some(draft) = self.queue.pop_front() else {
             return Vec::new();
         };
-        self.ending = None;
-        self.turn = Some(Turn {
-            since: Instant::now(),
-            cancelled: None,
+        self.last_turn_end = None;
+        self.turn = Some(TabTurn {
+            started_at: Instant::now(),
+            cancelled_at: None,
             draft: draft.clone(),
         });
-        vec![Effect::Prompt {
+        vec![ChatEffect::SendPrompt {
             tab: self.key,
             session,
             draft,
@@ -234,15 +234,15 @@ impl Tab {
     }
 
     /// The turn could not begin: nothing was sent, and nothing of what was written is lost.
-    pub(super) fn not_sent(&mut self, why: &str) {
+    pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
-            self.ending = Some(Ending::Failed(why.to_owned()));
-            self.give_back(turn.draft);
+            self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
+            self.return_draft(turn.draft);
         }
     }
 
     /// Puts what could not be said where it was written, unless something else is being written there.
-    fn give_back(&mut self, draft: Draft) {
+    fn return_draft(&mut self, draft: PromptDraft) {
         if self.editor.is_empty() {
             self.editor.set(draft);
         } else {
@@ -265,77 +265,78 @@ impl Tab {
     }
 
     /// Cancels the turn, or what the agent does by itself.
-    pub(super) fn cancel(&mut self, desk: &Desk) -> Vec<Effect> {
+    pub(super) fn cancel(&mut self, desk: &QuestionQueue) -> Vec<ChatEffect> {
         let Some(session) = self.session.clone() else {
             return Vec::new();
         };
         if let Some(turn) = &mut self.turn {
-            turn.cancelled.get_or_insert_with(Instant::now);
+            turn.cancelled_at.get_or_insert_with(Instant::now);
         }
         desk.drop_session(session.id());
-        vec![Effect::Cancel { session }]
+        vec![ChatEffect::CancelTurn { session }]
     }
 
-    pub(super) fn turn_ended(&mut self, result: Result<StopReason, Trouble>) {
+    pub(super) fn on_turn_ended(&mut self, result: Result<StopReason, AgentFailure>) {
         let Some(turn) = self.turn.take() else {
             return;
         };
-        self.unseen = true;
+        self.has_unseen = true;
         match result {
             Ok(StopReason::EndTurn) => {}
-            Ok(reason) => self.ending = Some(Ending::Stopped(reason)),
-            Err(Trouble::Login(what)) => {
+            Ok(reason) => self.last_turn_end = Some(LastTurnEnd::Stopped(reason)),
+            Err(AgentFailure::LoginRequired(what)) => {
                 // It is said again once that is done; what is being written stays.
                 self.queue.push_front(turn.draft);
-                self.phase = Phase::Login(what);
+                self.phase = TabPhase::LoginRequired(what);
             }
             // Told by the end of the agent.
-            Err(Trouble::Gone(_)) => {}
+            Err(AgentFailure::Exited(_)) => {}
             Err(trouble) => {
-                self.ending = Some(Ending::Failed(trouble.in_words()));
+                self.last_turn_end = Some(LastTurnEnd::Failed(trouble.to_text()));
             }
         }
     }
 
-    pub(super) fn opened(&mut self, session: Session) -> Vec<Effect> {
-        self.open = Open::Old(session.id().clone());
+    pub(super) fn on_opened(&mut self, session: ClientSession) -> Vec<ChatEffect> {
+        self.session_source = SessionSource::Existing(session.id().clone());
         self.thread = session.thread().clone();
         self.session = Some(session);
-        self.editor.set_takes(self.takes());
-        self.phase = Phase::Open;
-        self.wishes = Wishes::default();
-        let mut effects = vec![Effect::Watch {
+        self.editor
+            .set_prompt_capabilities(self.prompt_capabilities());
+        self.phase = TabPhase::Open;
+        self.initial_options = InitialOptions::default();
+        let mut effects = vec![ChatEffect::WatchThread {
             thread: self.thread.clone(),
             tab: self.key,
         }];
-        effects.extend(self.go_on());
+        effects.extend(self.send_queued());
         effects
     }
 
     /// The agent is gone. What it has said stays.
-    pub(super) fn agent_ended(&mut self, trouble: &Trouble) {
+    pub(super) fn on_agent_ended(&mut self, trouble: &AgentFailure) {
         self.session = None;
         self.question = None;
-        self.questions = 0;
-        self.unseen = true;
+        self.question_count = 0;
+        self.has_unseen = true;
         if self.turn.take().is_some() {
-            self.ending = None;
+            self.last_turn_end = None;
         }
-        self.phase = Phase::Failed(trouble.clone());
+        self.phase = TabPhase::Failed(trouble.clone());
     }
 
     /// Forgets what the session showed: it is about to be told again.
-    pub(super) fn begin_again(&mut self) -> Vec<Effect> {
+    pub(super) fn reset(&mut self) -> Vec<ChatEffect> {
         self.session = None;
         self.turn = None;
         self.question = None;
-        self.questions = 0;
-        self.ending = None;
-        vec![Effect::Unwatch { tab: self.key }]
+        self.question_count = 0;
+        self.last_turn_end = None;
+        vec![ChatEffect::UnwatchThread { tab: self.key }]
     }
 
     /// Answers the question that is open.
-    pub(super) fn answer(&mut self, desk: &Desk, name: &str, answer: Answer) {
+    pub(super) fn answer(&mut self, desk: &QuestionQueue, name: &str, answer: ChatAnswer) {
         if let Some(question) = self.question.take() {
             desk.answer(question.id(), answer);
         }

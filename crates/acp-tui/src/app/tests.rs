@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::agent::{Prompt, SessionOpened, SessionSetup, Turn};
-use acp::client::Session;
+use acp::agent::{OpenedSession, Prompt, SessionSetup, Turn};
+use acp::client::ClientSession;
 use acp::v1::{PermissionOption, PermissionOptionKind, StopReason, ToolCallUpdate};
 use acp_host::{AgentCommand, Permissions, Policy};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -11,24 +11,26 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tokio::sync::Notify;
 
-use super::tab::Phase;
-use super::{AgentKey, App, Effect, Event, Stamp, TabKey};
-use crate::agent::{Cure, Gone, Link, Notes, Surroundings, Trouble, spawn};
-use crate::setup::{AgentSpec, Open, Setup};
+use super::tab::TabPhase;
+use super::{AgentKey, AgentStart, App, ChatEffect, ChatEvent, TabKey};
+use crate::agent::{
+    AgentExit, AgentFailure, ChatEnvironment, ChatNotes, Remedy, RunningAgent, spawn,
+};
+use crate::setup::{AgentSpec, ChatSetup, SessionSource};
 use crate::{Background, Colors, Theme};
 
 /// An agent that opens sessions and lets nobody wait.
-struct Ready;
+struct ReadyAgent;
 
-impl acp::Agent for Ready {
+impl acp::Agent for ReadyAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    ) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -37,24 +39,24 @@ impl acp::Agent for Ready {
 }
 
 /// A chat with two agents, of which neither was started: what is to be done is looked at, and not done.
-fn app() -> (App, Vec<Effect>) {
+fn app() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
-    let permissions = Permissions::policy_by_default(Policy::Ask);
+    let permissions = Permissions::default_policy(Policy::Ask);
     let first = AgentSpec::new("first", command.clone());
-    let mut setup = Setup::new(first, "/", permissions);
+    let mut setup = ChatSetup::new(first, "/", permissions);
     setup.agents.push(AgentSpec::new("second", command));
     setup.theme = Theme::new(Background::Dark, Colors::None);
     App::new(setup, Arc::new(Notify::new()))
 }
 
 /// A connection with an agent of this process. Its program is another, which does nothing.
-async fn link(app: &App) -> Link {
+async fn link(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
-    let process = spawn(&spec, std::path::Path::new("/"), &Notes::default()).unwrap();
+    let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
     let (ours, theirs) = acp::transport::memory();
-    let _serving = acp::testing::start_agent(theirs, Ready, acp::Options::new());
-    struct Plain;
-    impl acp::Client for Plain {
+    let _serving = acp::testing::start_agent(theirs, ReadyAgent, acp::Options::new());
+    struct PlainClient;
+    impl acp::Client for PlainClient {
         type State = ();
 
         async fn request_permission(
@@ -65,33 +67,33 @@ async fn link(app: &App) -> Link {
             std::future::pending().await
         }
     }
-    let connection = acp::testing::start_client(ours, Plain, acp::Options::new())
+    let connection = acp::testing::start_client(ours, PlainClient, acp::Options::new())
         .await
         .unwrap();
-    let around: &Surroundings = app.around();
-    let asks = crate::agent::Desk::new(Arc::clone(&around.wake));
+    let around: &ChatEnvironment = app.environment();
+    let asks = crate::agent::QuestionQueue::new(Arc::clone(&around.wake));
     let host = acp_host::Host::new(
         around.permissions.clone(),
-        crate::agent::Ask(asks),
+        crate::agent::ChatPrompter(asks),
         ["/".into()],
     );
-    Link {
+    RunningAgent {
         process,
         connection,
         host: Arc::new(host.unwrap()),
     }
 }
 
-fn key(app: &mut App, code: KeyCode) -> Vec<Effect> {
-    app.update(Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+fn key(app: &mut App, code: KeyCode) -> Vec<ChatEffect> {
+    app.update(ChatEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)))
 }
 
-fn ctrl(app: &mut App, letter: char) -> Vec<Effect> {
+fn ctrl(app: &mut App, letter: char) -> Vec<ChatEffect> {
     let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
-    app.update(Event::Key(key))
+    app.update(ChatEvent::Key(key))
 }
 
-fn say(app: &mut App, line: &str) -> Vec<Effect> {
+fn say(app: &mut App, line: &str) -> Vec<ChatEffect> {
     for letter in line.chars() {
         key(app, KeyCode::Char(letter));
     }
@@ -117,16 +119,16 @@ fn shows(app: &mut App, text: &str) {
 }
 
 /// What is said in these effects.
-fn said(effects: &[Effect]) -> Vec<String> {
+fn said(effects: &[ChatEffect]) -> Vec<String> {
     let said = effects.iter().filter_map(|effect| match effect {
-        Effect::Prompt { draft, .. } => Some(draft.shown().to_owned()),
+        ChatEffect::SendPrompt { draft, .. } => Some(draft.shown().to_owned()),
         _ => None,
     });
     said.collect()
 }
 
 /// Brings the first agent to where its session is open.
-async fn opened(app: &mut App) -> (Session, Vec<Effect>) {
+async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     let link = link(app).await;
     let session = link
         .connection
@@ -134,23 +136,29 @@ async fn opened(app: &mut App) -> (Session, Vec<Effect>) {
         .await
         .unwrap();
     let agent = AgentKey(0);
-    let stamp = Stamp(1);
-    let opens = app.update(Event::Connected { agent, stamp, link });
-    assert!(matches!(opens[..], [Effect::Open { tab: TabKey(0), .. }]));
+    let stamp = AgentStart(1);
+    let opens = app.update(ChatEvent::AgentConnected { agent, stamp, link });
+    assert!(matches!(
+        opens[..],
+        [ChatEffect::OpenSession { tab: TabKey(0), .. }]
+    ));
     let tab = TabKey(0);
     let result = Ok(session.clone());
     let name = None;
-    (session, app.update(Event::Opened { tab, result, name }))
+    (
+        session,
+        app.update(ChatEvent::SessionOpened { tab, result, name }),
+    )
 }
 
-fn ended(app: &mut App, stamp: Stamp) -> Vec<Effect> {
-    let trouble = Trouble::Gone(Gone {
-        what: "ended: exit code 1".to_owned(),
-        tail: "out of memory".to_owned(),
-        cure: Cure::Unknown,
+fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
+    let trouble = AgentFailure::Exited(AgentExit {
+        description: "ended: exit code 1".to_owned(),
+        output_tail: "out of memory".to_owned(),
+        remedy: Remedy::Unknown,
     });
     let agent = AgentKey(0);
-    app.update(Event::Ended {
+    app.update(ChatEvent::AgentEnded {
         agent,
         stamp,
         trouble,
@@ -160,7 +168,7 @@ fn ended(app: &mut App, stamp: Stamp) -> Vec<Effect> {
 #[tokio::test]
 async fn what_is_said_before_the_session_is_there_is_said_in_it() {
     let (mut app, effects) = app();
-    assert!(matches!(effects[..], [Effect::Start { .. }]));
+    assert!(matches!(effects[..], [ChatEffect::StartAgent { .. }]));
     assert!(say(&mut app, "one").is_empty());
     assert!(say(&mut app, "two").is_empty());
     shows(&mut app, "↳ one");
@@ -169,7 +177,10 @@ async fn what_is_said_before_the_session_is_there_is_said_in_it() {
     assert_eq!(said(&effects), ["one"]);
     let tab = TabKey(0);
     let result = Ok(StopReason::EndTurn);
-    assert_eq!(said(&app.update(Event::TurnEnded { tab, result })), ["two"]);
+    assert_eq!(
+        said(&app.update(ChatEvent::TurnEnded { tab, result })),
+        ["two"]
+    );
 }
 
 #[tokio::test]
@@ -180,11 +191,11 @@ async fn whoever_cancels_says_the_next_themselves() {
     assert!(say(&mut app, "two").is_empty());
     assert!(matches!(
         key(&mut app, KeyCode::Esc)[..],
-        [Effect::Cancel { .. }]
+        [ChatEffect::CancelTurn { .. }]
     ));
     let tab = TabKey(0);
     let result = Ok(StopReason::Cancelled);
-    assert!(app.update(Event::TurnEnded { tab, result }).is_empty());
+    assert!(app.update(ChatEvent::TurnEnded { tab, result }).is_empty());
     shows(&mut app, "↳ two");
     key(&mut app, KeyCode::Up);
     shows(&mut app, "│two");
@@ -200,23 +211,23 @@ async fn an_agent_that_was_given_up_is_ended_when_it_answers_after_all() {
         effects[..],
         [
             ..,
-            Effect::Start {
-                stamp: Stamp(2),
+            ChatEffect::StartAgent {
+                stamp: AgentStart(2),
                 ..
             }
         ]
     ));
-    let (agent, stamp) = (AgentKey(0), Stamp(1));
-    let effects = app.update(Event::Connected {
+    let (agent, stamp) = (AgentKey(0), AgentStart(1));
+    let effects = app.update(ChatEvent::AgentConnected {
         agent,
         stamp,
         link: late,
     });
-    assert!(matches!(effects[..], [Effect::End { .. }]));
+    assert!(matches!(effects[..], [ChatEffect::StopAgent { .. }]));
     // Nor does its end count.
-    assert!(ended(&mut app, Stamp(1)).is_empty());
+    assert!(ended(&mut app, AgentStart(1)).is_empty());
     shows(&mut app, "starting first");
-    ended(&mut app, Stamp(2));
+    ended(&mut app, AgentStart(2));
     shows(&mut app, "first ended: exit code 1");
     shows(&mut app, "out of memory");
 }
@@ -226,13 +237,16 @@ async fn a_session_whose_tab_was_closed_meanwhile_is_closed() {
     let (mut app, _) = app();
     let (session, _) = opened(&mut app).await;
     let effects = ctrl(&mut app, 't');
-    assert!(matches!(effects[..], [Effect::Open { tab: TabKey(1), .. }]));
+    assert!(matches!(
+        effects[..],
+        [ChatEffect::OpenSession { tab: TabKey(1), .. }]
+    ));
     let alt = KeyEvent::new(KeyCode::Char('w'), KeyModifiers::ALT);
-    app.update(Event::Key(alt));
+    app.update(ChatEvent::Key(alt));
     let (tab, result, name) = (TabKey(1), Ok(session), None);
-    let effects = app.update(Event::Opened { tab, result, name });
-    assert!(matches!(effects[..], [Effect::Close { .. }]));
-    assert!(!app.is_done());
+    let effects = app.update(ChatEvent::SessionOpened { tab, result, name });
+    assert!(matches!(effects[..], [ChatEffect::CloseSession { .. }]));
+    assert!(!app.should_quit());
 }
 
 #[tokio::test]
@@ -243,14 +257,14 @@ async fn a_prompt_that_wanted_a_login_is_said_again_before_all_others() {
     say(&mut app, "two");
     key(&mut app, KeyCode::Char('x'));
     let tab = TabKey(0);
-    let result = Err(Trouble::Login("who are you?".to_owned()));
-    assert!(app.update(Event::TurnEnded { tab, result }).is_empty());
+    let result = Err(AgentFailure::LoginRequired("who are you?".to_owned()));
+    assert!(app.update(ChatEvent::TurnEnded { tab, result }).is_empty());
     shows(&mut app, "first says: who are you?");
     // What is being written is not in the way, and is not lost.
     shows(&mut app, "F5: try again");
     let (agent, result) = (AgentKey(0), Ok(()));
     assert_eq!(
-        said(&app.update(Event::LoggedIn { agent, result })),
+        said(&app.update(ChatEvent::LoggedIn { agent, result })),
         ["one"]
     );
     shows(&mut app, "│x");
@@ -267,24 +281,24 @@ async fn an_agent_that_works_is_not_ended_by_one_key() {
     assert!(matches!(
         effects[..],
         [
-            Effect::End { .. },
-            Effect::Unwatch { .. },
-            Effect::Start { .. }
+            ChatEffect::StopAgent { .. },
+            ChatEffect::UnwatchThread { .. },
+            ChatEffect::StartAgent { .. }
         ]
     ));
     // It opens no session of before: one begins anew rather than ask it for that.
-    assert!(matches!(app.tabs[0].open, Open::New));
-    assert!(matches!(app.tabs[0].phase, Phase::Starting));
+    assert!(matches!(app.tabs[0].session_source, SessionSource::New));
+    assert!(matches!(app.tabs[0].phase, TabPhase::Starting));
 }
 
 #[tokio::test]
 async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
     let (mut app, _) = app();
     let (session, _) = opened(&mut app).await;
-    let effects = app.new_tab(AgentKey(1), Open::New);
+    let effects = app.new_tab(AgentKey(1), SessionSource::New);
     assert!(matches!(
         effects[..],
-        [Effect::Start {
+        [ChatEffect::StartAgent {
             agent: AgentKey(1),
             ..
         }]
@@ -296,19 +310,22 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
         vec![option],
         session.thread().clone(),
     );
-    let desk = Arc::clone(&app.agents[0].desk);
-    let question = crate::agent::Question::Permission(Box::new(request), acp_host::Always::ByAgent);
+    let desk = Arc::clone(&app.agents[0].questions);
+    let question = crate::agent::ChatQuestion::Permission(
+        Box::new(request),
+        acp_host::AlwaysEffect::LeftToAgent,
+    );
     let asking = tokio::spawn(async move { desk.ask(question).await });
-    while app.agents[0].desk.open().is_empty() {
+    while app.agents[0].questions.open().is_empty() {
         tokio::task::yield_now().await;
     }
     // It is asked in its own tab, which is marked.
     shows(&mut app, " 1 ? ");
     shows(&mut app, "starting second");
     let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
-    app.update(Event::Key(alt));
+    app.update(ChatEvent::Key(alt));
     shows(&mut app, "waiting for you");
-    ended(&mut app, Stamp(1));
+    ended(&mut app, AgentStart(1));
     shows(&mut app, "first ended");
     shows(&mut app, "2 ◌ second");
     asking.abort();
@@ -325,24 +342,24 @@ fn ctrl_c_ends_the_chat_only_if_it_is_pressed_twice() {
     key(&mut app, KeyCode::Char('x'));
     key(&mut app, KeyCode::Backspace);
     ctrl(&mut app, 'c');
-    assert!(!app.is_done());
+    assert!(!app.should_quit());
     ctrl(&mut app, 'c');
-    assert!(app.is_done());
+    assert!(app.should_quit());
 }
 
 #[test]
 fn notes_go_by_themselves() {
     let (mut app, _) = app();
-    app.update(Event::Said("saved".to_owned()));
+    app.update(ChatEvent::Note("saved".to_owned()));
     shows(&mut app, "saved");
     assert!(app.is_moving());
-    app.notes[0].until = std::time::Instant::now() - Duration::from_millis(1);
+    app.notes[0].expires_at = std::time::Instant::now() - Duration::from_millis(1);
     assert!(!screen(&mut app, 80, 24).contains("saved"));
 }
 
 /// What can happen to a chat, one after the other.
 #[derive(Debug, Clone)]
-enum Happens {
+enum TestEvent {
     Key(KeyEvent),
     Paste(String),
     Said(String),
@@ -350,7 +367,7 @@ enum Happens {
     Size(u16, u16),
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = TestEvent> {
     let code = prop_oneof![
         4 => "[a-z@/?\\\\你 ]".prop_map(|text| KeyCode::Char(text.chars().next().unwrap_or('x'))),
         4 => prop::sample::select(vec![
@@ -366,11 +383,11 @@ fn happens() -> impl Strategy<Value = Happens> {
         KeyModifiers::SHIFT,
     ]);
     prop_oneof![
-        12 => (code, modifiers).prop_map(|(code, modifiers)| Happens::Key(KeyEvent::new(code, modifiers))),
-        1 => "\\PC{0,200}".prop_map(Happens::Paste),
-        1 => "\\PC{0,200}".prop_map(Happens::Said),
-        1 => Just(Happens::Ended),
-        2 => (0u16..140, 0u16..50).prop_map(|(width, height)| Happens::Size(width, height)),
+        12 => (code, modifiers).prop_map(|(code, modifiers)| TestEvent::Key(KeyEvent::new(code, modifiers))),
+        1 => "\\PC{0,200}".prop_map(TestEvent::Paste),
+        1 => "\\PC{0,200}".prop_map(TestEvent::Said),
+        1 => Just(TestEvent::Ended),
+        2 => (0u16..140, 0u16..50).prop_map(|(width, height)| TestEvent::Size(width, height)),
     ]
 }
 
@@ -384,11 +401,11 @@ proptest! {
         let (mut width, mut height) = (80, 24);
         for happens in all {
             match happens {
-                Happens::Key(key) => drop(app.update(Event::Key(key))),
-                Happens::Paste(text) => drop(app.update(Event::Paste(text))),
-                Happens::Said(text) => drop(app.update(Event::Said(text))),
-                Happens::Ended => drop(ended(&mut app, Stamp(1))),
-                Happens::Size(w, h) => (width, height) = (w, h),
+                TestEvent::Key(key) => drop(app.update(ChatEvent::Key(key))),
+                TestEvent::Paste(text) => drop(app.update(ChatEvent::Paste(text))),
+                TestEvent::Said(text) => drop(app.update(ChatEvent::Note(text))),
+                TestEvent::Ended => drop(ended(&mut app, AgentStart(1))),
+                TestEvent::Size(w, h) => (width, height) = (w, h),
             }
             screen(&mut app, width, height);
             prop_assert!(app.active < app.tabs.len());

@@ -38,8 +38,8 @@ impl Attachments {
 
     /// Adds one. Gives what is to be said if it cannot go with a prompt to this agent.
     pub(crate) fn add(&mut self, file: &Path, takes: &PromptCapabilities) -> Result<(), String> {
-        let name = || acp_host::clean::line(&file.to_string_lossy());
-        match AttachmentKind::of(file) {
+        let name = || acp_host::terminal_text::clean_line(&file.to_string_lossy());
+        match AttachmentKind::from_path(file) {
             AttachmentKind::Image if !takes.image => {
                 return Err(format!("{}: this agent does not take images", name()));
             }
@@ -94,13 +94,13 @@ impl Attachments {
 
 /// What it is, and its name.
 fn label(file: &Path) -> String {
-    let kind = match AttachmentKind::of(file) {
+    let kind = match AttachmentKind::from_path(file) {
         AttachmentKind::Image => "image",
         AttachmentKind::Audio => "sound",
         AttachmentKind::Other => "file",
     };
     let name = file.file_name().unwrap_or(file.as_os_str());
-    let name = acp_host::clean::line(&name.to_string_lossy());
+    let name = acp_host::terminal_text::clean_line(&name.to_string_lossy());
     format!("{kind} {name}")
 }
 

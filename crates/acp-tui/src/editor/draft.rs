@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp::v1::{ContentBlock, PromptCapabilities};
 use acp_host::{Attachment, AttachmentError, AttachmentKind};
 
-use super::marked::{Marked, Stands};
+use super::marked_text::{MarkContent, MarkedText};
 
 /// Text files up to this many bytes are sent with a mention of them, where the agent takes that.
 const MENTIONED: u64 = 64 * 1024;
@@ -17,38 +17,38 @@ const FILES: u64 = 40 * 1024 * 1024;
 
 /// A prompt: text with what is marked in it, and files that go with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Draft {
-    pub(super) marked: Marked,
+pub(crate) struct PromptDraft {
+    pub(super) marked_text: MarkedText,
     pub(super) attachments: Vec<PathBuf>,
 }
 
 /// Why nothing of a prompt was sent.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotSent {
+pub(crate) enum SendError {
     #[error("{0}")]
     File(#[from] AttachmentError),
     #[error("the files of this prompt are more than {} MiB together: send fewer at once", FILES / 1024 / 1024)]
-    TooMuch,
+    TooLarge,
 }
 
-impl From<&str> for Draft {
+impl From<&str> for PromptDraft {
     fn from(text: &str) -> Self {
         Self {
-            marked: Marked::from(acp_host::clean::clean(text)),
+            marked_text: MarkedText::from(acp_host::terminal_text::clean_text(text)),
             attachments: Vec::new(),
         }
     }
 }
 
-impl Draft {
+impl PromptDraft {
     /// The text, with all of what was pasted; a file is `@` and its name.
     pub(crate) fn text(&self) -> String {
-        self.marked.expanded()
+        self.marked_text.to_full_text()
     }
 
     /// The text as it was shown, for lists: what was pasted is only named.
     pub(crate) fn shown(&self) -> &str {
-        self.marked.text()
+        self.marked_text.text()
     }
 
     /// The files that go with it, beside those that are named in the text.
@@ -57,7 +57,7 @@ impl Draft {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.marked.text().trim().is_empty() && self.attachments.is_empty()
+        self.marked_text.text().trim().is_empty() && self.attachments.is_empty()
     }
 
     /// The prompt's content, in the order in which it was written: text, the files named in it where they are
@@ -65,29 +65,32 @@ impl Draft {
     ///
     /// # Errors
     /// A file cannot be read, or is nothing that the agent takes.
-    pub(crate) fn content(&self, takes: &PromptCapabilities) -> Result<Vec<ContentBlock>, NotSent> {
+    pub(crate) fn content(
+        &self,
+        takes: &PromptCapabilities,
+    ) -> Result<Vec<ContentBlock>, SendError> {
         let mut content = Vec::new();
         let mut held = 0;
         let mut count = |file: &Attachment| {
-            held += file.held();
+            held += file.held_bytes();
             if held > FILES {
-                return Err(NotSent::TooMuch);
+                return Err(SendError::TooLarge);
             }
             Ok(())
         };
         let mut said = String::new();
         let mut from = 0;
-        let text = self.marked.text();
-        for mark in self.marked.marks() {
+        let text = self.marked_text.text();
+        for mark in self.marked_text.marks() {
             said.push_str(&text[from..mark.range.start]);
             from = mark.range.end;
-            match &mark.stands {
-                Stands::Pasted(pasted) => said.push_str(pasted),
-                Stands::File(path) => {
+            match &mark.content {
+                MarkContent::Paste(pasted) => said.push_str(pasted),
+                MarkContent::File(path) => {
                     let file = Attachment::read(path, MENTIONED)?;
-                    say(&mut content, &mut said);
+                    push_text(&mut content, &mut said);
                     // What is named in passing goes as what it is where the agent takes that, else as its place.
-                    let taken = match AttachmentKind::of(file.path()) {
+                    let taken = match AttachmentKind::from_path(file.path()) {
                         AttachmentKind::Image => takes.image,
                         AttachmentKind::Audio => takes.audio,
                         AttachmentKind::Other => file.is_text(),
@@ -96,14 +99,14 @@ impl Draft {
                         count(&file)?;
                         file.content(takes)?
                     } else {
-                        file.link()
+                        file.resource_link()
                     });
                 }
             }
         }
         said.push_str(&text[from..]);
         said.truncate(said.trim_end().len());
-        say(&mut content, &mut said);
+        push_text(&mut content, &mut said);
         if let Some(ContentBlock::Text(first)) = content.first_mut() {
             // Empty lines go, and not the indent of what was pasted.
             let indented = first.text.trim_start();
@@ -123,7 +126,7 @@ impl Draft {
     }
 }
 
-fn say(content: &mut Vec<ContentBlock>, said: &mut String) {
+fn push_text(content: &mut Vec<ContentBlock>, said: &mut String) {
     if !said.is_empty() {
         content.push(ContentBlock::text(std::mem::take(said)));
     }
@@ -134,13 +137,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn content(draft: &Draft, takes: &PromptCapabilities) -> Value {
+    fn content(draft: &PromptDraft, takes: &PromptCapabilities) -> Value {
         serde_json::to_value(draft.content(takes).unwrap()).unwrap()
     }
 
-    fn mention(path: PathBuf) -> Marked {
+    fn mention(path: PathBuf) -> MarkedText {
         let label = format!("@{}", path.file_name().unwrap().to_string_lossy());
-        Marked::label(label, Stands::File(path))
+        MarkedText::label(label, MarkContent::File(path))
     }
 
     #[test]
@@ -148,13 +151,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.rs");
         std::fs::write(&file, "fn a() {}").unwrap();
-        let mut marked = Marked::from("\n compare ");
+        let mut marked = MarkedText::from("\n compare ");
         marked.push(&mention(file.clone()));
-        marked.push(&Marked::from(" with "));
-        let pasted = Stands::Pasted("line\n".repeat(3).into());
-        marked.push(&Marked::label("[pasted 3 lines]", pasted));
-        let draft = Draft {
-            marked,
+        marked.push(&MarkedText::from(" with "));
+        let pasted = MarkContent::Paste("line\n".repeat(3).into());
+        marked.push(&MarkedText::label("[pasted 3 lines]", pasted));
+        let draft = PromptDraft {
+            marked_text: marked,
             attachments: vec![directory.path().to_owned()],
         };
         let said = content(&draft, &PromptCapabilities::new());
@@ -177,13 +180,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let picture = directory.path().join("a.png");
         std::fs::write(&picture, b"\x89PNG").unwrap();
-        let mut draft = Draft::from("look");
+        let mut draft = PromptDraft::from("look");
         draft.attachments.push(picture.clone());
         let error = draft.content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().contains("does not take images"));
         // Only named, it is a place like any other, unless the agent can look at it.
-        let named = Draft {
-            marked: mention(picture),
+        let named = PromptDraft {
+            marked_text: mention(picture),
             attachments: Vec::new(),
         };
         let said = content(&named, &PromptCapabilities::new());

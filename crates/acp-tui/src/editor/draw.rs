@@ -4,26 +4,26 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
-use super::marked::Stands;
-use super::popup::{Popup, cut};
+use super::marked_text::MarkContent;
+use super::popup::{CompletionPopup, cut};
 use super::rows::{clusters, columns, row_of};
-use super::search::Search;
-use super::{Editor, OPENED};
+use super::search::HistorySearch;
+use super::{OPENED, PromptEditor};
 use crate::Theme;
 
 /// Before what is looked for in the past.
 const SEARCH: &str = "search: ";
 
-impl Editor {
+impl PromptEditor {
     /// How many rows it is drawn on in so many columns, on a screen of so many rows: as many as it needs, and at
     /// most a third of the screen.
     pub(crate) fn height(&mut self, width: u16, screen: u16) -> u16 {
         let chips = u16::from(!self.attachments.is_empty());
-        self.lay(width);
+        self.update_layout(width);
         let rows = if self.search.is_some() {
             1
         } else {
-            u16::try_from(self.laid.rows.len()).unwrap_or(u16::MAX)
+            u16::try_from(self.layout.rows.len()).unwrap_or(u16::MAX)
         };
         let most = (screen / 3).saturating_sub(chips).max(1);
         rows.min(most) + chips
@@ -55,19 +55,19 @@ impl Editor {
             completion.refresh(&self.files);
         }
         if let Some(search) = &self.search {
-            let popup = Popup {
+            let popup = CompletionPopup {
                 title: "what was said before",
                 rows: &search.rows,
-                picked: search.picked,
+                selected_index: search.selected_index,
             };
             popup.draw(above, buf, theme);
             return Some(draw_search(search, text, buf, theme));
         }
         if let Some(completion) = &self.completion {
-            let popup = Popup {
+            let popup = CompletionPopup {
                 title: completion.title(),
                 rows: &completion.rows,
-                picked: completion.picked,
+                selected_index: completion.selected_index,
             };
             popup.draw(above, buf, theme);
         }
@@ -75,26 +75,26 @@ impl Editor {
     }
 
     fn draw_text(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
-        self.lay(area.width);
+        self.update_layout(area.width);
         let height = usize::from(area.height);
-        let cursor = self.written.cursor();
-        let row = row_of(&self.laid.rows, cursor);
-        let rows = &self.laid.rows;
+        let cursor = self.buffer.cursor();
+        let row = row_of(&self.layout.rows, cursor);
+        let rows = &self.layout.rows;
         // The cursor is shown, and no more empty rows than there must be.
         self.top = self.top.min(row).max((row + 1).saturating_sub(height));
         self.top = self.top.min(rows.len().saturating_sub(height));
         for (y, index) in area.rows().zip(self.top..rows.len()) {
             self.draw_row(index, y, buf, theme);
         }
-        let text = self.written.text();
-        let range = &self.laid.rows[row];
+        let text = self.buffer.text();
+        let range = &self.layout.rows[row];
         let column = columns(&text[range.start..cursor]).min(area.width - 1);
         let line = area.y + (row - self.top) as u16;
         let at = Position::new(area.x + column, line);
         self.draw_hints(area, at, buf, theme);
         // The last column is kept free for the cursor.
         let edge = area.right() - 1;
-        let below = self.top + height < self.laid.rows.len();
+        let below = self.top + height < self.layout.rows.len();
         let arrows = [(self.top > 0, area.y, "↑"), (below, area.bottom() - 1, "↓")];
         for (shown, y, arrow) in arrows {
             if shown && at != Position::new(edge, y) {
@@ -105,14 +105,14 @@ impl Editor {
     }
 
     fn draw_row(&self, index: usize, area: Rect, buf: &mut Buffer, theme: &Theme) {
-        let range = &self.laid.rows[index];
-        let marked = self.written.marked();
+        let range = &self.layout.rows[index];
+        let marked = self.buffer.marked();
         let command = self.command_end();
         for cluster in clusters(&marked.text()[range.clone()]) {
             let at = range.start + cluster.offset;
-            let style = match marked.covering(at).map(|mark| &mark.stands) {
-                Some(Stands::Pasted(_)) => theme.accent,
-                Some(Stands::File(_)) => theme.link,
+            let style = match marked.mark_over(at).map(|mark| &mark.content) {
+                Some(MarkContent::Paste(_)) => theme.accent,
+                Some(MarkContent::File(_)) => theme.link,
                 None if at < command => theme.accent,
                 None => theme.text,
             };
@@ -129,7 +129,7 @@ impl Editor {
 
     /// Where the name of the agent's command ends with which the text begins.
     fn command_end(&self) -> usize {
-        let word = self.written.text().split(char::is_whitespace).next();
+        let word = self.buffer.text().split(char::is_whitespace).next();
         let name = word.and_then(|word| word.strip_prefix('/'));
         let known = name.filter(|name| self.commands.iter().any(|c| c.name == *name));
         known.map_or(0, |name| name.len() + 1)
@@ -137,9 +137,9 @@ impl Editor {
 
     /// What there is to say about what is written, behind it.
     fn draw_hints(&self, area: Rect, cursor: Position, buf: &mut Buffer, theme: &Theme) {
-        let marked = self.written.marked();
+        let marked = self.buffer.marked();
         let text = marked.text();
-        let at_end = self.written.cursor() == text.len();
+        let at_end = self.buffer.cursor() == text.len();
         let room = area.right().saturating_sub(cursor.x);
         if text.is_empty() {
             cut(buf, cursor.x, cursor.y, &self.placeholder, room, theme.dim);
@@ -160,8 +160,8 @@ impl Editor {
         {
             cut(buf, cursor.x, cursor.y, hint, room, theme.dim);
         }
-        let mark = marked.touching(text.len()).map(|mark| &mark.stands);
-        if matches!(mark, Some(Stands::Pasted(pasted)) if pasted.len() <= OPENED) {
+        let mark = marked.mark_at(text.len()).map(|mark| &mark.content);
+        if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= OPENED) {
             let hint = "Tab opens it";
             if columns(hint) < room {
                 cut(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
@@ -186,7 +186,7 @@ fn draw_cluster(text: &str, column: u16, width: u16, area: Rect, buf: &mut Buffe
 }
 
 /// What is looked for; of what is too long the end.
-fn draw_search(search: &Search, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
+fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
     let query = search.query();
     let width = usize::from(area.width);
     let (at, _) = buf.set_stringn(area.x, area.y, SEARCH, width, theme.dim);

@@ -16,7 +16,7 @@ pub(crate) const WHOLE: usize = 64 * 1024;
 
 /// A prompt that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
+pub(crate) struct HistoryEntry {
     /// What was written.
     pub(crate) text: String,
     /// The files that it names, as they are written in it behind an `@`.
@@ -26,33 +26,33 @@ pub(crate) struct Entry {
 
 /// Prompts that were sent, the newest last. Clones are the same, and several programs may have the same file.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct History(Arc<Mutex<Kept>>);
+pub(crate) struct PromptHistory(Arc<Mutex<HistoryState>>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    entries: Vec<Entry>,
+struct HistoryState {
+    entries: Vec<HistoryEntry>,
     /// `None` if they are not kept for the next time.
     file: Option<PathBuf>,
     /// How long the file was when it was read.
-    read: u64,
+    read_len: u64,
 }
 
-impl History {
+impl PromptHistory {
     /// The prompts in this file. It and its directory are made when something is added.
     ///
     /// # Errors
     /// The file is there and cannot be read. Lines of it that are no prompts are passed over.
     pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
-        let mut kept = Kept {
+        let mut kept = HistoryState {
             file: Some(file),
-            ..Kept::default()
+            ..HistoryState::default()
         };
         kept.refresh()?;
         Ok(Self(Arc::new(Mutex::new(kept))))
     }
 
     /// All of them, the newest last, with those that other programs have added by now.
-    pub(crate) fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<HistoryEntry> {
         let mut kept = self.lock();
         if let Err(e) = kept.refresh() {
             tracing::warn!("prompts of other chats cannot be read: {e}");
@@ -64,7 +64,7 @@ impl History {
     ///
     /// # Errors
     /// The file cannot be written. The prompt is among the [entries](Self::entries) all the same.
-    pub(crate) fn add(&self, mut entry: Entry) -> io::Result<()> {
+    pub(crate) fn add(&self, mut entry: HistoryEntry) -> io::Result<()> {
         if entry.text.len() > WHOLE {
             let ends = |at: &usize| entry.text.is_char_boundary(*at);
             let end = (0..=WHOLE).rev().find(ends).unwrap_or(0);
@@ -78,19 +78,19 @@ impl History {
         kept.append(&entry)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, HistoryState> {
         // What is in it is whole at any time.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn push(&mut self, entry: Entry) {
+impl HistoryState {
+    fn push(&mut self, entry: HistoryEntry) {
         if self.entries.last() != Some(&entry) {
             self.entries.push(entry);
         }
         let mut held = 0;
-        let fits = |entry: &&Entry| {
+        let fits = |entry: &&HistoryEntry| {
             held += entry.text.len();
             held <= FILE as usize
         };
@@ -109,17 +109,17 @@ impl Kept {
             other => other?,
         };
         let long = file.metadata()?.len();
-        if long == self.read {
+        if long == self.read_len {
             return Ok(());
         }
         let mut text = Vec::new();
         // A line more than the file is let grow to.
         let most = FILE + WHOLE as u64 * 8;
         file.take(most).read_to_end(&mut text)?;
-        self.read = long;
+        self.read_len = long;
         self.entries.clear();
         for line in text.split(|byte| *byte == b'\n') {
-            if let Ok(entry) = serde_json::from_slice::<Entry>(line) {
+            if let Ok(entry) = serde_json::from_slice::<HistoryEntry>(line) {
                 self.push(entry);
             }
         }
@@ -127,7 +127,7 @@ impl Kept {
     }
 
     /// Adds a line to the file, in one piece: others may do so at the same time.
-    fn append(&mut self, entry: &Entry) -> io::Result<()> {
+    fn append(&mut self, entry: &HistoryEntry) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());
         };
@@ -165,8 +165,8 @@ impl Kept {
         if before + line.len() as u64 <= FILE {
             file.write_all(&line)?;
             // What others have added in between is still to be read.
-            if before == self.read {
-                self.read += line.len() as u64;
+            if before == self.read_len {
+                self.read_len += line.len() as u64;
             }
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Kept {
         let text = kept.concat();
         new.write_all(&text)?;
         new.persist(&path)?;
-        self.read = text.len() as u64;
+        self.read_len = text.len() as u64;
         Ok(())
     }
 }
@@ -197,14 +197,14 @@ impl Kept {
 mod tests {
     use super::*;
 
-    fn entry(text: impl Into<String>) -> Entry {
-        Entry {
+    fn entry(text: impl Into<String>) -> HistoryEntry {
+        HistoryEntry {
             text: text.into(),
             files: Vec::new(),
         }
     }
 
-    fn texts(history: &History) -> Vec<String> {
+    fn texts(history: &PromptHistory) -> Vec<String> {
         history.entries().into_iter().map(|e| e.text).collect()
     }
 
@@ -212,8 +212,8 @@ mod tests {
     fn two_chats_keep_one_another_s_prompts() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("project/history.jsonl");
-        let one = History::open(file.clone()).unwrap();
-        let two = History::open(file.clone()).unwrap();
+        let one = PromptHistory::open(file.clone()).unwrap();
+        let two = PromptHistory::open(file.clone()).unwrap();
         one.add(entry("first")).unwrap();
         two.add(entry("second\nof two lines")).unwrap();
         one.add(entry("third")).unwrap();
@@ -222,7 +222,7 @@ mod tests {
         let all = ["first", "second\nof two lines", "third"];
         assert_eq!(texts(&one), all);
         assert_eq!(texts(&two), all);
-        assert_eq!(texts(&History::open(file.clone()).unwrap()), all);
+        assert_eq!(texts(&PromptHistory::open(file.clone()).unwrap()), all);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -237,7 +237,7 @@ mod tests {
         let file = directory.path().join("history");
         std::thread::scope(|scope| {
             for thread in 0..4 {
-                let history = History::open(file.clone()).unwrap();
+                let history = PromptHistory::open(file.clone()).unwrap();
                 scope.spawn(move || {
                     for i in 0..50 {
                         history.add(entry(format!("{thread} {i}"))).unwrap();
@@ -245,21 +245,21 @@ mod tests {
                 });
             }
         });
-        assert_eq!(texts(&History::open(file).unwrap()).len(), 200);
+        assert_eq!(texts(&PromptHistory::open(file).unwrap()).len(), 200);
     }
 
     #[test]
     fn the_file_and_the_list_stay_bounded_and_the_newest_are_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
-        let history = History::open(file.clone()).unwrap();
+        let history = PromptHistory::open(file.clone()).unwrap();
         for i in 0..50 {
             // The longest there are; of one that is longer the beginning is kept.
             let long = format!("{i} {}", "x".repeat(WHOLE));
             history.add(entry(long)).unwrap();
         }
         assert!(fs::metadata(&file).unwrap().len() <= FILE);
-        let kept = texts(&History::open(file.clone()).unwrap());
+        let kept = texts(&PromptHistory::open(file.clone()).unwrap());
         assert!(kept.last().unwrap().starts_with("49 "));
         assert!(kept.len() > 10, "{}", kept.len());
         for i in 0..2 * MOST {
@@ -273,11 +273,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
         fs::write(&file, "nonsense\n{\"text\":\"hello\"}\n{\"text\":").unwrap();
-        let history = History::open(file.clone()).unwrap();
+        let history = PromptHistory::open(file.clone()).unwrap();
         assert_eq!(texts(&history), ["hello"]);
         history.add(entry("after it")).unwrap();
-        assert_eq!(texts(&History::open(file).unwrap()), ["hello", "after it"]);
-        let memory = History::default();
+        assert_eq!(
+            texts(&PromptHistory::open(file).unwrap()),
+            ["hello", "after it"]
+        );
+        let memory = PromptHistory::default();
         memory.add(entry("only here")).unwrap();
         assert_eq!(texts(&memory), ["only here"]);
     }

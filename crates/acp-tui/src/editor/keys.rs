@@ -2,25 +2,25 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::complete::Taken;
-use super::marked::{Marked, Stands};
+use super::complete::TakenCompletion;
+use super::marked_text::{MarkContent, MarkedText};
 use super::rows::{clusters, place, row_of};
-use super::search::Search;
-use super::written::{Way, Words};
-use super::{Editor, OPENED, Outcome, Walk, mention};
+use super::search::HistorySearch;
+use super::text_buffer::{SearchDirection, WordKind};
+use super::{EditorOutcome, HistoryWalk, OPENED, PromptEditor, file_mention};
 
 /// With which of the keys that go with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum With {
-    Nothing,
+enum Modifier {
+    None,
     Shift,
     Ctrl,
     Alt,
     Other,
 }
 
-impl With {
-    fn of(modifiers: KeyModifiers) -> Self {
+impl Modifier {
+    fn from_key_modifiers(modifiers: KeyModifiers) -> Self {
         let others = modifiers - KeyModifiers::SHIFT;
         if others == KeyModifiers::CONTROL {
             Self::Ctrl
@@ -29,93 +29,118 @@ impl With {
         } else if !others.is_empty() {
             Self::Other
         } else if modifiers.is_empty() {
-            Self::Nothing
+            Self::None
         } else {
             Self::Shift
         }
     }
 }
 
-impl Editor {
+impl PromptEditor {
     /// What a key does.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> Outcome {
+    pub(crate) fn key(&mut self, key: KeyEvent) -> EditorOutcome {
         if key.kind == KeyEventKind::Release {
-            return Outcome::Ignored;
+            return EditorOutcome::Ignored;
         }
-        let with = With::of(key.modifiers);
+        let with = Modifier::from_key_modifiers(key.modifiers);
         if self.search.is_some() {
             return self.search_key(key.code, with);
         }
         if let Some(outcome) = self.completion_key(key.code, with) {
             return outcome;
         }
-        let goal = self.goal.take();
-        let (revision, cursor) = (self.written.revision(), self.written.cursor());
+        let goal = self.goal_column.take();
+        let (revision, cursor) = (self.buffer.revision(), self.buffer.cursor());
         let outcome = self.edit_key(key.code, with, goal);
-        if self.written.revision() != revision {
+        if self.buffer.revision() != revision {
             if self.walk.is_none() {
-                self.complete();
+                self.update_completion();
             }
-        } else if self.written.cursor() != cursor && self.completion.is_some() {
+        } else if self.buffer.cursor() != cursor && self.completion.is_some() {
             // A list follows the cursor, but none opens where it goes.
             self.completion = None;
         }
         outcome
     }
 
-    fn edit_key(&mut self, code: KeyCode, with: With, goal: Option<u16>) -> Outcome {
+    fn edit_key(&mut self, code: KeyCode, with: Modifier, goal: Option<u16>) -> EditorOutcome {
         use KeyCode::{Backspace, Char, Delete, Down, End, Enter, Home, Left, Right, Tab, Up};
         let done = match (code, with) {
-            (Enter, With::Nothing) => return self.enter(),
-            (Enter, With::Shift | With::Alt | With::Ctrl) | (Char('j'), With::Ctrl) => {
-                return self.insert(Marked::from("\n"));
+            (Enter, Modifier::None) => return self.enter(),
+            (Enter, Modifier::Shift | Modifier::Alt | Modifier::Ctrl)
+            | (Char('j'), Modifier::Ctrl) => {
+                return self.insert(MarkedText::from("\n"));
             }
-            (Char(c), With::Nothing | With::Shift) => return self.typed(c),
-            (Up, With::Nothing) | (Char('p'), With::Ctrl) => self.vertical(Way::Back, goal),
-            (Down, With::Nothing) | (Char('n'), With::Ctrl) => self.vertical(Way::Forward, goal),
-            (Left, With::Nothing) | (Char('b'), With::Ctrl) => self.go_step(Way::Back),
-            (Right, With::Nothing) | (Char('f'), With::Ctrl) => self.go_step(Way::Forward),
-            (Left, With::Ctrl | With::Alt) | (Char('b'), With::Alt) => self.go_word(Way::Back),
-            (Right, With::Ctrl | With::Alt) | (Char('f'), With::Alt) => self.go_word(Way::Forward),
-            (Home, With::Nothing) | (Char('a'), With::Ctrl) => self.go_edge(Way::Back),
-            (End, With::Nothing) | (Char('e'), With::Ctrl) => self.go_edge(Way::Forward),
-            (Home, With::Ctrl) | (Char('<'), With::Alt) => self.go(0),
-            (End, With::Ctrl) | (Char('>'), With::Alt) => self.go(usize::MAX),
-            (Backspace, With::Nothing | With::Shift) | (Char('h'), With::Ctrl) => self.backspace(),
-            (Delete, With::Nothing) | (Char('d'), With::Ctrl) => {
-                self.changed(|w| w.erase(Way::Forward))
+            (Char(c), Modifier::None | Modifier::Shift) => return self.type_char(c),
+            (Up, Modifier::None) | (Char('p'), Modifier::Ctrl) => {
+                self.move_vertically(SearchDirection::Back, goal)
             }
-            (Char('w'), With::Ctrl) => self.changed(|w| w.kill_word(Way::Back, Words::Solid)),
-            (Backspace, With::Alt | With::Ctrl) => {
-                self.changed(|w| w.kill_word(Way::Back, Words::Letters))
+            (Down, Modifier::None) | (Char('n'), Modifier::Ctrl) => {
+                self.move_vertically(SearchDirection::Forward, goal)
             }
-            (Char('d') | Delete, With::Alt) | (Delete, With::Ctrl) => {
-                self.changed(|w| w.kill_word(Way::Forward, Words::Letters))
+            (Left, Modifier::None) | (Char('b'), Modifier::Ctrl) => {
+                self.move_by_step(SearchDirection::Back)
             }
-            (Char('u'), With::Ctrl) => self.changed(|w| w.kill_line(Way::Back)),
-            (Char('k'), With::Ctrl) => self.changed(|w| w.kill_line(Way::Forward)),
-            (Char('y'), With::Ctrl) => self.changed(super::Written::yank),
+            (Right, Modifier::None) | (Char('f'), Modifier::Ctrl) => {
+                self.move_by_step(SearchDirection::Forward)
+            }
+            (Left, Modifier::Ctrl | Modifier::Alt) | (Char('b'), Modifier::Alt) => {
+                self.move_by_word(SearchDirection::Back)
+            }
+            (Right, Modifier::Ctrl | Modifier::Alt) | (Char('f'), Modifier::Alt) => {
+                self.move_by_word(SearchDirection::Forward)
+            }
+            (Home, Modifier::None) | (Char('a'), Modifier::Ctrl) => {
+                self.move_to_line_edge(SearchDirection::Back)
+            }
+            (End, Modifier::None) | (Char('e'), Modifier::Ctrl) => {
+                self.move_to_line_edge(SearchDirection::Forward)
+            }
+            (Home, Modifier::Ctrl) | (Char('<'), Modifier::Alt) => self.move_cursor(0),
+            (End, Modifier::Ctrl) | (Char('>'), Modifier::Alt) => self.move_cursor(usize::MAX),
+            (Backspace, Modifier::None | Modifier::Shift) | (Char('h'), Modifier::Ctrl) => {
+                self.backspace()
+            }
+            (Delete, Modifier::None) | (Char('d'), Modifier::Ctrl) => {
+                self.apply_change(|w| w.erase(SearchDirection::Forward))
+            }
+            (Char('w'), Modifier::Ctrl) => {
+                self.apply_change(|w| w.kill_word(SearchDirection::Back, WordKind::NonWhitespace))
+            }
+            (Backspace, Modifier::Alt | Modifier::Ctrl) => {
+                self.apply_change(|w| w.kill_word(SearchDirection::Back, WordKind::Alphanumeric))
+            }
+            (Char('d') | Delete, Modifier::Alt) | (Delete, Modifier::Ctrl) => {
+                self.apply_change(|w| w.kill_word(SearchDirection::Forward, WordKind::Alphanumeric))
+            }
+            (Char('u'), Modifier::Ctrl) => {
+                self.apply_change(|w| w.kill_line(SearchDirection::Back))
+            }
+            (Char('k'), Modifier::Ctrl) => {
+                self.apply_change(|w| w.kill_line(SearchDirection::Forward))
+            }
+            (Char('y'), Modifier::Ctrl) => self.apply_change(super::TextBuffer::yank),
             // The same key, as terminals of different kinds tell of it.
-            (Char('_' | '/' | '7'), With::Ctrl) => self.changed(super::Written::undo),
-            (Char('_' | '/'), With::Alt) => self.changed(super::Written::redo),
-            (Char('r'), With::Ctrl) => {
+            (Char('_' | '/' | '7'), Modifier::Ctrl) => self.apply_change(super::TextBuffer::undo),
+            (Char('_' | '/'), Modifier::Alt) => self.apply_change(super::TextBuffer::redo),
+            (Char('r'), Modifier::Ctrl) => {
                 self.completion = None;
-                self.search = Some(Search::new(self.history.entries()));
+                self.search = Some(HistorySearch::new(self.history.entries()));
                 true
             }
-            (Tab, With::Nothing) => return self.open_pasted(),
+            (Tab, Modifier::None) => return self.expand_paste(),
             _ => false,
         };
         if done {
-            Outcome::Changed
+            EditorOutcome::Changed
         } else {
-            Outcome::Ignored
+            EditorOutcome::Ignored
         }
     }
 
     /// A change after which this is no longer a prompt of the past.
-    fn changed(&mut self, change: impl FnOnce(&mut super::Written) -> bool) -> bool {
-        let done = change(&mut self.written);
+    fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
+        let done = change(&mut self.buffer);
         if done {
             self.walk = None;
         }
@@ -123,43 +148,44 @@ impl Editor {
     }
 
     /// Sends, but for a line that ends with `\`, which goes on: not every terminal can tell Shift-Enter.
-    fn enter(&mut self) -> Outcome {
-        let (text, cursor) = (self.written.text(), self.written.cursor());
+    fn enter(&mut self) -> EditorOutcome {
+        let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
         let escapes = text[..cursor]
             .bytes()
             .rev()
             .take_while(|b| *b == b'\\')
             .count();
-        let at_end = self.written.line_edge(cursor, Way::Forward) == cursor;
+        let at_end = self.buffer.line_edge(cursor, SearchDirection::Forward) == cursor;
         if at_end && escapes % 2 == 1 {
             self.walk = None;
-            self.written.change(cursor - 1..cursor, Marked::from("\n"));
-            return Outcome::Changed;
+            self.buffer
+                .change(cursor - 1..cursor, MarkedText::from("\n"));
+            return EditorOutcome::Changed;
         }
         if text.trim().is_empty() && self.attachments.is_empty() {
-            return Outcome::Ignored;
+            return EditorOutcome::Ignored;
         }
-        Outcome::Submit
+        EditorOutcome::Submit
     }
 
-    fn typed(&mut self, c: char) -> Outcome {
+    fn type_char(&mut self, c: char) -> EditorOutcome {
         let mut own = [0; 4];
-        if acp_host::clean::line(c.encode_utf8(&mut own)).is_empty() {
-            return Outcome::Ignored;
+        if acp_host::terminal_text::clean_line(c.encode_utf8(&mut own)).is_empty() {
+            return EditorOutcome::Ignored;
         }
-        if self.written.marked().held() > super::MOST {
-            return self.insert(Marked::from(c.to_string()));
+        if self.buffer.marked().held_bytes() > super::MOST {
+            return self.insert(MarkedText::from(c.to_string()));
         }
         self.walk = None;
         if c.is_whitespace() {
-            self.name_typed();
+            self.mention_typed_file();
         }
-        self.written.type_char(c);
-        Outcome::Changed
+        self.buffer.type_char(c);
+        EditorOutcome::Changed
     }
 
     /// A file whose name is typed in full is named as if it had been chosen.
-    fn name_typed(&mut self) {
+    fn mention_typed_file(&mut self) {
         let trigger = self.completion.as_ref().map(|c| &c.trigger);
         let Some(trigger) = trigger.filter(|t| t.is_file() && !t.query.is_empty()) else {
             return;
@@ -170,50 +196,50 @@ impl Editor {
             .all(|c| matches!(c, std::path::Component::Normal(_)));
         let path = self.files.root().join(named);
         if inside && path.is_file() {
-            let range = trigger.start..self.written.cursor();
-            let mention = mention(&trigger.query, path);
-            self.written.change(range, mention);
+            let range = trigger.start..self.buffer.cursor();
+            let mention = file_mention(&trigger.query, path);
+            self.buffer.change(range, mention);
         }
     }
 
-    fn go(&mut self, to: usize) -> bool {
-        let from = self.written.cursor();
-        self.written.go(to);
-        self.written.cursor() != from
+    fn move_cursor(&mut self, to: usize) -> bool {
+        let from = self.buffer.cursor();
+        self.buffer.move_cursor(to);
+        self.buffer.cursor() != from
     }
 
-    fn go_step(&mut self, way: Way) -> bool {
-        self.go(self.written.step(self.written.cursor(), way))
+    fn move_by_step(&mut self, way: SearchDirection) -> bool {
+        self.move_cursor(self.buffer.step(self.buffer.cursor(), way))
     }
 
-    fn go_word(&mut self, way: Way) -> bool {
-        self.go(self.written.word(way, Words::Letters))
+    fn move_by_word(&mut self, way: SearchDirection) -> bool {
+        self.move_cursor(self.buffer.word_edge(way, WordKind::Alphanumeric))
     }
 
-    fn go_edge(&mut self, way: Way) -> bool {
-        self.go(self.written.line_edge(self.written.cursor(), way))
+    fn move_to_line_edge(&mut self, way: SearchDirection) -> bool {
+        self.move_cursor(self.buffer.line_edge(self.buffer.cursor(), way))
     }
 
     fn backspace(&mut self) -> bool {
-        if self.written.cursor() == 0 {
+        if self.buffer.cursor() == 0 {
             return self.attachments.remove_last();
         }
-        self.changed(|w| w.erase(Way::Back))
+        self.apply_change(|w| w.erase(SearchDirection::Back))
     }
 
     /// A row up or down, and from the first or the last one into the past and back.
-    fn vertical(&mut self, way: Way, goal: Option<u16>) -> bool {
-        self.lay(self.laid.width);
-        let (rows, cursor) = (&self.laid.rows, self.written.cursor());
+    fn move_vertically(&mut self, way: SearchDirection, goal: Option<u16>) -> bool {
+        self.update_layout(self.layout.width);
+        let (rows, cursor) = (&self.layout.rows, self.buffer.cursor());
         let row = row_of(rows, cursor);
         let next = match way {
-            Way::Back => row.checked_sub(1),
-            Way::Forward => Some(row + 1).filter(|next| *next < rows.len()),
+            SearchDirection::Back => row.checked_sub(1),
+            SearchDirection::Forward => Some(row + 1).filter(|next| *next < rows.len()),
         };
         let Some(next) = next else {
-            return self.walk(way);
+            return self.walk_history(way);
         };
-        let text = self.written.text();
+        let text = self.buffer.text();
         let column = || {
             let before = &text[rows[row].start..cursor];
             clusters(before)
@@ -222,96 +248,97 @@ impl Editor {
         };
         let goal = goal.unwrap_or_else(column);
         let to = place(text, rows, next, goal);
-        if !self.go(to) {
+        if !self.move_cursor(to) {
             // It is a mark on both rows.
-            self.go_step(way);
+            self.move_by_step(way);
         }
-        self.goal = Some(goal);
+        self.goal_column = Some(goal);
         true
     }
 
     /// To another prompt of the past, or back to what is being written.
-    fn walk(&mut self, way: Way) -> bool {
+    fn walk_history(&mut self, way: SearchDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
-            (None, Way::Forward) => return false,
-            (None, Way::Back) => {
+            (None, SearchDirection::Forward) => return false,
+            (None, SearchDirection::Back) => {
                 let entries = self.history.entries();
-                Walk {
-                    at: entries.len(),
+                HistoryWalk {
+                    index: entries.len(),
                     entries,
-                    before: self.written.marked().clone(),
+                    saved_text: self.buffer.marked().clone(),
                 }
             }
         };
         let at = match way {
-            Way::Back => walk.at.checked_sub(1),
-            Way::Forward => Some(walk.at + 1),
+            SearchDirection::Back => walk.index.checked_sub(1),
+            SearchDirection::Forward => Some(walk.index + 1),
         };
         let Some(at) = at.filter(|at| *at <= walk.entries.len()) else {
             // Beyond the oldest there is nothing.
-            self.walk = (walk.at < walk.entries.len()).then_some(walk);
+            self.walk = (walk.index < walk.entries.len()).then_some(walk);
             return false;
         };
-        walk.at = at;
+        walk.index = at;
         if let Some(entry) = walk.entries.get(at) {
             self.recall(entry);
-            if way == Way::Back {
+            if way == SearchDirection::Back {
                 // From here the same key leads on.
-                self.lay(self.laid.width);
-                let end = place(self.written.text(), &self.laid.rows, 0, u16::MAX);
-                self.written.go(end);
+                self.update_layout(self.layout.width);
+                let end = place(self.buffer.text(), &self.layout.rows, 0, u16::MAX);
+                self.buffer.move_cursor(end);
             }
             self.walk = Some(walk);
         } else {
-            self.written.replace_all(walk.before);
+            self.buffer.replace_all(walk.saved_text);
         }
         true
     }
 
     /// Opens the pasted text beside the cursor, so that it can be read and changed.
-    fn open_pasted(&mut self) -> Outcome {
-        let mark = self.written.marked().touching(self.written.cursor());
-        let Some((range, Stands::Pasted(text))) = mark.map(|m| (m.range.clone(), &m.stands)) else {
-            return Outcome::Ignored;
+    fn expand_paste(&mut self) -> EditorOutcome {
+        let mark = self.buffer.marked().mark_at(self.buffer.cursor());
+        let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))
+        else {
+            return EditorOutcome::Ignored;
         };
         if text.len() > OPENED {
             let most = OPENED / 1024;
             let why =
                 format!("what is pasted is more than {most} KiB, too much to be changed here");
-            return Outcome::Told(why);
+            return EditorOutcome::Note(why);
         }
-        let text = Marked::from(&**text);
-        self.written.change(range, text);
-        Outcome::Changed
+        let text = MarkedText::from(&**text);
+        self.buffer.change(range, text);
+        EditorOutcome::Changed
     }
 
-    fn completion_key(&mut self, code: KeyCode, with: With) -> Option<Outcome> {
+    fn completion_key(&mut self, code: KeyCode, with: Modifier) -> Option<EditorOutcome> {
         let completion = self.completion.as_mut()?;
         completion.refresh(&self.files);
         let shown = !completion.rows.is_empty();
         match (code, with) {
-            (KeyCode::Up, With::Nothing) | (KeyCode::Char('p'), With::Ctrl) if shown => {
+            (KeyCode::Up, Modifier::None) | (KeyCode::Char('p'), Modifier::Ctrl) if shown => {
                 completion.pick(true);
             }
-            (KeyCode::Down, With::Nothing) | (KeyCode::Char('n'), With::Ctrl) if shown => {
+            (KeyCode::Down, Modifier::None) | (KeyCode::Char('n'), Modifier::Ctrl) if shown => {
                 completion.pick(false);
             }
-            (KeyCode::Esc, With::Nothing) if shown => {
-                self.closed = Some(completion.trigger.start);
+            (KeyCode::Esc, Modifier::None) if shown => {
+                self.dismissed_at = Some(completion.trigger.start);
                 self.completion = None;
             }
-            (KeyCode::Enter, With::Nothing) if completion.is_typed() => {
+            (KeyCode::Enter, Modifier::None) if completion.is_typed() => {
                 self.completion = None;
                 return None;
             }
-            (KeyCode::Enter | KeyCode::Tab, With::Nothing) => {
+            (KeyCode::Enter | KeyCode::Tab, Modifier::None) => {
                 let start = completion.trigger.start;
-                let Some(taken) = completion.take(&self.files, self.patience) else {
-                    if shown && completion.is_late() {
+                let Some(taken) = completion.take(&self.files, self.completion_timeout) else {
+                    if shown && completion.is_stale() {
                         // Somebody means to choose, so nothing is sent.
                         let why = "the files that fit what is typed are still being looked for";
-                        return Some(Outcome::Told(why.to_owned()));
+                        return Some(EditorOutcome::Note(why.to_owned()));
                     }
                     self.completion = None;
                     return None;
@@ -321,62 +348,64 @@ impl Editor {
             }
             _ => return None,
         }
-        Some(Outcome::Changed)
+        Some(EditorOutcome::Changed)
     }
 
-    fn take_completion(&mut self, taken: Taken, start: usize, tab: bool) {
-        let cursor = self.written.cursor();
-        let followed = self.written.text()[cursor..].starts_with(char::is_whitespace);
+    fn take_completion(&mut self, taken: TakenCompletion, start: usize, tab: bool) {
+        let cursor = self.buffer.cursor();
+        let followed = self.buffer.text()[cursor..].starts_with(char::is_whitespace);
         let (mut inserted, goes_on) = match taken {
-            Taken::Command(command) => (Marked::from(format!("/{}", command.name)), false),
-            // Tab goes on into a directory, and Enter takes it.
-            Taken::File { shown, .. } if tab && shown.ends_with('/') => {
-                (Marked::from(format!("@{shown}")), true)
+            TakenCompletion::Command(command) => {
+                (MarkedText::from(format!("/{}", command.name)), false)
             }
-            Taken::File { shown, path } => {
+            // Tab goes on into a directory, and Enter takes it.
+            TakenCompletion::File { shown, .. } if tab && shown.ends_with('/') => {
+                (MarkedText::from(format!("@{shown}")), true)
+            }
+            TakenCompletion::File { shown, path } => {
                 let path = self.files.root().join(path);
-                (mention(&shown, path), false)
+                (file_mention(&shown, path), false)
             }
         };
         if !followed && !goes_on {
-            inserted.push(&Marked::from(" "));
+            inserted.push(&MarkedText::from(" "));
         }
         self.walk = None;
-        self.written.change(start..cursor, inserted);
+        self.buffer.change(start..cursor, inserted);
         if followed && !goes_on {
-            self.go_step(Way::Forward);
+            self.move_by_step(SearchDirection::Forward);
         }
         if goes_on {
-            self.complete();
+            self.update_completion();
         }
     }
 
-    fn search_key(&mut self, code: KeyCode, with: With) -> Outcome {
+    fn search_key(&mut self, code: KeyCode, with: Modifier) -> EditorOutcome {
         let Some(search) = &mut self.search else {
-            return Outcome::Ignored;
+            return EditorOutcome::Ignored;
         };
         match (code, with) {
-            (KeyCode::Char('r'), With::Ctrl)
-            | (KeyCode::Up, With::Nothing)
-            | (KeyCode::Char('p'), With::Ctrl) => search.pick(false),
-            (KeyCode::Char('s' | 'n'), With::Ctrl) | (KeyCode::Down, With::Nothing) => {
+            (KeyCode::Char('r'), Modifier::Ctrl)
+            | (KeyCode::Up, Modifier::None)
+            | (KeyCode::Char('p'), Modifier::Ctrl) => search.pick(false),
+            (KeyCode::Char('s' | 'n'), Modifier::Ctrl) | (KeyCode::Down, Modifier::None) => {
                 search.pick(true);
             }
-            (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), With::Ctrl) => self.search = None,
-            (KeyCode::Enter | KeyCode::Tab | KeyCode::Right, With::Nothing) => {
+            (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), Modifier::Ctrl) => self.search = None,
+            (KeyCode::Enter | KeyCode::Tab | KeyCode::Right, Modifier::None) => {
                 if let Some(entry) = search.take().cloned() {
                     self.search = None;
                     self.walk = None;
                     self.recall(&entry);
                 }
             }
-            (KeyCode::Backspace, _) | (KeyCode::Char('h'), With::Ctrl) => search.erase(),
-            (KeyCode::Char('u' | 'w'), With::Ctrl) => search.clear(),
-            (KeyCode::Char(c), With::Nothing | With::Shift) => {
-                search.type_text(&acp_host::clean::line(&c.to_string()));
+            (KeyCode::Backspace, _) | (KeyCode::Char('h'), Modifier::Ctrl) => search.erase(),
+            (KeyCode::Char('u' | 'w'), Modifier::Ctrl) => search.clear(),
+            (KeyCode::Char(c), Modifier::None | Modifier::Shift) => {
+                search.type_text(&acp_host::terminal_text::clean_line(&c.to_string()));
             }
-            _ => return Outcome::Ignored,
+            _ => return EditorOutcome::Ignored,
         }
-        Outcome::Changed
+        EditorOutcome::Changed
     }
 }

@@ -12,11 +12,11 @@ pub(crate) const ROWS: u16 = 8;
 
 /// A row of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct PopupRow {
     /// What is chosen.
     pub(crate) label: String,
     /// The clusters of the label by which it was found, in order.
-    pub(crate) matched: Vec<u32>,
+    pub(crate) match_indices: Vec<u32>,
     /// What there is to say of it.
     pub(crate) detail: String,
     /// Whether the end of the label is worth more than its beginning, as of a path.
@@ -25,13 +25,13 @@ pub(crate) struct Row {
 
 /// What is shown of a list.
 #[derive(Debug)]
-pub(crate) struct Popup<'a> {
+pub(crate) struct CompletionPopup<'a> {
     pub(crate) title: &'a str,
-    pub(crate) rows: &'a [Row],
-    pub(crate) picked: usize,
+    pub(crate) rows: &'a [PopupRow],
+    pub(crate) selected_index: usize,
 }
 
-impl Popup<'_> {
+impl CompletionPopup<'_> {
     /// Draws the list right above the editor, over what is there: as much of it as there is room for.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
@@ -39,7 +39,7 @@ impl Popup<'_> {
         if shown == 0 || editor.width == 0 {
             return;
         }
-        let first = (self.picked + 1).saturating_sub(usize::from(shown));
+        let first = (self.selected_index + 1).saturating_sub(usize::from(shown));
         let top = editor.y - shown - 1;
         let area = Rect::new(editor.x, top, editor.width, shown + 1).intersection(buf.area);
         let labels = self.rows.iter().skip(first).take(usize::from(shown));
@@ -58,7 +58,7 @@ impl Popup<'_> {
         buf.set_stringn(area.x, top, "─".repeat(width), width, theme.border);
         let count = match self.rows.len() {
             0 => String::new(),
-            all => format!(" {} of {all} ", self.picked + 1),
+            all => format!(" {} of {all} ", self.selected_index + 1),
         };
         let title = format!(
             " {}{}",
@@ -72,14 +72,14 @@ impl Popup<'_> {
         for ((index, row), y) in rows.zip(top + 1..editor.y) {
             let line = Rect::new(area.x, y, area.width, 1).intersection(buf.area);
             row.draw(line, labels, buf, theme);
-            if index == self.picked {
+            if index == self.selected_index {
                 buf.set_style(line, theme.selected);
             }
         }
     }
 }
 
-impl Row {
+impl PopupRow {
     fn draw(&self, area: Rect, labels: u16, buf: &mut Buffer, theme: &Theme) {
         let room = area.width.saturating_sub(2);
         let for_label = if self.detail.is_empty() {
@@ -88,7 +88,7 @@ impl Row {
             let own = columns(&self.label);
             own.min(room.saturating_sub(3).max(room / 2))
         };
-        let end = self.label_in(area.x + 1, area.y, for_label, buf, theme);
+        let end = self.draw_label(area.x + 1, area.y, for_label, buf, theme);
         if self.detail.is_empty() {
             return;
         }
@@ -98,7 +98,7 @@ impl Row {
     }
 
     /// Gives the column behind it.
-    fn label_in(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
+    fn draw_label(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
         let all = columns(&self.label);
         let skipped = if all > room && self.end_first {
             all - room + 1
@@ -115,7 +115,7 @@ impl Row {
             buf.set_stringn(at, y, "…", 1, theme.dim);
             at += 1;
         }
-        let mut matched = self.matched.iter().peekable();
+        let mut matched = self.match_indices.iter().peekable();
         for (index, cluster) in clusters(&self.label).enumerate() {
             let mut style = theme.text;
             while let Some(next) = matched.next_if(|next| **next as usize <= index) {
@@ -159,21 +159,21 @@ mod tests {
     use proptest::prelude::*;
     use ratatui::style::Modifier;
 
-    fn row(label: &str, detail: &str) -> Row {
-        Row {
+    fn row(label: &str, detail: &str) -> PopupRow {
+        PopupRow {
             label: label.to_owned(),
-            matched: vec![1],
+            match_indices: vec![1],
             detail: detail.to_owned(),
             end_first: detail.is_empty(),
         }
     }
 
-    fn drawn(rows: &[Row], picked: usize, width: u16, height: u16) -> (Vec<String>, Buffer) {
+    fn drawn(rows: &[PopupRow], picked: usize, width: u16, height: u16) -> (Vec<String>, Buffer) {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
-        let popup = Popup {
+        let popup = CompletionPopup {
             title: "files",
             rows,
-            picked,
+            selected_index: picked,
         };
         let editor = Rect::new(0, height.saturating_sub(1), width, 1);
         popup.draw(editor, &mut buf, &Theme::default());

@@ -23,7 +23,7 @@ pub(crate) struct Cluster<'a> {
 pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
     let mut column = 0u16;
     row.grapheme_indices(true).map(move |(offset, text)| {
-        let width = width(text, column);
+        let width = cluster_width(text, column);
         let cluster = Cluster {
             text,
             offset,
@@ -35,7 +35,7 @@ pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
     })
 }
 
-fn width(cluster: &str, column: u16) -> u16 {
+fn cluster_width(cluster: &str, column: u16) -> u16 {
     if cluster == "\t" {
         TAB - column % TAB
     } else if cluster.contains(char::is_control) {
@@ -74,7 +74,7 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     for (offset, cluster) in line.grapheme_indices(true) {
         let next = offset + cluster.len();
         if cluster.chars().all(char::is_whitespace) && cluster != "\u{a0}" {
-            column = column.saturating_add(width(cluster, column));
+            column = column.saturating_add(cluster_width(cluster, column));
             end = Some(next);
             continue;
         }
@@ -82,13 +82,13 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
         if wide {
             end = Some(offset);
         }
-        while column.saturating_add(width(cluster, column)) > most && start < offset {
+        while column.saturating_add(cluster_width(cluster, column)) > most && start < offset {
             let broken = end.take().filter(|end| *end > start).unwrap_or(offset);
             rows.push(at + start..at + broken);
             start = broken;
             column = columns(&line[start..offset]);
         }
-        column = column.saturating_add(width(cluster, column));
+        column = column.saturating_add(cluster_width(cluster, column));
         if wide {
             end = Some(next);
         }

@@ -3,38 +3,38 @@
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::history::Entry;
-use super::popup::Row;
+use super::history::HistoryEntry;
+use super::popup::PopupRow;
 
 /// How much of a prompt is shown and looked through, in characters.
 const SHOWN: usize = 1_000;
 
 /// A search that is going on.
 #[derive(Debug)]
-pub(crate) struct Search {
+pub(crate) struct HistorySearch {
     query: String,
     /// The newest first, and each once.
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
     /// Those that fit, by their places in `entries`.
-    found: Vec<usize>,
-    pub(crate) rows: Vec<Row>,
-    pub(crate) picked: usize,
+    matches: Vec<usize>,
+    pub(crate) rows: Vec<PopupRow>,
+    pub(crate) selected_index: usize,
 }
 
-impl Search {
+impl HistorySearch {
     /// In these prompts, the newest of which is the last.
-    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+    pub(crate) fn new(entries: Vec<HistoryEntry>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let mut newest: Vec<_> = entries.into_iter().rev().collect();
         newest.retain(|entry| seen.insert(entry.text.clone()));
         let mut search = Self {
             query: String::new(),
             entries: newest,
-            found: Vec::new(),
+            matches: Vec::new(),
             rows: Vec::new(),
-            picked: 0,
+            selected_index: 0,
         };
-        search.look();
+        search.update_matches();
         search
     }
 
@@ -46,36 +46,36 @@ impl Search {
     pub(crate) fn type_text(&mut self, text: &str) {
         let room = SHOWN.saturating_sub(self.query.len());
         self.query.extend(text.chars().take(room));
-        self.look();
+        self.update_matches();
     }
 
     pub(crate) fn erase(&mut self) {
         self.query.pop();
-        self.look();
+        self.update_matches();
     }
 
     pub(crate) fn clear(&mut self) {
         self.query.clear();
-        self.look();
+        self.update_matches();
     }
 
     /// The one that is picked.
-    pub(crate) fn take(&self) -> Option<&Entry> {
-        self.entries.get(*self.found.get(self.picked)?)
+    pub(crate) fn take(&self) -> Option<&HistoryEntry> {
+        self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
     /// The next one is picked, as long as there is one.
     pub(crate) fn pick(&mut self, newer: bool) {
-        let last = self.found.len().saturating_sub(1);
-        self.picked = if newer {
-            self.picked.saturating_sub(1)
+        let last = self.matches.len().saturating_sub(1);
+        self.selected_index = if newer {
+            self.selected_index.saturating_sub(1)
         } else {
-            (self.picked + 1).min(last)
+            (self.selected_index + 1).min(last)
         };
     }
 
     /// Each of the words is somewhere in it; the newest comes first, however well others fit.
-    fn look(&mut self) {
+    fn update_matches(&mut self) {
         let pattern = Pattern::new(
             &self.query,
             CaseMatching::Smart,
@@ -84,12 +84,12 @@ impl Search {
         );
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut buffer = Vec::new();
-        self.picked = 0;
-        self.found.clear();
+        self.selected_index = 0;
+        self.matches.clear();
         self.rows.clear();
         for (index, entry) in self.entries.iter().enumerate() {
             let start: String = entry.text.chars().take(SHOWN).collect();
-            let label = acp_host::clean::line(&start);
+            let label = acp_host::terminal_text::clean_line(&start);
             let mut matched = Vec::new();
             let shown = Utf32Str::new(&label, &mut buffer);
             if pattern.indices(shown, &mut matcher, &mut matched).is_none() {
@@ -97,10 +97,10 @@ impl Search {
             }
             matched.sort_unstable();
             matched.dedup();
-            self.found.push(index);
-            self.rows.push(Row {
+            self.matches.push(index);
+            self.rows.push(PopupRow {
                 label,
-                matched,
+                match_indices: matched,
                 detail: String::new(),
                 end_first: false,
             });
@@ -121,16 +121,16 @@ mod tests {
             "test the fix",
             "fix it",
         ];
-        let entries = entries.map(|text| Entry {
+        let entries = entries.map(|text| HistoryEntry {
             text: text.to_owned(),
             files: Vec::new(),
         });
-        let mut search = Search::new(entries.into());
+        let mut search = HistorySearch::new(entries.into());
         assert_eq!(search.rows.len(), 4);
         search.type_text("fix te");
         let labels: Vec<_> = search.rows.iter().map(|row| &row.label).collect();
         assert_eq!(labels, ["test the fix", "fix the Test"]);
-        assert_eq!(search.rows[0].matched, [0, 1, 9, 10, 11]);
+        assert_eq!(search.rows[0].match_indices, [0, 1, 9, 10, 11]);
         search.pick(false);
         search.pick(false);
         assert_eq!(search.take().unwrap().text, "fix the Test");

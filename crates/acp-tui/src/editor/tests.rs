@@ -15,17 +15,17 @@ use crate::{Background, Colors, Theme};
 const LONG: Duration = Duration::from_secs(30);
 
 /// An editor in a project with a few files.
-struct Writing {
-    editor: Editor,
+struct EditorFixture {
+    editor: PromptEditor,
     project: tempfile::TempDir,
 }
 
-impl Writing {
+impl EditorFixture {
     fn new() -> Self {
-        Self::with(History::default())
+        Self::with(PromptHistory::default())
     }
 
-    fn with(history: History) -> Self {
+    fn with(history: PromptHistory) -> Self {
         let project = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(project.path().join("src/deep")).unwrap();
         for (file, text) in [
@@ -34,8 +34,8 @@ impl Writing {
         ] {
             std::fs::write(project.path().join(file), text).unwrap();
         }
-        let files = Files::new(project.path().to_owned(), || {});
-        let mut editor = Editor::new(files, history);
+        let files = FileFinder::new(project.path().to_owned(), || {});
+        let mut editor = PromptEditor::new(files, history);
         editor.set_commands(&[
             AvailableCommand::new("review", "Looks at changes")
                 .input(UnstructuredCommandInput::new("what to look at")),
@@ -45,8 +45,8 @@ impl Writing {
     }
 
     /// Types characters, and keys by their names in angle brackets.
-    fn keys(&mut self, keys: &str) -> Outcome {
-        let mut last = Outcome::Ignored;
+    fn keys(&mut self, keys: &str) -> EditorOutcome {
+        let mut last = EditorOutcome::Ignored;
         let mut rest = keys;
         while let Some(c) = rest.chars().next() {
             let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
@@ -81,14 +81,14 @@ impl Writing {
     }
 
     fn text(&self) -> &str {
-        self.editor.written.text()
+        self.editor.buffer.text()
     }
 
     /// Waits until files have been found for what is typed.
     fn settle(&mut self) {
         let completion = self.editor.completion.as_ref().unwrap();
         let query = completion.trigger.query.clone();
-        self.editor.files.settled(&query, LONG);
+        self.editor.files.matches_for(&query, LONG);
     }
 
     fn said(&mut self, takes: &PromptCapabilities) -> serde_json::Value {
@@ -123,24 +123,24 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 
 #[test]
 fn enter_sends_and_other_enters_make_lines() {
-    let mut w = Writing::new();
-    assert_eq!(w.keys("<enter>"), Outcome::Ignored);
+    let mut w = EditorFixture::new();
+    assert_eq!(w.keys("<enter>"), EditorOutcome::Ignored);
     assert_eq!(
         w.keys("one<S-enter>two<M-enter>three<C-j>four\\<enter>five<enter>"),
-        Outcome::Submit
+        EditorOutcome::Submit
     );
     assert_eq!(w.editor.take().text(), "one\ntwo\nthree\nfour\nfive");
     assert!(w.editor.is_empty());
     // Two of them are a backslash that is meant.
-    assert_eq!(w.keys("a\\\\<enter>"), Outcome::Submit);
-    assert_eq!(w.keys("<C-z>"), Outcome::Ignored);
-    assert_eq!(w.keys("<C-c>"), Outcome::Ignored);
-    assert_eq!(w.keys("<esc>"), Outcome::Ignored);
+    assert_eq!(w.keys("a\\\\<enter>"), EditorOutcome::Submit);
+    assert_eq!(w.keys("<C-z>"), EditorOutcome::Ignored);
+    assert_eq!(w.keys("<C-c>"), EditorOutcome::Ignored);
+    assert_eq!(w.keys("<esc>"), EditorOutcome::Ignored);
 }
 
 #[test]
 fn keys_of_shells_move_and_kill() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.keys("git log --oneline<C-w>");
     assert_eq!(w.text(), "git log ");
     // Kills one after the other are yanked together.
@@ -158,7 +158,7 @@ fn keys_of_shells_move_and_kill() {
 
 #[test]
 fn undo_goes_back_by_words_and_redo_forth() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.keys("one two three<C-_>");
     assert_eq!(w.text(), "one two ");
     w.keys("<C-/>");
@@ -175,7 +175,7 @@ fn undo_goes_back_by_words_and_redo_forth() {
 
 #[test]
 fn a_character_is_what_a_person_takes_for_one() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.editor.paste("a👨\u{200d}👩\u{200d}👧e\u{301}你");
     let (_, lines, cursor) = w.screen(20, 6);
     // The cells behind wide characters are blank.
@@ -191,7 +191,7 @@ fn a_character_is_what_a_person_takes_for_one() {
 
 #[test]
 fn it_wraps_grows_to_a_third_of_the_screen_and_scrolls() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     assert_eq!(w.editor.height(80, 24), 1);
     w.keys("the quick brown fox");
     assert_eq!(w.editor.height(11, 24), 2);
@@ -210,8 +210,8 @@ fn it_wraps_grows_to_a_third_of_the_screen_and_scrolls() {
 
 #[test]
 fn up_and_down_keep_their_column_and_lead_into_the_past() {
-    let history = History::default();
-    let mut w = Writing::with(history.clone());
+    let history = PromptHistory::default();
+    let mut w = EditorFixture::with(history.clone());
     for said in ["first", "second one<C-j>of two lines"] {
         w.keys(said);
         w.editor.take();
@@ -225,14 +225,14 @@ fn up_and_down_keep_their_column_and_lead_into_the_past() {
     assert_eq!(w.text(), "second one\nof two lines");
     w.keys("<up>");
     assert_eq!(w.text(), "first");
-    assert_eq!(w.keys("<up>"), Outcome::Ignored);
+    assert_eq!(w.keys("<up>"), EditorOutcome::Ignored);
     w.keys("<down>");
     assert_eq!(w.text(), "second one\nof two lines");
     w.keys("<down>");
     assert_eq!(w.text(), "abcd!\nx\nefgh");
-    assert_eq!(w.keys("<down>"), Outcome::Ignored);
+    assert_eq!(w.keys("<down>"), EditorOutcome::Ignored);
     // Another editor has the same past, and what is recalled can be undone.
-    let mut other = Writing::with(history);
+    let mut other = EditorFixture::with(history);
     other.keys("mine<up><up>");
     assert_eq!(other.text(), "first");
     other.keys("<C-_><C-_>");
@@ -241,7 +241,7 @@ fn up_and_down_keep_their_column_and_lead_into_the_past() {
 
 #[test]
 fn the_past_is_searched() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     for said in ["explain the parser", "fix the lexer", "now run tests"] {
         w.keys(said);
         w.editor.take();
@@ -262,7 +262,7 @@ fn the_past_is_searched() {
 
 #[test]
 fn a_long_paste_is_a_block_that_is_sent_whole() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     let long = "line\r".repeat(240);
     w.keys("see ");
     w.editor.paste(&long);
@@ -287,15 +287,15 @@ fn a_long_paste_is_a_block_that_is_sent_whole() {
 
 #[test]
 fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.editor.paste(&"x\n".repeat(12));
     assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab opens it"));
     w.keys("<tab>");
     assert_eq!(w.text(), "x\n".repeat(12));
     w.editor.take();
 
-    let huge = "x".repeat(pasted::MOST + 1);
-    let Outcome::Told(why) = w.editor.paste(&huge) else {
+    let huge = "x".repeat(paste::MOST + 1);
+    let EditorOutcome::Note(why) = w.editor.paste(&huge) else {
         panic!("it is pasted");
     };
     assert!(why.contains("1 MiB"), "{why}");
@@ -303,19 +303,20 @@ fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
     for _ in 0..4 {
         w.editor.paste(&huge[1..]);
     }
-    assert!(matches!(w.editor.paste(&huge[1..]), Outcome::Told(_)));
+    assert!(matches!(w.editor.paste(&huge[1..]), EditorOutcome::Note(_)));
     // An opened block is laid out with each key, so there is an end to that.
-    assert!(matches!(w.keys("<tab>"), Outcome::Told(_)));
+    assert!(matches!(w.keys("<tab>"), EditorOutcome::Note(_)));
 }
 
 #[test]
 fn files_that_are_dropped_are_attached_or_named() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     let picture = w.project.path().join("a picture.png");
     std::fs::write(&picture, b"\x89PNG").unwrap();
     let dropped = format!("'{}'", picture.display());
-    w.editor.set_takes(PromptCapabilities::new().image(true));
-    assert_eq!(w.editor.paste(&dropped), Outcome::Changed);
+    w.editor
+        .set_prompt_capabilities(PromptCapabilities::new().image(true));
+    assert_eq!(w.editor.paste(&dropped), EditorOutcome::Changed);
     let notes = w.project.path().join("src/deep/my notes.md");
     w.keys("see");
     w.editor
@@ -338,8 +339,8 @@ fn files_that_are_dropped_are_attached_or_named() {
     w.keys("<bs>");
     assert!(w.editor.is_empty());
 
-    w.editor.set_takes(PromptCapabilities::new());
-    let Outcome::Told(why) = w.editor.paste(&dropped) else {
+    w.editor.set_prompt_capabilities(PromptCapabilities::new());
+    let EditorOutcome::Note(why) = w.editor.paste(&dropped) else {
         panic!("it is attached");
     };
     assert!(why.contains("this agent does not take it"), "{why}");
@@ -348,7 +349,7 @@ fn files_that_are_dropped_are_attached_or_named() {
 
 #[test]
 fn slash_commands_are_completed_and_their_hint_is_shown() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.keys("/");
     let (_, lines, _) = w.screen(60, 12);
     assert!(lines[8].contains("commands · 1 of 2"));
@@ -366,25 +367,25 @@ fn slash_commands_are_completed_and_their_hint_is_shown() {
     assert_eq!(w.screen(60, 12).1[11], "/review x");
     w.editor.take();
     // What is typed in full is sent at once, and Esc closes the list.
-    assert_eq!(w.keys("/compact<enter>"), Outcome::Submit);
+    assert_eq!(w.keys("/compact<enter>"), EditorOutcome::Submit);
     w.editor.take();
     w.keys("/<down><tab>");
     assert_eq!(w.text(), "/compact ");
     w.editor.take();
     w.keys("/re");
     assert!(w.editor.has_popup());
-    assert_eq!(w.keys("<esc>"), Outcome::Changed);
+    assert_eq!(w.keys("<esc>"), EditorOutcome::Changed);
     assert!(!w.editor.has_popup());
     w.keys("v");
     assert!(!w.editor.has_popup());
-    assert_eq!(w.keys("<enter>"), Outcome::Submit);
+    assert_eq!(w.keys("<enter>"), EditorOutcome::Submit);
 }
 
 #[test]
 fn files_are_completed_in_place() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     // However busy the machine is.
-    w.editor.patience = LONG;
+    w.editor.completion_timeout = LONG;
     w.keys("explain @mai");
     w.settle();
     let (buf, lines, _) = w.screen(60, 12);
@@ -419,7 +420,7 @@ fn files_are_completed_in_place() {
 
 #[test]
 fn a_draft_comes_back_as_it_was() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     let notes = w.project.path().join("src/main.rs");
     w.editor.attach(&notes);
     w.editor.paste(&"x\n".repeat(20));
@@ -431,19 +432,19 @@ fn a_draft_comes_back_as_it_was() {
     w.keys("something else");
     w.editor.set(draft.clone());
     assert_eq!(w.editor.take(), draft);
-    assert!(!draft.is_empty() && Draft::default().is_empty());
+    assert!(!draft.is_empty() && PromptDraft::default().is_empty());
 }
 
 #[test]
 fn files_that_are_long_in_coming_hold_up_nobody() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     // What looks for them gets no further than its first answer.
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let ended = std::sync::Mutex::new(ended);
     let stuck = move || {
         let _ = ended.lock().unwrap().recv();
     };
-    w.editor.files = Files::new(w.project.path().to_owned(), stuck);
+    w.editor.files = FileFinder::new(w.project.path().to_owned(), stuck);
     let began = Instant::now();
     w.keys("@");
     w.settle();
@@ -451,17 +452,17 @@ fn files_that_are_long_in_coming_hold_up_nobody() {
     assert_eq!(w.screen(80, 24).1[23], "@gone");
     // The list is of what was typed before, so nothing of it is taken, and nothing is sent by mistake.
     assert!(w.editor.has_popup());
-    assert!(matches!(w.keys("<enter>"), Outcome::Told(_)));
+    assert!(matches!(w.keys("<enter>"), EditorOutcome::Note(_)));
     assert_eq!(w.text(), "@gone");
     w.keys("<esc>");
-    assert_eq!(w.keys("<enter>"), Outcome::Submit);
+    assert_eq!(w.keys("<enter>"), EditorOutcome::Submit);
     assert!(began.elapsed() < LONG);
     drop(end);
 }
 
 #[test]
 fn it_can_be_read_without_colours() {
-    let mut w = Writing::new();
+    let mut w = EditorFixture::new();
     w.editor.set_placeholder("Say what is to be done\u{1b}[2J");
     let theme = Theme::new(Background::Light, Colors::None);
     let line = Rect::new(0, 3, 40, 1);
@@ -490,9 +491,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn nothing_that_is_typed_or_pasted_breaks_it(done in anything(), width in 1u16..200, height in 2u16..30) {
-        let mut w = Writing::new();
+        let mut w = EditorFixture::new();
         // What is asked of files is answered in time that has no place here.
-        w.editor.files = Files::new(w.project.path().join("gone"), || {});
+        w.editor.files = FileFinder::new(w.project.path().join("gone"), || {});
         for (what, text) in &done {
             match KEYS.get(usize::from(*what)) {
                 Some(key) => {
@@ -505,9 +506,9 @@ proptest! {
                     w.editor.paste(&format!("{text}\n").repeat(12));
                 }
             }
-            let marked = w.editor.written.marked();
+            let marked = w.editor.buffer.marked();
             prop_assert!(!marked.text().contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
-            let cursor = w.editor.written.cursor();
+            let cursor = w.editor.buffer.cursor();
             prop_assert!(marked.text().is_char_boundary(cursor));
             for mark in marked.marks() {
                 prop_assert!(marked.text()[mark.range.clone()].starts_with('['));
@@ -520,7 +521,7 @@ proptest! {
         }
         // All steps back lead to the beginning.
         w.keys("<esc><esc>");
-        while w.editor.written.undo() {}
+        while w.editor.buffer.undo() {}
         prop_assert_eq!(w.text(), "");
     }
 }

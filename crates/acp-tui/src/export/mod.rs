@@ -4,18 +4,18 @@
 //! no HTML, and what it opens is closed where it ends (`tame.rs`). What commands printed and files contain stands in
 //! fences that are longer than any within.
 
-mod tame;
+mod embed;
 
 use acp::thread::{
-    Compaction, Diff, FileChange, Item, ItemKind, Message, PlanContent, ThreadPlan, ThreadTerminal,
-    ThreadToolCall, ToolCallContent,
+    FileChange, Item, ItemKind, PlanContent, ThreadCompaction, ThreadDiff, ThreadMessage,
+    ThreadPlan, ThreadTerminal, ThreadToolCall, ThreadToolCallContent,
 };
 use acp::v1::{ContentBlock, EmbeddedResourceResource, Notice, NoticeSeverity};
 use acp::{Thread, v2::PlanEntryStatus, v2::ToolCallStatus};
-use acp_host::clean;
+use acp_host::terminal_text;
 use similar::TextDiff;
 
-use self::tame::tame;
+use self::embed::embed_markdown;
 
 /// How many lines around a change are shown.
 const AROUND: usize = 3;
@@ -26,40 +26,43 @@ const LONGEST_RAW: usize = 64 * 1024;
 /// The thread as a Markdown document (CommonMark, with the task lists and tables of GitHub's).
 #[must_use]
 pub fn markdown(thread: &Thread) -> String {
-    let mut page = Page::default();
-    let title = thread.title().map(inline).filter(|title| !title.is_empty());
-    page.block(&format!("# {}", title.as_deref().unwrap_or("Session")));
-    let dropped = thread.dropped().items;
+    let mut page = ExportPage::default();
+    let title = thread
+        .title()
+        .map(escape_inline)
+        .filter(|title| !title.is_empty());
+    page.push_block(&format!("# {}", title.as_deref().unwrap_or("Session")));
+    let dropped = thread.truncation().items;
     if dropped > 0 {
-        page.block(&format!("*The first {dropped} parts are not kept here.*"));
+        page.push_block(&format!("*The first {dropped} parts are not kept here.*"));
     }
     for plan in thread.plans() {
-        page.plan(plan);
+        page.render_plan(plan);
     }
     for item in thread.items() {
-        page.item(thread, item);
+        page.render_item(thread, item);
     }
     page.text
 }
 
 /// A document that grows block by block.
 #[derive(Default)]
-struct Page {
+struct ExportPage {
     text: String,
     /// Whose words came last.
-    speaker: Option<Speaker>,
+    speaker: Option<ExportSpeaker>,
 }
 
 /// Whose words they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Speaker {
-    Person,
+enum ExportSpeaker {
+    User,
     Agent,
 }
 
-impl Page {
+impl ExportPage {
     /// Puts a block behind what there is.
-    fn block(&mut self, block: &str) {
+    fn push_block(&mut self, block: &str) {
         let block = block.trim_end();
         if block.is_empty() {
             return;
@@ -72,133 +75,133 @@ impl Page {
     }
 
     /// Says whose words follow.
-    fn speaks(&mut self, speaker: Speaker) {
+    fn set_speaker(&mut self, speaker: ExportSpeaker) {
         if self.speaker != Some(speaker) {
             self.speaker = Some(speaker);
-            self.block(match speaker {
-                Speaker::Person => "## You",
-                Speaker::Agent => "## Agent",
+            self.push_block(match speaker {
+                ExportSpeaker::User => "## You",
+                ExportSpeaker::Agent => "## Agent",
             });
         }
     }
 
-    fn item(&mut self, thread: &Thread, item: &Item) {
+    fn render_item(&mut self, thread: &Thread, item: &Item) {
         match &item.kind {
             ItemKind::User(message) => {
                 // Two prompts with nothing between them are two.
                 self.speaker = None;
-                self.speaks(Speaker::Person);
-                self.message(message);
+                self.set_speaker(ExportSpeaker::User);
+                self.render_message(message);
             }
             ItemKind::Agent(message) => {
-                self.speaks(Speaker::Agent);
-                self.message(message);
+                self.set_speaker(ExportSpeaker::Agent);
+                self.render_message(message);
             }
             ItemKind::Thought(message) => {
-                self.speaks(Speaker::Agent);
-                self.folded("Thought", |page| page.message(message));
+                self.set_speaker(ExportSpeaker::Agent);
+                self.render_details("Thought", |page| page.render_message(message));
             }
             ItemKind::ToolCall(call) => {
-                self.speaks(Speaker::Agent);
-                self.tool_call(thread, call);
+                self.set_speaker(ExportSpeaker::Agent);
+                self.render_tool_call(thread, call);
             }
-            ItemKind::Notice(notice) => self.notice(notice),
-            ItemKind::Compaction(compaction) => self.compaction(compaction),
+            ItemKind::Notice(notice) => self.render_notice(notice),
+            ItemKind::Compaction(compaction) => self.render_compaction(compaction),
             ItemKind::Subagent(subagent) => {
-                self.speaks(Speaker::Agent);
-                self.block(&format!("### Subagent: {}", inline(subagent.name())));
-                self.folded("What it did", |page| {
+                self.set_speaker(ExportSpeaker::Agent);
+                self.push_block(&format!("### Subagent: {}", escape_inline(subagent.name())));
+                self.render_details("What it did", |page| {
                     subagent.thread.read(|thread| {
                         for item in thread.items() {
-                            page.item(thread, item);
+                            page.render_item(thread, item);
                         }
                     });
                 });
             }
             ItemKind::SessionMessage(message) => {
-                self.speaks(Speaker::Agent);
-                self.folded("Message between sessions", |page| {
-                    page.content(&message.content)
+                self.set_speaker(ExportSpeaker::Agent);
+                self.render_details("Message between sessions", |page| {
+                    page.render_content(&message.content)
                 });
             }
-            _ => self.block("*Something that is not known here.*"),
+            _ => self.push_block("*Something that is not known here.*"),
         }
     }
 
-    fn message(&mut self, message: &Message) {
-        if message.cut {
-            self.block("*Its beginning is not kept.*");
+    fn render_message(&mut self, message: &ThreadMessage) {
+        if message.is_truncated {
+            self.push_block("*Its beginning is not kept.*");
         }
-        self.content(&message.content);
+        self.render_content(&message.content);
     }
 
     /// Blocks of content, text that belongs together as one.
-    fn content(&mut self, blocks: &[ContentBlock]) {
+    fn render_content(&mut self, blocks: &[ContentBlock]) {
         let mut words = String::new();
         for block in blocks {
             match block {
                 ContentBlock::Text(text) => words.push_str(&text.text),
                 other => {
-                    self.block(&tame(&std::mem::take(&mut words)));
-                    self.attachment(other);
+                    self.push_block(&embed_markdown(&std::mem::take(&mut words)));
+                    self.render_attachment(other);
                 }
             }
         }
-        self.block(&tame(&words));
+        self.push_block(&embed_markdown(&words));
     }
 
-    fn attachment(&mut self, block: &ContentBlock) {
+    fn render_attachment(&mut self, block: &ContentBlock) {
         match block {
             ContentBlock::Image(image) => {
-                self.block(&media("Image", &image.mime_type, image.data.len()));
+                self.push_block(&media_text("Image", &image.mime_type, image.data.len()));
             }
             ContentBlock::Audio(audio) => {
-                self.block(&media("Sound", &audio.mime_type, audio.data.len()));
+                self.push_block(&media_text("Sound", &audio.mime_type, audio.data.len()));
             }
             ContentBlock::ResourceLink(link) => {
-                self.block(&format!("*Attached:* {}", code(&link.uri)));
+                self.push_block(&format!("*Attached:* {}", code_span(&link.uri)));
             }
             ContentBlock::Resource(embedded) => match &embedded.resource {
                 EmbeddedResourceResource::Text(text) => {
-                    self.block(&format!("*Attached:* {}", code(&text.uri)));
-                    self.block(&fenced("", &text.text));
+                    self.push_block(&format!("*Attached:* {}", code_span(&text.uri)));
+                    self.push_block(&fenced_block("", &text.text));
                 }
                 EmbeddedResourceResource::Blob(blob) => {
-                    self.block(&format!("*Attached:* {}", code(&blob.uri)));
+                    self.push_block(&format!("*Attached:* {}", code_span(&blob.uri)));
                 }
-                _ => self.block("*Attached: something that is not known here*"),
+                _ => self.push_block("*Attached: something that is not known here*"),
             },
-            _ => self.block("*Something that is not known here.*"),
+            _ => self.push_block("*Something that is not known here.*"),
         }
     }
 
     /// What is shown when one opens it.
-    fn folded(&mut self, summary: &str, inside: impl FnOnce(&mut Self)) {
+    fn render_details(&mut self, summary: &str, inside: impl FnOnce(&mut Self)) {
         let mut page = Self {
             speaker: self.speaker,
             ..Self::default()
         };
         inside(&mut page);
         if !page.text.is_empty() {
-            self.block(&format!("<details><summary>{summary}</summary>"));
-            self.block(&page.text);
-            self.block("</details>");
+            self.push_block(&format!("<details><summary>{summary}</summary>"));
+            self.push_block(&page.text);
+            self.push_block("</details>");
         }
     }
 
-    fn tool_call(&mut self, thread: &Thread, call: &ThreadToolCall) {
-        let mut title = inline(&call.title);
+    fn render_tool_call(&mut self, thread: &Thread, call: &ThreadToolCall) {
+        let mut title = escape_inline(&call.title);
         if title.is_empty() {
-            title = call.name.as_deref().map(inline).unwrap_or_default();
+            title = call.name.as_deref().map(escape_inline).unwrap_or_default();
         }
-        let status = if call.cancelled {
+        let status = if call.is_cancelled {
             ToolCallStatus::Cancelled.as_str()
         } else {
             call.status.as_str()
         };
-        let kind = inline(call.kind.as_str());
-        let status = inline(&status.replace('_', " "));
-        self.block(&format!("### {title}"));
+        let kind = escape_inline(call.kind.as_str());
+        let status = escape_inline(&status.replace('_', " "));
+        self.push_block(&format!("### {title}"));
         let mut said = format!("*{kind}, {status}*");
         let mut seen: Vec<String> = Vec::new();
         for location in &call.locations {
@@ -208,33 +211,35 @@ impl Page {
             };
             if !seen.contains(&place) {
                 said.push_str(if seen.is_empty() { ": " } else { ", " });
-                said.push_str(&code(&place));
+                said.push_str(&code_span(&place));
                 seen.push(place);
             }
         }
-        self.block(&said);
-        if call.cut {
-            self.block("*Not all of it is kept.*");
+        self.push_block(&said);
+        if call.is_truncated {
+            self.push_block("*Not all of it is kept.*");
         }
         for content in &call.content {
             match content {
-                ToolCallContent::Content(block) => self.content(std::slice::from_ref(block)),
-                ToolCallContent::Diff(diff) => self.diff(diff),
-                ToolCallContent::Terminal(id) => match thread.terminal(id) {
-                    Some(terminal) => self.terminal(terminal),
-                    None => self.block("*What it printed is not kept.*"),
+                ThreadToolCallContent::Content(block) => {
+                    self.render_content(std::slice::from_ref(block))
+                }
+                ThreadToolCallContent::Diff(diff) => self.render_diff(diff),
+                ThreadToolCallContent::Terminal(id) => match thread.terminal(id) {
+                    Some(terminal) => self.render_terminal(terminal),
+                    None => self.push_block("*What it printed is not kept.*"),
                 },
-                _ => self.block("*Something that is not known here.*"),
+                _ => self.push_block("*Something that is not known here.*"),
             }
         }
         if call.content.is_empty() {
-            self.raw("Input", call.raw_input.as_ref());
-            self.raw("Output", call.raw_output.as_ref());
+            self.render_raw_value("Input", call.raw_input.as_ref());
+            self.render_raw_value("Output", call.raw_output.as_ref());
         }
     }
 
     /// What the agent told of a call beside what is to be shown of it.
-    fn raw(&mut self, summary: &str, value: Option<&serde_json::Value>) {
+    fn render_raw_value(&mut self, summary: &str, value: Option<&serde_json::Value>) {
         let Some(text) = value.and_then(|value| serde_json::to_string_pretty(value).ok()) else {
             return;
         };
@@ -243,20 +248,20 @@ impl Page {
             end -= 1;
         }
         let (kept, rest) = text.split_at(end);
-        self.folded(summary, |page| {
-            page.block(&fenced("json", kept));
+        self.render_details(summary, |page| {
+            page.push_block(&fenced_block("json", kept));
             if !rest.is_empty() {
-                page.block(&format!("*{} more bytes*", rest.len()));
+                page.push_block(&format!("*{} more bytes*", rest.len()));
             }
         });
     }
 
-    fn diff(&mut self, diff: &Diff) {
+    fn render_diff(&mut self, diff: &ThreadDiff) {
         for change in &diff.changes {
             match &change.texts {
                 Some(texts) => {
                     let (old, new) = (texts.old.as_deref().unwrap_or_default(), &texts.new);
-                    let path = clean::line(&change.path);
+                    let path = terminal_text::clean_line(&change.path);
                     let from = match texts.old {
                         Some(_) => path.clone(),
                         None => "/dev/null".to_owned(),
@@ -268,37 +273,37 @@ impl Page {
                         .header(&from, &path)
                         .to_string();
                     match unified.is_empty() {
-                        true => self.block(&format!("*Unchanged:* {}", code(&path))),
-                        false => self.block(&fenced("diff", &unified)),
+                        true => self.push_block(&format!("*Unchanged:* {}", code_span(&path))),
+                        false => self.push_block(&fenced_block("diff", &unified)),
                     }
                 }
-                None => self.block(&changed(change)),
+                None => self.push_block(&file_change_text(change)),
             }
         }
         if let Some(patch) = &diff.patch {
-            self.block(&fenced("diff", &patch.text));
+            self.push_block(&fenced_block("diff", &patch.text));
         }
     }
 
-    fn terminal(&mut self, terminal: &ThreadTerminal) {
+    fn render_terminal(&mut self, terminal: &ThreadTerminal) {
         let mut text = String::new();
         if let Some(command) = &terminal.command {
             text.push_str(&format!("$ {command}\n"));
         }
         text.push_str(&terminal.output());
-        self.block(&fenced("console", &text));
+        self.push_block(&fenced_block("console", &text));
         let Some(status) = &terminal.exit_status else {
             return;
         };
         match (&status.signal, status.exit_code) {
-            (Some(signal), _) => self.block(&format!("*Ended by {}.*", inline(signal))),
-            (None, Some(code)) => self.block(&format!("*Ended with exit code {code}.*")),
+            (Some(signal), _) => self.push_block(&format!("*Ended by {}.*", escape_inline(signal))),
+            (None, Some(code)) => self.push_block(&format!("*Ended with exit code {code}.*")),
             (None, None) => {}
         }
     }
 
-    fn plan(&mut self, plan: &ThreadPlan) {
-        self.block("## Plan");
+    fn render_plan(&mut self, plan: &ThreadPlan) {
+        self.push_block("## Plan");
         match &plan.content {
             PlanContent::Entries(entries) => {
                 let mut list = String::new();
@@ -308,62 +313,72 @@ impl Page {
                         PlanEntryStatus::Pending => (' ', String::new()),
                         other => (
                             ' ',
-                            format!(" *({})*", inline(&other.as_str().replace('_', " "))),
+                            format!(" *({})*", escape_inline(&other.as_str().replace('_', " "))),
                         ),
                     };
-                    list.push_str(&format!("- [{mark}] {}{more}\n", inline(&entry.content)));
+                    list.push_str(&format!(
+                        "- [{mark}] {}{more}\n",
+                        escape_inline(&entry.content)
+                    ));
                 }
-                self.block(&list);
+                self.push_block(&list);
             }
-            PlanContent::Markdown(text) => self.block(&tame(text)),
-            PlanContent::File(uri) => self.block(&format!("*In* {}", code(uri))),
-            _ => self.block("*Something that is not known here.*"),
+            PlanContent::Markdown(text) => self.push_block(&embed_markdown(text)),
+            PlanContent::File(uri) => self.push_block(&format!("*In* {}", code_span(uri))),
+            _ => self.push_block("*Something that is not known here.*"),
         }
     }
 
-    fn notice(&mut self, notice: &Notice) {
+    fn render_notice(&mut self, notice: &Notice) {
         let severity = match &notice.severity {
             NoticeSeverity::Info => "Note",
             NoticeSeverity::Warning => "Warning",
             NoticeSeverity::Error => "Error",
             _ => "Notice",
         };
-        self.block(&format!("**{severity}:** {}", inline(&notice.title)));
+        self.push_block(&format!("**{severity}:** {}", escape_inline(&notice.title)));
         if let Some(description) = &notice.description {
-            self.block(&tame(description));
+            self.push_block(&embed_markdown(description));
         }
     }
 
-    fn compaction(&mut self, compaction: &Compaction) {
-        let status = inline(&compaction.status.as_str().replace('_', " "));
-        self.block(&format!("*The conversation is shortened: {status}.*"));
+    fn render_compaction(&mut self, compaction: &ThreadCompaction) {
+        let status = escape_inline(&compaction.status.as_str().replace('_', " "));
+        self.push_block(&format!("*The conversation is shortened: {status}.*"));
         if let Some(error) = &compaction.error {
-            self.block(&tame(error));
+            self.push_block(&embed_markdown(error));
         }
-        self.folded("What is left of it", |page| {
-            page.content(&compaction.summary);
+        self.render_details("What is left of it", |page| {
+            page.render_content(&compaction.summary);
         });
     }
 }
 
 /// A change of a file whose texts are not known.
-fn changed(change: &FileChange) -> String {
-    let what = inline(change.operation.as_str());
+fn file_change_text(change: &FileChange) -> String {
+    let what = escape_inline(change.operation.as_str());
     match &change.old_path {
-        Some(from) => format!("*{what}:* {} → {}", code(from), code(&change.path)),
-        None => format!("*{what}:* {}", code(&change.path)),
+        Some(from) => format!(
+            "*{what}:* {} → {}",
+            code_span(from),
+            code_span(&change.path)
+        ),
+        None => format!("*{what}:* {}", code_span(&change.path)),
     }
 }
 
 /// What stands for a picture or a sound, of which `base64` characters came.
-fn media(what: &str, mime_type: &str, base64: usize) -> String {
+fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     let bytes = base64 / 4 * 3;
-    format!("*{what}, {}, about {bytes} bytes*", inline(mime_type))
+    format!(
+        "*{what}, {}, about {bytes} bytes*",
+        escape_inline(mime_type)
+    )
 }
 
 /// A block of text as it is, in a fence that is longer than any in it.
-fn fenced(language: &str, text: &str) -> String {
-    let text = clean::clean(text);
+fn fenced_block(language: &str, text: &str) -> String {
+    let text = terminal_text::clean_text(text);
     let longest = text.lines().map(|line| longest_run(line, '`')).max();
     let fence = "`".repeat(longest.unwrap_or_default().max(2) + 1);
     let end = if text.is_empty() || text.ends_with('\n') {
@@ -375,8 +390,8 @@ fn fenced(language: &str, text: &str) -> String {
 }
 
 /// A line as it is, in a sentence.
-fn code(text: &str) -> String {
-    let text = clean::line(text);
+fn code_span(text: &str) -> String {
+    let text = terminal_text::clean_line(text);
     if text.trim().is_empty() {
         return String::new();
     }
@@ -401,8 +416,8 @@ fn longest_run(text: &str, character: char) -> usize {
 }
 
 /// A line of words, in which nothing means more than it is.
-fn inline(text: &str) -> String {
-    let text = clean::line(text);
+fn escape_inline(text: &str) -> String {
+    let text = terminal_text::clean_line(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     let mut line = String::with_capacity(text.len());
     for c in words.join(" ").chars() {

@@ -65,9 +65,9 @@ fn a_conversation_is_shown_in_its_order() {
         said("user_message_chunk", "Thanks"),
     ]);
     let id = TerminalId::from("t");
-    thread.terminal_started(&id, "cargo test", None);
-    thread.terminal_output(&id, "\u{1b}[31mfailed\u{1b}[0m: ````\n");
-    thread.terminal_exited(&id, &TerminalExitStatus::new().exit_code(3u32));
+    thread.start_terminal(&id, "cargo test", None);
+    thread.append_terminal_output(&id, "\u{1b}[31mfailed\u{1b}[0m: ````\n");
+    thread.exit_terminal(&id, &TerminalExitStatus::new().exit_code(3u32));
     let expected = "\
 # Mend \\*it\\*
 
@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(control, None);
         // All words are there, in their order.
         let mut rest = document.chars();
-        for c in acp_host::clean::clean(&text).chars().filter(char::is_ascii_alphabetic) {
+        for c in acp_host::terminal_text::clean_text(&text).chars().filter(char::is_ascii_alphabetic) {
             prop_assert!(rest.any(|other| other == c), "{:?} is lost: {}", c, document);
         }
     }

@@ -4,19 +4,19 @@ use image::RgbaImage;
 use ratatui::buffer::Cell;
 use ratatui::style::{Color, Style};
 
-use super::Depth;
+use super::ColorDepth;
 
 /// How opaque a pixel is at least, to be one.
 const OPAQUE: u8 = 128;
 
 /// Draws what is to be seen of an image in the cell at this column and row.
-pub(super) fn paint(image: &RgbaImage, depth: Depth, column: u16, row: u16, cell: &mut Cell) {
+pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16, cell: &mut Cell) {
     let pixel = |y: u32| {
         let pixel = image.get_pixel_checked(u32::from(column), y)?;
         let [r, g, b, alpha] = pixel.0;
         (alpha >= OPAQUE).then(|| match depth {
-            Depth::Rgb => Color::Rgb(r, g, b),
-            Depth::Indexed => Color::Indexed(nearest(r, g, b)),
+            ColorDepth::Rgb => Color::Rgb(r, g, b),
+            ColorDepth::Indexed => Color::Indexed(nearest_indexed_color(r, g, b)),
         })
     };
     let (upper, lower) = (pixel(u32::from(row) * 2), pixel(u32::from(row) * 2 + 1));
@@ -30,7 +30,7 @@ pub(super) fn paint(image: &RgbaImage, depth: Depth, column: u16, row: u16, cell
 }
 
 /// The nearest of the colours that 256-colour terminals agree on: a cube of 6×6×6, and 24 greys.
-fn nearest(r: u8, g: u8, b: u8) -> u8 {
+fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {
         0..48 => 0,
@@ -65,7 +65,7 @@ mod tests {
         image.put_pixel(1, 1, Rgba([4, 5, 6, 255]));
         let cell = |column, row| {
             let mut cell = Cell::default();
-            paint(&image, Depth::Rgb, column, row, &mut cell);
+            paint(&image, ColorDepth::Rgb, column, row, &mut cell);
             (cell.symbol().to_owned(), cell.fg, cell.bg)
         };
         let (one, two) = (Color::Rgb(1, 2, 3), Color::Rgb(4, 5, 6));
@@ -78,11 +78,11 @@ mod tests {
 
     #[test]
     fn colours_are_the_nearest_there_are() {
-        assert_eq!(nearest(0, 0, 0), 16);
-        assert_eq!(nearest(255, 255, 255), 231);
-        assert_eq!(nearest(255, 0, 0), 196);
-        assert_eq!(nearest(0, 95, 135), 24);
-        assert_eq!(nearest(128, 128, 128), 244);
-        assert_eq!(nearest(9, 8, 8), 232);
+        assert_eq!(nearest_indexed_color(0, 0, 0), 16);
+        assert_eq!(nearest_indexed_color(255, 255, 255), 231);
+        assert_eq!(nearest_indexed_color(255, 0, 0), 196);
+        assert_eq!(nearest_indexed_color(0, 95, 135), 24);
+        assert_eq!(nearest_indexed_color(128, 128, 128), 244);
+        assert_eq!(nearest_indexed_color(9, 8, 8), 232);
     }
 }

@@ -10,7 +10,7 @@ use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 
-use super::Pixels;
+use super::PixelSize;
 
 /// The longest image that is decoded, in characters of base64.
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(crate) fn is_guarded() -> bool {
 }
 
 /// Does something that may panic: decoders have read worse than they were made for.
-pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
     // What it has begun is gone with it.
     let done = std::panic::catch_unwind(AssertUnwindSafe(work));
@@ -44,7 +44,7 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, 
 ///
 /// # Errors
 /// In words for a person: it is broken, too large, or of a kind unknown here.
-pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
+pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     let too_large = || {
         format!(
             "it has more than {} million pixels",
@@ -88,8 +88,8 @@ pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
 }
 
 /// The image, as large as there is room for it, at the upper left of that room.
-fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage {
-    let of = Pixels {
+fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
+    let of = PixelSize {
         width: image.width(),
         height: image.height(),
     };
@@ -101,7 +101,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage 
             | Orientation::Rotate270FlipH
     );
     let to = match lies {
-        true => fit(of.turned(), room).turned(),
+        true => fit(of.swap_axes(), room).swap_axes(),
         false => fit(of, room),
     };
     // First roughly, which takes no memory to speak of, then well.
@@ -122,7 +122,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage 
 }
 
 /// How large an image of this size is where there is so much room, with the proportions it has.
-fn fit(of: Pixels, room: Pixels) -> Pixels {
+fn fit(of: PixelSize, room: PixelSize) -> PixelSize {
     let (width, height) = (u64::from(of.width).max(1), u64::from(of.height).max(1));
     let (most_width, most_height) = (u64::from(room.width), u64::from(room.height));
     if width <= most_width && height <= most_height {
@@ -130,12 +130,12 @@ fn fit(of: Pixels, room: Pixels) -> Pixels {
     }
     let pixels = |n: u64| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
     if width * most_height >= height * most_width {
-        Pixels {
+        PixelSize {
             width: room.width,
             height: pixels((height * most_width / width).min(most_height)),
         }
     } else {
-        Pixels {
+        PixelSize {
             width: pixels((width * most_height / height).min(most_width)),
             height: room.height,
         }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::images::tests::{encoded, halves};
 
-    const ROOM: Pixels = Pixels {
+    const ROOM: PixelSize = PixelSize {
         width: 40,
         height: 20,
     };
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_decoder_that_panics_has_found_something_broken() {
-        let why = guarded::<()>(|| panic!("of a decoder")).unwrap_err();
+        let why = catch_panic::<()>(|| panic!("of a decoder")).unwrap_err();
         assert_eq!(why, "it is broken");
         assert!(!is_guarded());
     }

@@ -2,28 +2,30 @@
 
 use acp_config::Images;
 
-use super::query::Answer;
-use super::{Depth, Pixels, Way};
+use super::query::TerminalReply;
+use super::{ColorDepth, ImageProtocol, PixelSize};
 use crate::theme::Colors;
 
 /// What the environment has said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum ImageSupport {
     /// All there is to know; nothing if images are not shown.
-    Known(Option<Way>),
+    Known(Option<ImageProtocol>),
     /// The terminal may have sixels, and can be asked. If it has not, this is what is left.
-    Ask(Option<Way>),
+    QuerySixel(Option<ImageProtocol>),
     /// Sixels it is to be, and the terminal knows how large they are.
-    AskSize(Way),
+    QueryCellSize(ImageProtocol),
 }
 
-impl Found {
+impl ImageSupport {
     /// What is known now that the terminal has answered, or will not.
-    pub(crate) fn answered(self, answer: Answer) -> Self {
+    pub(crate) fn answered(self, answer: TerminalReply) -> Self {
         match self {
-            Self::Ask(_) if answer.sixel => Self::Known(Some(Way::Sixel { tmux: false })),
-            Self::Ask(otherwise) => Self::Known(otherwise),
-            Self::AskSize(way) => Self::Known(Some(way)),
+            Self::QuerySixel(_) if answer.sixel => {
+                Self::Known(Some(ImageProtocol::Sixel { tmux: false }))
+            }
+            Self::QuerySixel(otherwise) => Self::Known(otherwise),
+            Self::QueryCellSize(way) => Self::Known(Some(way)),
             known @ Self::Known(_) => known,
         }
     }
@@ -33,9 +35,9 @@ impl Found {
 pub(crate) fn detect(
     wanted: Images,
     colors: Colors,
-    cell: Option<Pixels>,
+    cell: Option<PixelSize>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Found {
+) -> ImageSupport {
     let value = |name| variable(name).unwrap_or_default();
     let set = |name| !value(name).is_empty();
     let term = value("TERM");
@@ -43,45 +45,47 @@ pub(crate) fn detect(
     let tmux = set("TMUX");
     let depth = match colors {
         Colors::None => None,
-        Colors::Full => Some(Depth::Rgb),
-        Colors::Ansi16 if term.contains("256color") => Some(Depth::Indexed),
+        Colors::Full => Some(ColorDepth::Rgb),
+        Colors::Ansi16 if term.contains("256color") => Some(ColorDepth::Indexed),
         Colors::Ansi16 => None,
     };
-    let blocks = depth.map(Way::Blocks);
+    let blocks = depth.map(ImageProtocol::Blocks);
     // The number of an image is the colour of its cells.
-    let kitty = (colors != Colors::None).then_some(Way::Kitty { tmux });
+    let kitty = (colors != Colors::None).then_some(ImageProtocol::Kitty { tmux });
     match wanted {
-        Images::Off => return Found::Known(None),
-        Images::Kitty => return Found::Known(kitty),
-        Images::Iterm2 => return Found::Known(Some(Way::Iterm2 { tmux })),
-        Images::Sixel if cell.is_some() => return Found::Known(Some(Way::Sixel { tmux })),
-        Images::Sixel => return Found::AskSize(Way::Sixel { tmux }),
-        Images::Blocks => return Found::Known(blocks),
+        Images::Off => return ImageSupport::Known(None),
+        Images::Kitty => return ImageSupport::Known(kitty),
+        Images::Iterm2 => return ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux })),
+        Images::Sixel if cell.is_some() => {
+            return ImageSupport::Known(Some(ImageProtocol::Sixel { tmux }));
+        }
+        Images::Sixel => return ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux }),
+        Images::Blocks => return ImageSupport::Known(blocks),
         Images::Auto => {}
     }
     // A multiplexer answers for itself, whatever the terminal around it can do and it passes on.
     if tmux || set("STY") || term.starts_with("screen") || term.starts_with("tmux") {
-        return Found::Known(blocks);
+        return ImageSupport::Known(blocks);
     }
     if term == "dumb" || term == "linux" || program == "Apple_Terminal" {
-        return Found::Known(blocks);
+        return ImageSupport::Known(blocks);
     }
     let has_kitty = ["xterm-kitty", "xterm-ghostty"].contains(&term.as_str())
         || set("KITTY_WINDOW_ID")
         || program == "ghostty";
     if has_kitty {
-        return Found::Known(kitty);
+        return ImageSupport::Known(kitty);
     }
     let has_iterm2 = ["iTerm.app", "WezTerm", "mintty"].contains(&program.as_str())
         || value("LC_TERMINAL") == "iTerm2"
         || set("KONSOLE_VERSION");
     if has_iterm2 {
-        return Found::Known(Some(Way::Iterm2 { tmux: false }));
+        return ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux: false }));
     }
     if cfg!(unix) {
-        Found::Ask(blocks)
+        ImageSupport::QuerySixel(blocks)
     } else {
-        Found::Known(blocks)
+        ImageSupport::Known(blocks)
     }
 }
 
@@ -89,65 +93,83 @@ pub(crate) fn detect(
 mod tests {
     use super::*;
 
-    const CELL: Option<Pixels> = Some(Pixels {
+    const CELL: Option<PixelSize> = Some(PixelSize {
         width: 8,
         height: 16,
     });
 
-    fn found(wanted: Images, colors: Colors, set: &[(&str, &str)]) -> Found {
+    fn found(wanted: Images, colors: Colors, set: &[(&str, &str)]) -> ImageSupport {
         detect(wanted, colors, CELL, |name| {
             let found = set.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         })
     }
 
-    fn auto(set: &[(&str, &str)]) -> Found {
+    fn auto(set: &[(&str, &str)]) -> ImageSupport {
         found(Images::Auto, Colors::Full, set)
     }
 
     #[test]
     fn terminals_are_known_by_what_they_set() {
-        let kitty = Found::Known(Some(Way::Kitty { tmux: false }));
+        let kitty = ImageSupport::Known(Some(ImageProtocol::Kitty { tmux: false }));
         assert_eq!(auto(&[("TERM", "xterm-kitty")]), kitty);
         assert_eq!(auto(&[("TERM_PROGRAM", "ghostty")]), kitty);
-        let iterm2 = Found::Known(Some(Way::Iterm2 { tmux: false }));
+        let iterm2 = ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux: false }));
         assert_eq!(auto(&[("TERM_PROGRAM", "WezTerm")]), iterm2);
         assert_eq!(auto(&[("LC_TERMINAL", "iTerm2")]), iterm2);
-        let blocks = Some(Way::Blocks(Depth::Rgb));
+        let blocks = Some(ImageProtocol::Blocks(ColorDepth::Rgb));
         assert_eq!(
             auto(&[("TERM_PROGRAM", "Apple_Terminal")]),
-            Found::Known(blocks)
+            ImageSupport::Known(blocks)
         );
         #[cfg(unix)]
-        assert_eq!(auto(&[("TERM", "xterm-256color")]), Found::Ask(blocks));
+        assert_eq!(
+            auto(&[("TERM", "xterm-256color")]),
+            ImageSupport::QuerySixel(blocks)
+        );
     }
 
     #[test]
     fn a_multiplexer_is_not_asked_what_the_terminal_around_it_can_do() {
         let set = [("TMUX", "/tmp/x"), ("KITTY_WINDOW_ID", "1")];
-        assert_eq!(auto(&set), Found::Known(Some(Way::Blocks(Depth::Rgb))));
+        assert_eq!(
+            auto(&set),
+            ImageSupport::Known(Some(ImageProtocol::Blocks(ColorDepth::Rgb)))
+        );
         // The person knows whether it passes on what it does not know.
         let wanted = found(Images::Kitty, Colors::Full, &set);
-        assert_eq!(wanted, Found::Known(Some(Way::Kitty { tmux: true })));
+        assert_eq!(
+            wanted,
+            ImageSupport::Known(Some(ImageProtocol::Kitty { tmux: true }))
+        );
     }
 
     #[test]
     fn without_enough_colours_there_are_no_blocks() {
         let of = |colors, term| found(Images::Blocks, colors, &[("TERM", term)]);
-        let indexed = Some(Way::Blocks(Depth::Indexed));
-        assert_eq!(of(Colors::Ansi16, "xterm-256color"), Found::Known(indexed));
-        assert_eq!(of(Colors::Ansi16, "xterm"), Found::Known(None));
-        assert_eq!(of(Colors::None, "xterm-256color"), Found::Known(None));
+        let indexed = Some(ImageProtocol::Blocks(ColorDepth::Indexed));
+        assert_eq!(
+            of(Colors::Ansi16, "xterm-256color"),
+            ImageSupport::Known(indexed)
+        );
+        assert_eq!(of(Colors::Ansi16, "xterm"), ImageSupport::Known(None));
+        assert_eq!(
+            of(Colors::None, "xterm-256color"),
+            ImageSupport::Known(None)
+        );
         // Nor colours to name kitty's images by; sixels have their own.
         let no_color = |wanted| found(wanted, Colors::None, &[]);
-        assert_eq!(no_color(Images::Kitty), Found::Known(None));
-        let sixel = Found::Known(Some(Way::Sixel { tmux: false }));
+        assert_eq!(no_color(Images::Kitty), ImageSupport::Known(None));
+        let sixel = ImageSupport::Known(Some(ImageProtocol::Sixel { tmux: false }));
         assert_eq!(no_color(Images::Sixel), sixel);
     }
 
     #[test]
     fn sixels_of_an_unknown_size_are_asked_for_theirs() {
         let found = detect(Images::Sixel, Colors::Full, None, |_| None);
-        assert_eq!(found, Found::AskSize(Way::Sixel { tmux: false }));
+        assert_eq!(
+            found,
+            ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux: false })
+        );
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use ratatui::buffer::{Cell, CellDiffOption};
 use ratatui::style::Color;
 
-use super::passed;
+use super::wrap_for_tmux;
 
 /// How much of an image is sent at once, in characters of base64.
 const PIECE: usize = 4096;
@@ -38,16 +38,16 @@ const NUMBERS: [char; 96] = [
 
 /// The images that the terminal has, with whether they were sent through tmux. It keeps them until it is told otherwise,
 /// which must be possible from wherever the chat ends.
-static SENT: Mutex<Vec<Sent>> = Mutex::new(Vec::new());
+static SENT: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
 
-struct Sent {
+struct SentImage {
     id: u32,
     tmux: bool,
 }
 
 /// An image for the terminal.
 #[derive(Debug)]
-pub(super) struct Picture {
+pub(super) struct KittyImage {
     /// Its number: a colour, for by that a cell says whose it is.
     pub(super) id: u32,
     pub(super) columns: u16,
@@ -56,7 +56,7 @@ pub(super) struct Picture {
     pub(super) data: String,
 }
 
-impl Picture {
+impl KittyImage {
     /// Makes a cell that of this column and row of the image.
     pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
         let number = |n: u16| NUMBERS.get(usize::from(n)).copied();
@@ -77,7 +77,7 @@ impl Picture {
             if sent.iter().any(|sent| sent.id == self.id) {
                 return Ok(());
             }
-            sent.push(Sent { id: self.id, tmux });
+            sent.push(SentImage { id: self.id, tmux });
         }
         let (id, columns, rows) = (self.id, self.columns, self.rows);
         let mut begun = false;
@@ -91,7 +91,7 @@ impl Picture {
             let more = u8::from(pieces.peek().is_some());
             let piece = String::from_utf8_lossy(piece);
             let _ = write!(command, "m={more};{piece}\x1b\\");
-            out.write_all(passed(command, tmux).as_bytes())?;
+            out.write_all(wrap_for_tmux(command, tmux).as_bytes())?;
         }
         Ok(())
     }
@@ -117,9 +117,9 @@ pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn delete(sent: &Sent, out: &mut impl Write) -> io::Result<()> {
+fn delete(sent: &SentImage, out: &mut impl Write) -> io::Result<()> {
     let command = format!("\x1b_Gq=2,a=d,d=I,i={}\x1b\\", sent.id);
-    out.write_all(passed(command, sent.tmux).as_bytes())
+    out.write_all(wrap_for_tmux(command, sent.tmux).as_bytes())
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_image_is_sent_once_in_pieces_and_forgotten() {
-        let picture = Picture {
+        let picture = KittyImage {
             id: 0x01_02_03,
             columns: 4,
             rows: 2,
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_cell_says_whose_it_is_and_where() {
-        let picture = Picture {
+        let picture = KittyImage {
             id: 0x01_02_03,
             columns: 4,
             rows: 2,

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
-use super::Pixels;
+use super::PixelSize;
 
 /// How long an answer is waited for. Terminals answer within a few milliseconds; over a network it takes longer.
 #[cfg(unix)]
@@ -27,11 +27,11 @@ const PASTED: &[u8] = b"\x1b[201~";
 
 /// What the terminal has said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Answer {
+pub(crate) struct TerminalReply {
     /// It has sixels.
     pub(crate) sixel: bool,
     /// How large its cells are.
-    pub(crate) cell: Option<Pixels>,
+    pub(crate) cell: Option<PixelSize>,
 }
 
 /// Asks: how large a cell is, and what sort of terminal it is, which all terminals answer.
@@ -42,14 +42,14 @@ pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
 
 /// Reads what it says, and what has been typed before it said so.
 #[cfg(unix)]
-pub(crate) fn listen() -> (Answer, Vec<Event>) {
+pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::time::Instant;
 
     let stdin = rustix::stdio::stdin();
     let deadline = Instant::now() + PATIENCE;
-    let mut heard = Heard::default();
-    while !heard.is_over() && heard.typed.len() < TYPED {
+    let mut heard = QueryInput::default();
+    while !heard.is_complete() && heard.input.len() < TYPED {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(left) = Timespec::try_from(left) else {
             break;
@@ -69,35 +69,35 @@ pub(crate) fn listen() -> (Answer, Vec<Event>) {
             _ => break,
         }
     }
-    heard.end()
+    heard.finish()
 }
 
 /// Where the system has another way of reading what is typed, nobody is asked.
 #[cfg(not(unix))]
-pub(crate) fn listen() -> (Answer, Vec<Event>) {
-    Heard::default().end()
+pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
+    QueryInput::default().finish()
 }
 
 /// What was read so far.
 #[derive(Debug, Default)]
-struct Heard {
-    answer: Answer,
-    typed: Vec<u8>,
+struct QueryInput {
+    reply: TerminalReply,
+    input: Vec<u8>,
     /// A sequence that is not at its end.
     sequence: Vec<u8>,
     answered: bool,
 }
 
 #[cfg_attr(not(unix), allow(dead_code))]
-impl Heard {
+impl QueryInput {
     /// Whether all that was asked is answered, and nothing is being pasted.
-    fn is_over(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.answered && self.sequence.is_empty() && !self.is_pasting()
     }
 
     fn is_pasting(&self) -> bool {
         let last = |what: &[u8]| {
-            self.typed
+            self.input
                 .windows(what.len())
                 .rposition(|seen| seen == what)
         };
@@ -106,7 +106,7 @@ impl Heard {
 
     fn push(&mut self, byte: u8) {
         if self.sequence.is_empty() && byte != 0x1b {
-            self.typed.push(byte);
+            self.input.push(byte);
             return;
         }
         self.sequence.push(byte);
@@ -117,12 +117,12 @@ impl Heard {
         };
         if ended || self.sequence.len() >= LONGEST {
             let sequence = std::mem::take(&mut self.sequence);
-            self.take(&sequence);
+            self.handle_sequence(&sequence);
         }
     }
 
     /// Takes a whole sequence.
-    fn take(&mut self, sequence: &[u8]) {
+    fn handle_sequence(&mut self, sequence: &[u8]) {
         let numbers = |within: &[u8]| -> Vec<u32> {
             let text = String::from_utf8_lossy(within).into_owned();
             text.split(';').map_while(|n| n.parse().ok()).collect()
@@ -131,40 +131,40 @@ impl Heard {
             [0x1b, b'[', b'?', attributes @ .., b'c'] => {
                 self.answered = true;
                 // The first number is the terminal's level.
-                self.answer.sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
+                self.reply.sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
             }
             [0x1b, b'[', size @ .., b't'] => {
                 if let [6, height @ 1..=512, width @ 1..=512] = *numbers(size) {
-                    self.answer.cell = Some(Pixels { width, height });
+                    self.reply.cell = Some(PixelSize { width, height });
                 }
             }
-            other => self.typed.extend(other),
+            other => self.input.extend(other),
         }
     }
 
-    fn end(mut self) -> (Answer, Vec<Event>) {
-        self.typed.append(&mut self.sequence);
-        (self.answer, keys(&self.typed))
+    fn finish(mut self) -> (TerminalReply, Vec<Event>) {
+        self.input.append(&mut self.sequence);
+        (self.reply, parse_keys(&self.input))
     }
 }
 
 /// What was typed, as keys. What no person types in the moment in which a chat begins is left out.
-fn keys(typed: &[u8]) -> Vec<Event> {
+fn parse_keys(typed: &[u8]) -> Vec<Event> {
     let mut keys = Vec::new();
     let mut rest = typed;
     while let Some((first, behind)) = rest.split_first() {
         let (key, length) = match rest {
             [0x1b, b'[', ..] => {
-                if let Some((text, length)) = pasted(rest) {
+                if let Some((text, length)) = parse_paste(rest) {
                     keys.push(Event::Paste(text));
                     rest = rest.get(length..).unwrap_or_default();
                     continue;
                 }
-                sequence(rest)
+                parse_sequence(rest)
             }
             [0x1b, ..] => (Some(KeyEvent::from(KeyCode::Esc)), 1),
-            _ if first.is_ascii_control() => (Some(control(*first)), 1),
-            _ => sign(rest),
+            _ if first.is_ascii_control() => (Some(control_key(*first)), 1),
+            _ => parse_char(rest),
         };
         keys.extend(key.map(Event::Key));
         rest = rest.get(length..).unwrap_or(behind);
@@ -173,7 +173,7 @@ fn keys(typed: &[u8]) -> Vec<Event> {
 }
 
 /// What was pasted, and how many bytes that are with its marks.
-fn pasted(bytes: &[u8]) -> Option<(String, usize)> {
+fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     let text = bytes.strip_prefix(PASTE)?;
     let end = text.windows(PASTED.len()).position(|seen| seen == PASTED)?;
     let said = String::from_utf8_lossy(text.get(..end)?).into_owned();
@@ -181,7 +181,7 @@ fn pasted(bytes: &[u8]) -> Option<(String, usize)> {
 }
 
 /// A key that is a sequence, and how many bytes that are.
-fn sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
+fn parse_sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
     let end = bytes.iter().skip(2).position(is_last);
     let length = end.map_or(bytes.len(), |end| end + 3);
@@ -198,7 +198,7 @@ fn sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     (Some(KeyEvent::from(code)), length)
 }
 
-fn control(byte: u8) -> KeyEvent {
+fn control_key(byte: u8) -> KeyEvent {
     match byte {
         b'\r' => KeyEvent::from(KeyCode::Enter),
         b'\t' => KeyEvent::from(KeyCode::Tab),
@@ -216,7 +216,7 @@ fn control(byte: u8) -> KeyEvent {
 }
 
 /// A sign, and how many bytes it has.
-fn sign(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
+fn parse_char(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let most = bytes.get(..bytes.len().min(4)).unwrap_or_default();
     let whole = most.utf8_chunks().next();
     let sign = whole.and_then(|chunk| chunk.valid().chars().next());
@@ -236,11 +236,11 @@ fn sign(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
 mod tests {
     use super::*;
 
-    fn heard(bytes: &[u8]) -> (Heard, usize) {
-        let mut heard = Heard::default();
+    fn heard(bytes: &[u8]) -> (QueryInput, usize) {
+        let mut heard = QueryInput::default();
         let mut read = 0;
         for byte in bytes {
-            if heard.is_over() {
+            if heard.is_complete() {
                 break;
             }
             heard.push(*byte);
@@ -263,9 +263,9 @@ mod tests {
     #[test]
     fn a_terminal_says_that_it_has_sixels_and_how_large_its_cells_are() {
         let (heard, _) = heard(b"\x1b[6;17;9t\x1b[?64;1;4;22c");
-        let (answer, typed) = heard.end();
+        let (answer, typed) = heard.finish();
         assert!(answer.sixel);
-        let cell = Pixels {
+        let cell = PixelSize {
             width: 9,
             height: 17,
         };
@@ -277,12 +277,12 @@ mod tests {
     fn one_without_is_not_taken_for_one_with() {
         for without in [&b"\x1b[?4c"[..], b"\x1b[?1;2c", b"\x1b[?62;22;44c"] {
             let (heard, _) = heard(without);
-            assert!(heard.is_over());
-            assert!(!heard.answer.sixel);
+            assert!(heard.is_complete());
+            assert!(!heard.reply.sixel);
         }
         // Nor is a size that makes no sense taken for one.
         let (heard, _) = heard(b"\x1b[6;0;0t\x1b[?1;2c");
-        assert_eq!(heard.answer.cell, None);
+        assert_eq!(heard.reply.cell, None);
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         let typed = "hé\r\u{1}\u{1b}[A\u{1b}[6;17;9tZ\u{7f}\u{1b}[?62;4cbehind";
         let (heard, read) = heard(typed.as_bytes());
         assert_eq!(&typed[read..], "behind");
-        let (answer, typed) = heard.end();
+        let (answer, typed) = heard.finish();
         assert!(answer.sixel);
         let keys = [
             "Char('h')",
@@ -310,18 +310,18 @@ mod tests {
         assert_eq!(read, 7, "it is answered before anything is pasted");
         let _ = heard;
         let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[?1;2c");
-        assert!(!heard.is_over(), "it is still being pasted");
+        assert!(!heard.is_complete(), "it is still being pasted");
         let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[201~x\x1b[?1;2c");
-        assert!(heard.is_over());
-        let (_, typed) = heard.end();
+        assert!(heard.is_complete());
+        let (_, typed) = heard.finish();
         assert_eq!(said(&typed), ["Paste(\"one\\rtwo\")", "Char('x')"]);
     }
 
     #[test]
     fn without_an_answer_all_is_what_was_typed() {
         let (heard, _) = heard(b"a\x1b");
-        let (answer, typed) = heard.end();
-        assert_eq!(answer, Answer::default());
+        let (answer, typed) = heard.finish();
+        assert_eq!(answer, TerminalReply::default());
         assert_eq!(said(&typed), ["Char('a')", "Esc"]);
     }
 }

@@ -32,11 +32,12 @@ pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
     let stride = line.saturating_mul(tall).max(1);
     let rows = indexed.chunks(stride);
     let rows = rows.take(usize::try_from(height.div_ceil(cell_height.max(1))).unwrap_or(0));
-    rows.map(|pixels| strip(pixels, line, &colors)).collect()
+    rows.map(|pixels| encode_strip(pixels, line, &colors))
+        .collect()
 }
 
 /// One row of cells.
-fn strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
+fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     let height = pixels.len() / width.max(1);
     // What is not drawn stays as it is; pixels are square.
     let mut out = format!("\x1bP0;1q\"1;1;{width};{height}");
@@ -60,7 +61,7 @@ fn strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
         }
     }
     for band in pixels.chunks(width.saturating_mul(6).max(1)) {
-        draw(band, width, &mut out);
+        encode_band(band, width, &mut out);
         out.push('-');
     }
     out.push_str("\x1b\\");
@@ -68,7 +69,7 @@ fn strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
 }
 
 /// Six rows of pixels.
-fn draw(band: &[Option<u8>], width: usize, out: &mut String) {
+fn encode_band(band: &[Option<u8>], width: usize, out: &mut String) {
     // Of each colour, in the order of the palette, which pixels of each column have it.
     let mut columns: Vec<Option<Vec<u8>>> = vec![None; COLORS];
     for (at, index) in band.iter().enumerate() {

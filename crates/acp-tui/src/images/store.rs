@@ -9,7 +9,9 @@ use ratatui::buffer::{Buffer, CellDiffOption};
 use ratatui::layout::Position;
 use ratatui::style::Style;
 
-use super::{Canvas, Done, Key, Made, Task, Way, blocks, kitty};
+use super::{
+    DecodeResult, DecodeTask, EncodedImage, ImageCanvas, ImageKey, ImageProtocol, blocks, kitty,
+};
 
 /// How many are decoded at once. One more costs more memory than it saves time.
 const AT_ONCE: usize = 1;
@@ -25,12 +27,12 @@ const COVERED: &str = "\u{a0}";
 
 /// A row of an image on the screen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) key: Key,
+pub(crate) struct ImageRow {
+    pub(crate) key: ImageKey,
     /// Which of its rows.
     pub(crate) row: u16,
     /// Where it begins.
-    pub(crate) at: Position,
+    pub(crate) position: Position,
     /// Where in the thread the image is: the number of the item, and that of the block within.
     pub(crate) item: usize,
     pub(crate) block: usize,
@@ -38,102 +40,102 @@ pub(crate) struct Row {
 
 /// The images.
 #[derive(Debug, Default)]
-pub(crate) struct Store {
-    canvas: Option<Canvas>,
-    known: HashMap<Key, Known>,
+pub(crate) struct ImageStore {
+    canvas: Option<ImageCanvas>,
+    images: HashMap<ImageKey, StoredImage>,
     /// What is drawn over the cells when all of them are drawn.
-    over: Vec<Row>,
-    wanted: Vec<Task>,
+    overlay_rows: Vec<ImageRow>,
+    tasks: Vec<DecodeTask>,
     /// The kitty numbers that are not needed any more.
-    gone: Vec<u32>,
+    evicted_ids: Vec<u32>,
     /// How often it was drawn.
-    drawn: u64,
+    frame: u64,
     /// The number of the next image.
-    next: u32,
+    next_id: u32,
 }
 
 #[derive(Debug)]
-struct Known {
-    state: State,
+struct StoredImage {
+    state: ImageState,
     /// When it was seen last.
-    drawn: u64,
+    last_frame: u64,
 }
 
 #[derive(Debug)]
-enum State {
+enum ImageState {
     /// It is being decoded.
-    Coming,
-    Made(Made),
+    Decoding,
+    Ready(EncodedImage),
     /// It cannot be, for this reason.
     Failed(String),
 }
 
-impl Store {
+impl ImageStore {
     /// Images are drawn on this from now on; not at all if there is none.
-    pub(crate) fn set_canvas(&mut self, canvas: Option<Canvas>) {
-        if self.next == 0 {
+    pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
+        if self.next_id == 0 {
             // Another chat on the same terminal should not have the same numbers.
             let mut hasher = DefaultHasher::new();
             (std::process::id(), std::time::SystemTime::now()).hash(&mut hasher);
             let [a, b, ..] = hasher.finish().to_be_bytes();
-            self.next = u32::from_be_bytes([0, a, b, 0]);
+            self.next_id = u32::from_be_bytes([0, a, b, 0]);
         }
         self.canvas = canvas;
     }
 
-    pub(crate) fn canvas(&self) -> Option<Canvas> {
+    pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
         self.canvas
     }
 
     /// A drawing begins.
     pub(crate) fn begin(&mut self) {
-        self.drawn += 1;
-        self.over.clear();
+        self.frame += 1;
+        self.overlay_rows.clear();
     }
 
     /// Paints these rows, as far as the images are there. `data` has an image's data in base64.
     pub(crate) fn paint(
         &mut self,
-        rows: &[Row],
+        rows: &[ImageRow],
         buf: &mut Buffer,
         style: Style,
-        data: impl Fn(&Row) -> Option<String>,
+        data: impl Fn(&ImageRow) -> Option<String>,
     ) {
-        let mut coming = self.coming();
+        let mut coming = self.decoding_count();
         for row in rows {
-            match self.known.get_mut(&row.key) {
+            match self.images.get_mut(&row.key) {
                 Some(known) => {
-                    known.drawn = self.drawn;
+                    known.last_frame = self.frame;
                     match &known.state {
-                        State::Coming => {}
-                        State::Made(Made::Rows(_)) => {
+                        ImageState::Decoding => {}
+                        ImageState::Ready(EncodedImage::Rows(_)) => {
                             cover(row, buf);
-                            self.over.push(*row);
+                            self.overlay_rows.push(*row);
                         }
-                        State::Made(made) => paint(made, row, buf),
-                        State::Failed(why) if row.row == 0 => {
+                        ImageState::Ready(made) => paint(made, row, buf),
+                        ImageState::Failed(why) if row.row == 0 => {
                             let why = format!("it cannot be shown: {why}");
-                            let room = buf.area.right().saturating_sub(row.at.x);
-                            let Position { x, y } = row.at;
+                            let room = buf.area.right().saturating_sub(row.position.x);
+                            let Position { x, y } = row.position;
                             buf.set_stringn(x, y, why, usize::from(room), style);
                         }
-                        State::Failed(_) => {}
+                        ImageState::Failed(_) => {}
                     }
                 }
                 None if coming < AT_ONCE => {
                     let Some(data) = data(row) else { continue };
                     coming += 1;
-                    self.next = (self.next + 1) & 0xff_ffff;
-                    self.wanted.push(Task {
+                    self.next_id = (self.next_id + 1) & 0xff_ffff;
+                    self.tasks.push(DecodeTask {
                         key: row.key,
-                        id: self.next,
+                        id: self.next_id,
                         data,
                     });
-                    let known = Known {
-                        state: State::Coming,
-                        drawn: self.drawn,
+                    let known = StoredImage {
+                        state: ImageState::Decoding,
+                        last_frame: self.frame,
                     };
-                    self.known.insert(row.key, known);
+                    self.images.insert(row.key, known);
                 }
                 None => {}
             }
@@ -141,23 +143,24 @@ impl Store {
     }
 
     /// How many are being decoded.
-    fn coming(&self) -> usize {
-        let coming = |known: &&Known| matches!(known.state, State::Coming);
-        self.known.values().filter(coming).count()
+    fn decoding_count(&self) -> usize {
+        let coming = |known: &&StoredImage| matches!(known.state, ImageState::Decoding);
+        self.images.values().filter(coming).count()
     }
 
     /// Everything is drawn: what is drawn over the cells is put there, unless something else is.
     pub(crate) fn finish(&mut self, buf: &mut Buffer) {
-        for row in std::mem::take(&mut self.over) {
-            let Some(State::Made(Made::Rows(rows))) =
-                self.known.get(&row.key).map(|known| &known.state)
+        for row in std::mem::take(&mut self.overlay_rows) {
+            let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
+                self.images.get(&row.key).map(|known| &known.state)
             else {
                 continue;
             };
-            let free = cells(&row).all(|at| buf.cell(at).is_some_and(|c| c.symbol() == COVERED));
+            let free =
+                row_cells(&row).all(|at| buf.cell(at).is_some_and(|c| c.symbol() == COVERED));
             let sequence = rows.get(usize::from(row.row)).filter(|_| free);
             let width = NonZeroU16::new(row.key.columns);
-            match (sequence, width, buf.cell_mut(row.at)) {
+            match (sequence, width, buf.cell_mut(row.position)) {
                 (Some(sequence), Some(width), Some(first)) => {
                     // The cells behind the first are not drawn; as what they are they will differ from what is.
                     first
@@ -165,7 +168,7 @@ impl Store {
                         .set_diff_option(CellDiffOption::ForcedWidth(width));
                 }
                 _ => {
-                    for at in cells(&row) {
+                    for at in row_cells(&row) {
                         let cell = buf.cell_mut(at).filter(|cell| cell.symbol() == COVERED);
                         if let Some(cell) = cell {
                             cell.reset();
@@ -177,56 +180,56 @@ impl Store {
     }
 
     /// What is to be decoded.
-    pub(crate) fn wanted(&mut self) -> Vec<Task> {
-        std::mem::take(&mut self.wanted)
+    pub(crate) fn take_tasks(&mut self) -> Vec<DecodeTask> {
+        std::mem::take(&mut self.tasks)
     }
 
     /// Takes what was decoded.
-    pub(crate) fn done(&mut self, done: Done) {
+    pub(crate) fn add_result(&mut self, done: DecodeResult) {
         let state = match done.result {
-            Ok(made) => State::Made(made),
-            Err(why) => State::Failed(why),
+            Ok(made) => ImageState::Ready(made),
+            Err(why) => ImageState::Failed(why),
         };
-        if let Some(known) = self.known.get_mut(&done.key) {
+        if let Some(known) = self.images.get_mut(&done.key) {
             known.state = state;
         }
-        self.forget();
+        self.evict();
     }
 
     /// Lets go of what was not seen for longest, if it is much.
-    fn forget(&mut self) {
-        let mut bytes: usize = self.known.values().map(Known::bytes).sum();
-        while bytes > KEPT || self.known.len() > MOST {
-            let now = self.drawn;
-            let old = self.known.iter().filter(|(_, known)| {
+    fn evict(&mut self) {
+        let mut bytes: usize = self.images.values().map(StoredImage::byte_len).sum();
+        while bytes > KEPT || self.images.len() > MOST {
+            let now = self.frame;
+            let old = self.images.iter().filter(|(_, known)| {
                 // What is seen must stay, or it would be decoded again at once.
-                known.drawn < now && !matches!(known.state, State::Coming)
+                known.last_frame < now && !matches!(known.state, ImageState::Decoding)
             });
             let Some(key) = old
-                .min_by_key(|(_, known)| known.drawn)
+                .min_by_key(|(_, known)| known.last_frame)
                 .map(|(key, _)| *key)
             else {
                 return;
             };
-            let Some(known) = self.known.remove(&key) else {
+            let Some(known) = self.images.remove(&key) else {
                 return;
             };
-            bytes -= known.bytes();
-            if let State::Made(Made::Kitty(picture)) = known.state {
-                self.gone.push(picture.id);
+            bytes -= known.byte_len();
+            if let ImageState::Ready(EncodedImage::Kitty(picture)) = known.state {
+                self.evicted_ids.push(picture.id);
             }
         }
     }
 
     /// Tells the terminal what it must know before it shows this drawing.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
-        for id in self.gone.drain(..) {
+        for id in self.evicted_ids.drain(..) {
             kitty::forget(id, out)?;
         }
-        for (key, known) in &self.known {
-            if let (State::Made(Made::Kitty(picture)), Way::Kitty { tmux }) =
-                (&known.state, key.canvas.way)
-                && known.drawn == self.drawn
+        for (key, known) in &self.images {
+            if let (ImageState::Ready(EncodedImage::Kitty(picture)), ImageProtocol::Kitty { tmux }) =
+                (&known.state, key.canvas.protocol)
+                && known.last_frame == self.frame
             {
                 picture.send(tmux, out)?;
             }
@@ -235,38 +238,38 @@ impl Store {
     }
 }
 
-impl Known {
-    fn bytes(&self) -> usize {
+impl StoredImage {
+    fn byte_len(&self) -> usize {
         match &self.state {
-            State::Made(made) => made.bytes(),
-            State::Coming | State::Failed(_) => 0,
+            ImageState::Ready(made) => made.byte_len(),
+            ImageState::Decoding | ImageState::Failed(_) => 0,
         }
     }
 }
 
 /// The cells of a row.
-fn cells(row: &Row) -> impl Iterator<Item = Position> + use<> {
-    let Position { x, y } = row.at;
+fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
+    let Position { x, y } = row.position;
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
 /// Paints what is made of cells.
-fn paint(made: &Made, row: &Row, buf: &mut Buffer) {
-    for (column, at) in (0..).zip(cells(row)) {
+fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
+    for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
-        match (made, row.key.canvas.way) {
-            (Made::Blocks(image), Way::Blocks(depth)) => {
+        match (made, row.key.canvas.protocol) {
+            (EncodedImage::Blocks(image), ImageProtocol::Blocks(depth)) => {
                 blocks::paint(image, depth, column, row.row, cell);
             }
-            (Made::Kitty(picture), _) => picture.paint(column, row.row, cell),
+            (EncodedImage::Kitty(picture), _) => picture.paint(column, row.row, cell),
             _ => {}
         }
     }
 }
 
 /// Marks the cells over which it will be drawn.
-fn cover(row: &Row, buf: &mut Buffer) {
-    for at in cells(row) {
+fn cover(row: &ImageRow, buf: &mut Buffer) {
+    for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {
             cell.reset();
             cell.set_symbol(COVERED);

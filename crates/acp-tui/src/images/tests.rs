@@ -27,18 +27,18 @@ pub(crate) fn encoded(image: &RgbaImage) -> String {
     STANDARD.encode(png.into_inner())
 }
 
-const CELL: Pixels = Pixels {
+const CELL: PixelSize = PixelSize {
     width: 10,
     height: 20,
 };
 
-fn pixels(width: u32, height: u32) -> Pixels {
-    Pixels { width, height }
+fn pixels(width: u32, height: u32) -> PixelSize {
+    PixelSize { width, height }
 }
 
 #[test]
 fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
-    let canvas = Canvas::new(Way::Kitty { tmux: false }, Some(CELL)).on(24);
+    let canvas = ImageCanvas::new(ImageProtocol::Kitty { tmux: false }, Some(CELL)).for_rows(24);
     assert_eq!(canvas.cells(pixels(100, 100), 76), Some((10, 5)));
     assert_eq!(canvas.cells(pixels(1, 1), 76), Some((1, 1)));
     assert_eq!(canvas.cells(pixels(101, 101), 76), Some((11, 6)));
@@ -50,30 +50,30 @@ fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
     assert_eq!(canvas.cells(pixels(u32::MAX, u32::MAX), 76), Some((24, 12)));
     assert_eq!(canvas.cells(pixels(0, 10), 76), None);
     // What is one sequence a row is never one column wide: the cursor would be lost.
-    let sixel = Canvas::new(Way::Sixel { tmux: false }, Some(CELL)).on(24);
+    let sixel = ImageCanvas::new(ImageProtocol::Sixel { tmux: false }, Some(CELL)).for_rows(24);
     assert_eq!(sixel.cells(pixels(1, 1), 76), Some((2, 1)));
     assert_eq!(sixel.cells(pixels(1, 1), 1), None);
     // Of half blocks there are two pixels in a cell.
-    let blocks = Canvas::new(Way::Blocks(Depth::Rgb), Some(CELL)).on(40);
+    let blocks = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), Some(CELL)).for_rows(40);
     assert_eq!(blocks.cells(pixels(16, 16), 76), Some((16, 8)));
     assert_eq!(blocks.cells(pixels(640, 480), 76), Some((53, 20)));
 }
 
 /// A store that has shown an image of 4×4 cells, and the row of it at this place.
-struct Scene {
-    store: Store,
-    key: Key,
+struct ImageScene {
+    store: ImageStore,
+    key: ImageKey,
     data: String,
 }
 
-impl Scene {
-    fn new(way: Way) -> Self {
-        let canvas = Canvas::new(way, Some(CELL)).on(24);
-        let mut store = Store::default();
+impl ImageScene {
+    fn new(way: ImageProtocol) -> Self {
+        let canvas = ImageCanvas::new(way, Some(CELL)).for_rows(24);
+        let mut store = ImageStore::default();
         store.set_canvas(Some(canvas));
-        let image = halves(4 * canvas.cell.width, 4 * canvas.cell.height);
-        let key = Key {
-            content: 1,
+        let image = halves(4 * canvas.cell_size.width, 4 * canvas.cell_size.height);
+        let key = ImageKey {
+            content_hash: 1,
             columns: 4,
             rows: 4,
             canvas,
@@ -85,11 +85,11 @@ impl Scene {
         }
     }
 
-    fn row(&self, row: u16, y: u16) -> Row {
-        Row {
+    fn row(&self, row: u16, y: u16) -> ImageRow {
+        ImageRow {
             key: self.key,
             row,
-            at: Position::new(2, y),
+            position: Position::new(2, y),
             item: 0,
             block: 0,
         }
@@ -98,7 +98,7 @@ impl Scene {
     /// Draws these rows at the top of the screen, with something over them.
     fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
-        let rows: Vec<Row> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
+        let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
         self.store.begin();
         let data = self.data.clone();
         self.store
@@ -110,10 +110,10 @@ impl Scene {
 
     /// Decodes what is wanted; gives how much that is.
     fn decode(&mut self) -> usize {
-        let wanted = self.store.wanted();
+        let wanted = self.store.take_tasks();
         let count = wanted.len();
         for task in wanted {
-            self.store.done(task.carry_out());
+            self.store.add_result(task.decode());
         }
         count
     }
@@ -121,7 +121,7 @@ impl Scene {
 
 #[test]
 fn what_is_seen_is_decoded_once_and_drawn_in_its_colours() {
-    let mut scene = Scene::new(Way::Blocks(Depth::Rgb));
+    let mut scene = ImageScene::new(ImageProtocol::Blocks(ColorDepth::Rgb));
     let before = scene.draw(0..4, |_| {});
     assert_eq!(before[(2, 0)].symbol(), " ");
     scene.draw(0..4, |_| {});
@@ -143,7 +143,7 @@ fn what_is_seen_is_decoded_once_and_drawn_in_its_colours() {
 
 #[test]
 fn what_cannot_be_decoded_says_why_where_it_would_be() {
-    let mut scene = Scene::new(Way::Blocks(Depth::Rgb));
+    let mut scene = ImageScene::new(ImageProtocol::Blocks(ColorDepth::Rgb));
     scene.data = "AAAA".to_owned();
     scene.draw(0..4, |_| {});
     scene.decode();
@@ -154,7 +154,7 @@ fn what_cannot_be_decoded_says_why_where_it_would_be() {
 
 #[test]
 fn rows_of_sixels_are_whole_or_not_there() {
-    let mut scene = Scene::new(Way::Sixel { tmux: false });
+    let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
     scene.draw(0..4, |_| {});
     scene.decode();
     // Something lies over a corner of the second row.
@@ -174,7 +174,7 @@ fn rows_of_sixels_are_whole_or_not_there() {
 
 #[test]
 fn nothing_is_left_of_sixels_that_are_gone() {
-    let mut scene = Scene::new(Way::Sixel { tmux: false });
+    let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
     scene.draw(0..4, |_| {});
     scene.decode();
     let shown = scene.draw(0..4, |_| {});
@@ -196,8 +196,8 @@ fn nothing_is_left_of_sixels_that_are_gone() {
 
 #[test]
 fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
-    let mut scene = Scene::new(Way::Kitty { tmux: false });
-    let sent = |scene: &mut Scene| {
+    let mut scene = ImageScene::new(ImageProtocol::Kitty { tmux: false });
+    let sent = |scene: &mut ImageScene| {
         let mut out = Vec::new();
         scene.store.send(&mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -213,14 +213,14 @@ fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
     // Many others come, each of them once.
     let mut told = String::new();
     for content in 2..=80 {
-        scene.key.content = content;
+        scene.key.content_hash = content;
         scene.draw(0..4, |_| {});
         scene.decode();
         scene.draw(0..4, |_| {});
         told += &sent(&mut scene);
     }
     assert!(told.contains(&format!("\x1b_Gq=2,a=d,d=I,{id}\x1b\\")));
-    scene.key.content = 1;
+    scene.key.content_hash = 1;
     scene.draw(0..4, |_| {});
     assert_eq!(scene.decode(), 1, "it was let go of, and comes again");
 }
@@ -229,8 +229,8 @@ fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
 fn a_command_passes_tmux() {
     let command = "\x1b_Gx\x1b\\".to_owned();
     assert_eq!(
-        passed(command.clone(), true),
+        wrap_for_tmux(command.clone(), true),
         "\x1bPtmux;\x1b\x1b_Gx\x1b\x1b\\\x1b\\"
     );
-    assert_eq!(passed(command.clone(), false), command);
+    assert_eq!(wrap_for_tmux(command.clone(), false), command);
 }

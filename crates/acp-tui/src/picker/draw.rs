@@ -1,6 +1,6 @@
 //! How a picker looks.
 
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -8,19 +8,19 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Item, Picker};
+use super::{Picker, PickerItem};
+use crate::draw_context::{DrawContext, SPINNER};
 use crate::fuzzy::marked;
-use crate::look::{Look, SPINNER};
 use crate::text::fit::fit;
 
 /// How wide the window becomes at most, and how high.
 const WIDEST: u16 = 96;
 const HIGHEST: u16 = 30;
 /// A row of the list.
-enum Row<'a> {
+enum PickerRow<'a> {
     Heading(&'a str),
     /// Which of those found.
-    Found(usize),
+    Item(usize),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
@@ -29,28 +29,28 @@ impl<T: Clone + PartialEq> Picker<T> {
         &mut self,
         screen: Rect,
         buf: &mut Buffer,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> Option<Position> {
         let theme = look.theme;
         let height = {
             // Frame, filter and the line below it; one row to say that there is nothing, or what is on its way.
-            let said = u16::from(self.loading || self.found.is_empty());
+            let said = u16::from(self.loading || self.matches.is_empty());
             let wrong = u16::from(self.error.is_some());
             let rows = u16::try_from(self.rows().len()).unwrap_or(u16::MAX);
             rows.saturating_add(4 + said + wrong)
         };
-        let window = centred(screen, height);
-        part(window, buf);
+        let window = center_window(screen, height);
+        blank_wide_edges(window, buf);
         Clear.render(window, buf);
         let block = Block::bordered()
             .border_type(BorderType::Rounded)
             .border_style(theme.focus)
             .padding(Padding::horizontal(1))
             .title_top(Span::styled(
-                format!(" {} ", clean::line(&self.title)),
+                format!(" {} ", terminal_text::clean_line(&self.title)),
                 theme.strong,
             ))
-            .title_bottom(self.keys(look));
+            .title_bottom(self.render_keys(look));
         let inner = block.inner(window);
         block.render(window, buf);
         if inner.is_empty() {
@@ -65,7 +65,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             let rule = "─".repeat(inner.width.into());
             buf.set_stringn(inner.x, inner.y + 1, rule, inner.width.into(), theme.border);
         }
-        for (text, style) in self.said(look) {
+        for (text, style) in self.status_lines(look) {
             if list.height > 0 {
                 list.height -= 1;
                 let text = fit(&text, list.width);
@@ -77,23 +77,23 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     /// What is said below the list.
-    fn said(&self, look: &Look<'_>) -> Vec<(String, Style)> {
+    fn status_lines(&self, look: &DrawContext<'_>) -> Vec<(String, Style)> {
         let mut said = Vec::new();
         if let Some(error) = &self.error {
-            said.push((clean::line(error), look.theme.bad));
+            said.push((terminal_text::clean_line(error), look.theme.bad));
         }
         if self.loading {
             let frame = SPINNER.get(look.frame % SPINNER.len()).unwrap_or(&"…");
             said.push((format!("{frame} loading…"), look.theme.dim));
         } else if self.items.is_empty() {
             said.push(("There is nothing here.".to_owned(), look.theme.dim));
-        } else if self.found.is_empty() {
+        } else if self.matches.is_empty() {
             said.push(("Nothing fits what you typed.".to_owned(), look.theme.dim));
         }
         said
     }
 
-    fn keys(&self, look: &Look<'_>) -> Line<'static> {
+    fn render_keys(&self, look: &DrawContext<'_>) -> Line<'static> {
         let mut line = Line::default();
         let mut key = |key: String, what: &str| {
             let before = if line.spans.is_empty() { " " } else { " · " };
@@ -111,11 +111,11 @@ impl<T: Clone + PartialEq> Picker<T> {
         line
     }
 
-    fn draw_filter(&self, area: Rect, buf: &mut Buffer, look: &Look<'_>) -> Position {
+    fn draw_filter(&self, area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) -> Position {
         let theme = look.theme;
         let count = match self.filter.is_empty() {
             true => format!(" {}", self.items.len()),
-            false => format!(" {}/{}", self.found.len(), self.items.len()),
+            false => format!(" {}/{}", self.matches.len(), self.items.len()),
         };
         let counted = u16::try_from(count.len()).unwrap_or(u16::MAX);
         let room = area.width.saturating_sub(2);
@@ -139,31 +139,32 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     /// All rows: those found, and, where nothing is looked for, their groups above them.
-    fn rows(&self) -> Vec<Row<'_>> {
+    fn rows(&self) -> Vec<PickerRow<'_>> {
         let mut rows = Vec::new();
         let mut group = None;
-        for at in 0..self.found.len() {
-            let own = self.found_item(at).and_then(|item| item.group.as_deref());
+        for at in 0..self.matches.len() {
+            let own = self.item_at(at).and_then(|item| item.group.as_deref());
             if self.filter.is_empty() && own != group {
-                rows.extend(own.map(Row::Heading));
+                rows.extend(own.map(PickerRow::Heading));
                 group = own;
             }
-            rows.push(Row::Found(at));
+            rows.push(PickerRow::Item(at));
         }
         rows
     }
 
-    fn draw_list(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+    fn draw_list(&mut self, area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
         let rows = self.rows();
         // Details stand in a column, behind the longest label if that leaves room for them.
-        let widest = |text: fn(&Item<T>) -> &String| {
-            let found = (0..self.found.len()).filter_map(|at| self.found_item(at));
+        let widest = |text: fn(&PickerItem<T>) -> &String| {
+            let found = (0..self.matches.len()).filter_map(|at| self.item_at(at));
             found.map(|item| columns(text(item))).max().unwrap_or(0)
         };
         let details = widest(|item| &item.detail).min(area.width / 3) + 4;
         let labels = widest(|item| &item.label).min(area.width.saturating_sub(details));
         let height = usize::from(area.height);
-        let is_selected = |row: &Row<'_>| matches!(row, Row::Found(at) if *at == self.selected);
+        let is_selected =
+            |row: &PickerRow<'_>| matches!(row, PickerRow::Item(at) if *at == self.selected);
         let selected = rows.iter().position(is_selected).unwrap_or(0);
         // What is selected is seen, and the heading above the first of all is.
         let top = if selected <= 1 {
@@ -181,12 +182,12 @@ impl<T: Clone + PartialEq> Picker<T> {
                 ..area
             };
             match row {
-                Row::Heading(heading) => {
-                    let heading = fit(&clean::line(heading), area.width);
+                PickerRow::Heading(heading) => {
+                    let heading = fit(&terminal_text::clean_line(heading), area.width);
                     buf.set_stringn(area.x, y, heading, area.width.into(), look.theme.heading);
                     drawn.push(None);
                 }
-                Row::Found(at) => {
+                PickerRow::Item(at) => {
                     self.draw_item(*at, labels, area, buf, look);
                     drawn.push(Some(*at));
                 }
@@ -194,33 +195,46 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
         drop(rows);
         self.top = top;
-        self.drawn = (area, drawn);
+        self.drawn_rows = (area, drawn);
     }
 
-    fn draw_item(&self, at: usize, labels: u16, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+    fn draw_item(
+        &self,
+        at: usize,
+        labels: u16,
+        area: Rect,
+        buf: &mut Buffer,
+        look: &DrawContext<'_>,
+    ) {
         let theme = look.theme;
-        let (Some(found), Some(item)) = (self.found.get(at), self.found_item(at)) else {
+        let (Some(found), Some(item)) = (self.matches.get(at), self.item_at(at)) else {
             return;
         };
         let selected = at == self.selected;
-        let mark = match (selected, item.current) {
+        let mark = match (selected, item.is_current) {
             (_, true) => "● ",
             (true, false) => "› ",
             (false, false) => "  ",
         };
         let label = match item.disabled {
             Some(_) => theme.dim,
-            None if item.current => theme.strong,
+            None if item.is_current => theme.strong,
             None => theme.text,
         };
         let mut line = Line::from(Span::styled(mark, theme.accent));
-        line.spans
-            .extend(texts(item, &found.letters, label, labels, look, area.width));
+        line.spans.extend(render_label(
+            item,
+            &found.letters,
+            label,
+            labels,
+            look,
+            area.width,
+        ));
         if let Some(why) = &item.disabled {
-            let why = format!("  ({})", clean::line(why));
+            let why = format!("  ({})", terminal_text::clean_line(why));
             line.spans.push(Span::styled(why, theme.warn));
         } else if let (false, Some(group)) = (self.filter.is_empty(), &item.group) {
-            let group = format!("  {}", clean::line(group));
+            let group = format!("  {}", terminal_text::clean_line(group));
             line.spans.push(Span::styled(group, theme.dim));
         }
         buf.set_line(area.x, area.y, &line, area.width);
@@ -231,12 +245,12 @@ impl<T: Clone + PartialEq> Picker<T> {
 }
 
 /// The label, and the detail behind it, with what matched marked; each cut where there is no room for it.
-fn texts<T>(
-    item: &Item<T>,
+fn render_label<T>(
+    item: &PickerItem<T>,
     letters: &[u32],
     label: Style,
     labels: u16,
-    look: &Look<'_>,
+    look: &DrawContext<'_>,
     width: u16,
 ) -> Vec<Span<'static>> {
     let theme = look.theme;
@@ -259,7 +273,7 @@ fn columns(text: &str) -> u16 {
 }
 
 /// A window in the middle of the screen, with some of the screen around it where there is room.
-fn centred(screen: Rect, height: u16) -> Rect {
+fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
     let width = width.min(WIDEST);
@@ -274,7 +288,7 @@ fn centred(screen: Rect, height: u16) -> Rect {
 }
 
 /// Blanks what would be half of a wide character at the window's edges.
-fn part(window: Rect, buf: &mut Buffer) {
+fn blank_wide_edges(window: Rect, buf: &mut Buffer) {
     let Some(x) = window.x.checked_sub(1) else {
         return;
     };

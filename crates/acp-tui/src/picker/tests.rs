@@ -5,41 +5,41 @@ use proptest::prelude::*;
 use ratatui::buffer::{Buffer, CellWidth};
 
 use crate::Theme;
-use crate::look::Look;
+use crate::draw_context::DrawContext;
 
-fn item(n: u32, label: &str, detail: &str, group: &str) -> Item<u32> {
-    Item {
+fn item(n: u32, label: &str, detail: &str, group: &str) -> PickerItem<u32> {
+    PickerItem {
         detail: detail.to_owned(),
         group: (!group.is_empty()).then(|| group.to_owned()),
-        ..Item::new(n, label)
+        ..PickerItem::new(n, label)
     }
 }
 
-fn models() -> Vec<Item<u32>> {
+fn models() -> Vec<PickerItem<u32>> {
     let mut items = vec![
         item(1, "opus", "the largest", "Anthropic"),
         item(2, "sonnet", "quick", "Anthropic"),
         item(3, "日本モデル", "wide 👩\u{200d}👧", "Others"),
         item(4, "gone", "", "Others"),
     ];
-    items[1].current = true;
+    items[1].is_current = true;
     items[3].disabled = Some("no key".to_owned());
     items
 }
 
-fn press(picker: &mut Picker<u32>, code: KeyCode) -> Outcome<u32> {
+fn press(picker: &mut Picker<u32>, code: KeyCode) -> PickerOutcome<u32> {
     picker.key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 fn typed(picker: &mut Picker<u32>, text: &str) {
     for c in text.chars() {
-        assert_eq!(press(picker, KeyCode::Char(c)), Outcome::Changed);
+        assert_eq!(press(picker, KeyCode::Char(c)), PickerOutcome::Changed);
     }
 }
 
 fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Position>) {
     let theme = Theme::default();
-    let look = Look {
+    let look = DrawContext {
         theme: &theme,
         cwd: Path::new("/"),
         frame: 3,
@@ -128,8 +128,8 @@ fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
             }
         }
     }
-    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(2));
-    assert_eq!(press(&mut picker, KeyCode::Esc), Outcome::Closed);
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Picked(2));
+    assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Closed);
 }
 
 #[test]
@@ -157,35 +157,35 @@ fn one_types_to_find_and_moves_to_choose() {
     );
     typed(&mut picker, "zzz");
     assert_eq!(shown(&mut picker), ["Nothing fits what you typed."]);
-    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
-    assert_eq!(picker.key(delete), Outcome::Changed);
+    assert_eq!(picker.key(delete), PickerOutcome::Changed);
     // The first escape takes back what was typed.
-    assert_eq!(press(&mut picker, KeyCode::Esc), Outcome::Changed);
+    assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
     assert_eq!(picker.selected(), Some(&2));
-    assert_eq!(picker.key(delete), Outcome::Action('d', 2));
+    assert_eq!(picker.key(delete), PickerOutcome::Action('d', 2));
     for (code, selected) in [
         (KeyCode::Home, 1),
         (KeyCode::Up, 4),
         (KeyCode::Down, 1),
         (KeyCode::End, 4),
     ] {
-        assert_eq!(press(&mut picker, code), Outcome::Changed);
+        assert_eq!(press(&mut picker, code), PickerOutcome::Changed);
         assert_eq!(picker.selected(), Some(&selected), "{code:?}");
     }
     // What is disabled cannot be chosen.
-    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
-    assert_eq!(picker.key(other), Outcome::Ignored);
+    assert_eq!(picker.key(other), PickerOutcome::Ignored);
     picker.paste("opus\n");
-    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(1));
+    assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Picked(1));
 }
 
 #[test]
 fn pages_that_arrive_leave_the_selection_where_it_is() {
-    let page = |from: u32, to: u32| -> Vec<Item<u32>> {
+    let page = |from: u32, to: u32| -> Vec<PickerItem<u32>> {
         (from..to)
-            .map(|n| Item::new(n, format!("session {n}")))
+            .map(|n| PickerItem::new(n, format!("session {n}")))
             .collect()
     };
     let mut picker = Picker::new("Sessions", Vec::new());
@@ -224,13 +224,13 @@ fn the_mouse_picks_what_it_points_at() {
         .position(|cells| cells.iter().map(|cell| cell.symbol()).collect::<String>() == "opus");
     let at = u16::try_from(at.unwrap()).unwrap();
     let at = Position::new(at % 80, at / 80);
-    assert_eq!(picker.click(at), Outcome::Picked(1));
+    assert_eq!(picker.click(at), PickerOutcome::Picked(1));
     // A heading is nothing to pick, and what is outside is for others.
     assert_eq!(
         picker.click(Position::new(at.x, at.y - 1)),
-        Outcome::Changed
+        PickerOutcome::Changed
     );
-    assert_eq!(picker.click(Position::new(0, 0)), Outcome::Ignored);
+    assert_eq!(picker.click(Position::new(0, 0)), PickerOutcome::Ignored);
     picker.scroll(2);
     assert_eq!(picker.selected(), Some(&3));
     picker.scroll(-9);

@@ -12,20 +12,20 @@ use ratatui::text::{Line, Span};
 use tokio::process::Command;
 use url::{Host, Position, Url};
 
-use super::lines::{Break, exact, paragraph, prose, wrap};
-use super::{Body, Outcome, declined};
+use super::lines::{LineBreak, exact, paragraph, prose, wrap};
+use super::{QuestionBody, QuestionOutcome, decline_outcome};
 use crate::Theme;
-use crate::agent::Answer;
-use crate::look::Look;
+use crate::agent::ChatAnswer;
+use crate::draw_context::DrawContext;
 
 /// How long the program that opens addresses may take to say that it cannot. Some stay as long as the browser does.
 const OPENING: Duration = Duration::from_secs(3);
 
 /// An address that may be opened: of `http` or `https`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address(Url);
+pub(crate) struct WebAddress(Url);
 
-impl Address {
+impl WebAddress {
     fn new(url: &Url) -> Option<Self> {
         let web = matches!(url.scheme(), "http" | "https") && url.has_host();
         web.then(|| Self(url.clone()))
@@ -49,75 +49,78 @@ impl Address {
 pub(super) struct AddressView {
     message: String,
     /// As the agent gave it.
-    given: String,
+    raw_url: String,
     /// As a browser reads it.
     url: Option<Url>,
     /// What came of opening it.
-    opened: Option<Result<(), String>>,
+    open_result: Option<Result<(), String>>,
 }
 
 impl AddressView {
     pub(super) fn new(message: &str, given: &str) -> Self {
         Self {
             message: message.to_owned(),
-            given: given.to_owned(),
+            raw_url: given.to_owned(),
             url: Url::parse(given).ok(),
-            opened: None,
+            open_result: None,
         }
     }
 
-    fn address(&self) -> Option<Address> {
-        self.url.as_ref().and_then(Address::new)
+    fn address(&self) -> Option<WebAddress> {
+        self.url.as_ref().and_then(WebAddress::new)
     }
 
     pub(super) fn opened(&mut self, result: Result<(), String>) {
-        self.opened = Some(result);
+        self.open_result = Some(result);
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         if !plain || key.kind != KeyEventKind::Press {
-            return Outcome::Ignored;
+            return QuestionOutcome::Ignored;
         }
         match key.code {
-            KeyCode::Char('o') => self.address().map_or(Outcome::Changed, Outcome::Open),
+            KeyCode::Char('o') => self
+                .address()
+                .map_or(QuestionOutcome::Changed, QuestionOutcome::OpenAddress),
             KeyCode::Char('y') => {
                 let action = ElicitationAction::Accept(ElicitationAcceptAction::default());
-                Outcome::Answer(Answer::Elicitation(action))
+                QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
             }
-            KeyCode::Char('n') => declined(),
-            KeyCode::Char(_) | KeyCode::Enter => Outcome::Changed,
-            _ => Outcome::Ignored,
+            KeyCode::Char('n') => decline_outcome(),
+            KeyCode::Char(_) | KeyCode::Enter => QuestionOutcome::Changed,
+            _ => QuestionOutcome::Ignored,
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
+    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
         let theme = look.theme;
         let asks = format!("{agent} asks: {}", self.message);
         let mut lines = paragraph(&asks, theme.text, theme, width);
-        let whole =
-            |text: &str, style: Style| wrap(&exact(text, style, theme), Break::Anywhere, 2, width);
+        let whole = |text: &str, style: Style| {
+            wrap(&exact(text, style, theme), LineBreak::Anywhere, 2, width)
+        };
         lines.push(Line::default());
         match &self.url {
             Some(url) => {
-                let spans = shown(url, theme);
-                lines.extend(wrap(&spans, Break::Anywhere, 2, width));
+                let spans = render_url(url, theme);
+                lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
                 // What it is read as may be another than what one sees.
                 let same = [url.as_str(), url.as_str().trim_end_matches('/')];
-                if !same.contains(&self.given.as_str()) {
+                if !same.contains(&self.raw_url.as_str()) {
                     lines.push(Line::styled("The agent wrote it so:", theme.dim));
-                    lines.extend(whole(&self.given, theme.dim));
+                    lines.extend(whole(&self.raw_url, theme.dim));
                 }
             }
-            None => lines.extend(whole(&self.given, theme.strong)),
+            None => lines.extend(whole(&self.raw_url, theme.strong)),
         }
         lines.push(Line::default());
         for warning in self.warnings() {
             let mut spans = vec![Span::styled("! ", theme.warn)];
             spans.extend(prose(&warning, theme.warn, theme));
-            lines.extend(wrap(&spans, Break::Words, 2, width));
+            lines.extend(wrap(&spans, LineBreak::Words, 2, width));
         }
-        match &self.opened {
+        match &self.open_result {
             Some(Ok(())) => lines.push(Line::styled("It is open in your browser.", theme.good)),
             Some(Err(why)) => {
                 let why = format!("It could not be opened: {why}. Open it by hand.");
@@ -128,9 +131,9 @@ impl AddressView {
         if lines.last().is_some_and(|line| line.spans.is_empty()) {
             lines.pop();
         }
-        Body {
+        QuestionBody {
             lines,
-            ..Body::default()
+            ..QuestionBody::default()
         }
     }
 
@@ -171,7 +174,7 @@ impl AddressView {
         warnings
     }
 
-    pub(super) fn choices(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    pub(super) fn choices(&self, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let open = self.address().map(|_| ("o", "open it in your browser"));
         let others = [
@@ -183,14 +186,14 @@ impl AddressView {
             .flat_map(|(key, what)| {
                 let key = Span::styled(format!(" {key}  "), theme.accent);
                 let spans = [key, Span::styled(what, theme.text)];
-                wrap(&spans, Break::Words, 4, width)
+                wrap(&spans, LineBreak::Words, 4, width)
             })
             .collect()
     }
 }
 
 /// The address with the part that says whose it is standing out.
-fn shown(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
+fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
     let host = theme.strong.patch(theme.link);
     spans.extend(exact(
@@ -202,7 +205,7 @@ fn shown(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     spans
 }
 
-async fn open_with(program: &[&str], address: &Address) -> Result<(), String> {
+async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String> {
     let Some((name, arguments)) = program.split_first() else {
         return Err("there is no program for it".to_owned());
     };
@@ -236,7 +239,7 @@ mod tests {
         let file = dir.path().join("heard");
         let script = format!("printf %s \"$0\" > '{}'", file.display());
         let url = Url::parse("https://example.org/?a=1&b=$(touch%20x);`id`'\"").unwrap();
-        let address = Address::new(&url).unwrap();
+        let address = WebAddress::new(&url).unwrap();
         open_with(&["sh", "-c", &script], &address).await.unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), url.as_str());
         let why = open_with(&["sh", "-c", "exit 3"], &address)
@@ -256,7 +259,7 @@ mod tests {
             "mailto:a@b",
         ] {
             assert_eq!(
-                Address::new(&Url::parse(address).unwrap()),
+                WebAddress::new(&Url::parse(address).unwrap()),
                 None,
                 "{address}"
             );

@@ -7,19 +7,19 @@ use std::collections::BTreeMap;
 use acp::v1::{
     ElicitationAcceptAction, ElicitationAction, ElicitationContentValue as Value, ElicitationSchema,
 };
-use acp_host::elicitation::Field;
+use acp_host::elicitation::FormField;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 
-use self::entry::{Entry, Key};
-use super::lines::{Break, paragraph, wrap};
-use super::{Body, Outcome, cancelled, declined};
-use crate::agent::Answer;
-use crate::look::Look;
+use self::entry::{FieldOutcome, FormEntry};
+use super::lines::{LineBreak, paragraph, wrap};
+use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
+use crate::agent::ChatAnswer;
+use crate::draw_context::DrawContext;
 
 /// What is done with a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Button {
+enum FormButton {
     Submit,
     Decline,
     Cancel,
@@ -29,24 +29,24 @@ pub(super) struct FormView {
     message: String,
     title: Option<String>,
     description: Option<String>,
-    entries: Vec<Entry>,
+    entries: Vec<FormEntry>,
     /// Why it cannot be filled in.
-    broken: Option<String>,
+    error: Option<String>,
     /// What has the keyboard: an entry, or a button behind all of them.
     focus: usize,
 }
 
 impl FormView {
     pub(super) fn new(message: &str, form: &ElicitationSchema) -> Self {
-        let fields = Field::of(form);
+        let fields = FormField::of(form);
         let broken = fields.as_ref().err().map(ToString::to_string);
         let fields = fields.unwrap_or_default();
         Self {
             message: message.to_owned(),
             title: form.title.clone(),
             description: form.description.clone(),
-            entries: fields.into_iter().map(Entry::new).collect(),
-            broken,
+            entries: fields.into_iter().map(FormEntry::new).collect(),
+            error: broken,
             focus: 0,
         }
     }
@@ -58,25 +58,25 @@ impl FormView {
             title: None,
             description: None,
             entries: Vec::new(),
-            broken: Some("the agent asks in a way that is unknown here".to_owned()),
+            error: Some("the agent asks in a way that is unknown here".to_owned()),
             focus: 0,
         }
     }
 
-    fn buttons(&self) -> &'static [Button] {
-        match self.broken {
-            None => &[Button::Submit, Button::Decline, Button::Cancel],
-            Some(_) => &[Button::Decline, Button::Cancel],
+    fn buttons(&self) -> &'static [FormButton] {
+        match self.error {
+            None => &[FormButton::Submit, FormButton::Decline, FormButton::Cancel],
+            Some(_) => &[FormButton::Decline, FormButton::Cancel],
         }
     }
 
     /// The button that has the keyboard.
-    fn button(&self) -> Option<Button> {
+    fn focused_button(&self) -> Option<FormButton> {
         let at = self.focus.checked_sub(self.entries.len())?;
         self.buttons().get(at).copied()
     }
 
-    fn forward(&mut self) -> Outcome {
+    fn focus_next(&mut self) -> QuestionOutcome {
         let last = self.entries.len() + self.buttons().len() - 1;
         self.focus = if self.focus >= last {
             0
@@ -86,40 +86,40 @@ impl FormView {
         if let Some(entry) = self.entries.get_mut(self.focus) {
             entry.enter(false);
         }
-        Outcome::Changed
+        QuestionOutcome::Changed
     }
 
-    fn back(&mut self) -> Outcome {
+    fn focus_previous(&mut self) -> QuestionOutcome {
         let last = self.entries.len() + self.buttons().len() - 1;
         self.focus = self.focus.checked_sub(1).unwrap_or(last);
         if let Some(entry) = self.entries.get_mut(self.focus) {
             entry.enter(true);
         }
-        Outcome::Changed
+        QuestionOutcome::Changed
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
         if key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('s') {
             return self.submit();
         }
         if let Some(entry) = self.entries.get_mut(self.focus) {
             match entry.key(key) {
-                Key::Done => return Outcome::Changed,
-                Key::Next => return self.forward(),
-                Key::Ignored => {}
+                FieldOutcome::Handled => return QuestionOutcome::Changed,
+                FieldOutcome::Next => return self.focus_next(),
+                FieldOutcome::Ignored => {}
             }
         }
-        match (key.code, self.button()) {
-            (KeyCode::BackTab | KeyCode::Up, _) => self.back(),
-            (KeyCode::Tab | KeyCode::Down | KeyCode::Enter, None) => self.forward(),
-            (KeyCode::Tab | KeyCode::Down | KeyCode::Right, Some(_)) => self.forward(),
-            (KeyCode::Left, Some(_)) => self.back(),
+        match (key.code, self.focused_button()) {
+            (KeyCode::BackTab | KeyCode::Up, _) => self.focus_previous(),
+            (KeyCode::Tab | KeyCode::Down | KeyCode::Enter, None) => self.focus_next(),
+            (KeyCode::Tab | KeyCode::Down | KeyCode::Right, Some(_)) => self.focus_next(),
+            (KeyCode::Left, Some(_)) => self.focus_previous(),
             (KeyCode::Enter | KeyCode::Char(' '), Some(button)) => match button {
-                Button::Submit => self.submit(),
-                Button::Decline => declined(),
-                Button::Cancel => cancelled(),
+                FormButton::Submit => self.submit(),
+                FormButton::Decline => decline_outcome(),
+                FormButton::Cancel => cancel_outcome(),
             },
-            _ => Outcome::Ignored,
+            _ => QuestionOutcome::Ignored,
         }
     }
 
@@ -130,9 +130,9 @@ impl FormView {
     }
 
     /// Sends it, or goes to the first field that cannot be sent.
-    fn submit(&mut self) -> Outcome {
-        if self.broken.is_some() {
-            return Outcome::Changed;
+    fn submit(&mut self) -> QuestionOutcome {
+        if self.error.is_some() {
+            return QuestionOutcome::Changed;
         }
         let mut content: BTreeMap<String, Value> = BTreeMap::new();
         let mut wrong = None;
@@ -147,14 +147,14 @@ impl FormView {
         }
         if let Some(at) = wrong {
             self.focus = at;
-            return Outcome::Changed;
+            return QuestionOutcome::Changed;
         }
         let action = ElicitationAction::Accept(ElicitationAcceptAction::new(content));
-        Outcome::Answer(Answer::Elicitation(action))
+        QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
     }
 
     pub(super) fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        match &self.broken {
+        match &self.error {
             None => &[
                 ("tab", "next"),
                 ("ctrl-s", "submit"),
@@ -168,7 +168,7 @@ impl FormView {
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
+    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
         let theme = look.theme;
         let asks = format!("{agent} asks: {}", self.message);
         let mut lines = paragraph(&asks, theme.text, theme, width);
@@ -176,15 +176,15 @@ impl FormView {
         lines.extend(paragraph(title, theme.heading, theme, width));
         let description = self.description.as_deref().unwrap_or_default();
         lines.extend(paragraph(description, theme.dim, theme, width));
-        if let Some(why) = &self.broken {
+        if let Some(why) = &self.error {
             let why = format!("This form cannot be filled in: {why}.");
             // It is fit to be shown already.
             let spans = [Span::styled(why, theme.warn)];
-            lines.extend(wrap(&spans, Break::Words, 0, width));
+            lines.extend(wrap(&spans, LineBreak::Words, 0, width));
         }
-        let mut body = Body {
+        let mut body = QuestionBody {
             lines,
-            ..Body::default()
+            ..QuestionBody::default()
         };
         for (at, entry) in self.entries.iter().enumerate() {
             let focused = at == self.focus;
@@ -205,15 +205,15 @@ impl FormView {
         body
     }
 
-    pub(super) fn choices(&self, look: &Look<'_>) -> Vec<Line<'static>> {
+    pub(super) fn choices(&self, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut line = Line::default();
         for button in self.buttons() {
-            let style = match self.button() == Some(*button) {
+            let style = match self.focused_button() == Some(*button) {
                 true => theme.accent.patch(theme.selected),
                 false => theme.accent,
             };
-            let (before, after) = match self.button() == Some(*button) {
+            let (before, after) = match self.focused_button() == Some(*button) {
                 true => ("›", "‹"),
                 false => (" ", " "),
             };

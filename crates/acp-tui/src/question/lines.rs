@@ -3,7 +3,7 @@
 //! What cannot be seen, or makes other text look different, is written out as [`literal`] says, in the style of a
 //! warning.
 
-use acp_host::literal::{self, Piece};
+use acp_host::literal::{self, LiteralPiece};
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -16,7 +16,7 @@ const TAB: &str = "    ";
 
 /// Where a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Break {
+pub(crate) enum LineBreak {
     /// Between words. Spaces at a break are left out.
     Words,
     /// Anywhere, and nothing is left out.
@@ -25,12 +25,12 @@ pub(crate) enum Break {
 
 /// A text that is shown on one line, in which each character counts: a path, a title, a name.
 pub(crate) fn exact(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    spans(literal::pieces(text), style, theme)
+    to_spans(literal::pieces(text), style, theme)
 }
 
 /// A line of a text that has several: of a command, of what an agent says.
 pub(crate) fn prose(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    spans(literal::pieces_of_line(line), style, theme)
+    to_spans(literal::pieces_of_line(line), style, theme)
 }
 
 /// A text for people to read, wrapped by words.
@@ -40,7 +40,7 @@ pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> 
         return Vec::new();
     }
     text.split('\n')
-        .flat_map(|line| wrap(&prose(line, style, theme), Break::Words, 0, width))
+        .flat_map(|line| wrap(&prose(line, style, theme), LineBreak::Words, 0, width))
         .collect()
 }
 
@@ -57,10 +57,10 @@ pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec
         .collect()
 }
 
-fn spans(pieces: Vec<Piece<'_>>, style: Style, theme: &Theme) -> Vec<Span<'static>> {
+fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     let span = |piece| match piece {
-        Piece::Plain(text) => Span::styled(str::replace(text, '\t', TAB), style),
-        Piece::Escaped(text) => Span::styled(text, theme.warn),
+        LiteralPiece::Plain(text) => Span::styled(str::replace(text, '\t', TAB), style),
+        LiteralPiece::Escaped(text) => Span::styled(text, theme.warn),
     };
     let spans: Vec<Span<'static>> = pieces.into_iter().map(span).collect();
     match spans.is_empty() {
@@ -72,7 +72,7 @@ fn spans(pieces: Vec<Piece<'_>>, style: Style, theme: &Theme) -> Vec<Span<'stati
 /// Lines of at most `width` columns, at least one. All but the first begin with `hang` spaces.
 pub(crate) fn wrap(
     spans: &[Span<'static>],
-    at: Break,
+    at: LineBreak,
     hang: u16,
     width: u16,
 ) -> Vec<Line<'static>> {
@@ -90,14 +90,14 @@ pub(crate) fn wrap(
             }
             if used + columns > width {
                 let rest = match at {
-                    Break::Anywhere => Vec::new(),
-                    Break::Words if grapheme == " " => {
+                    LineBreak::Anywhere => Vec::new(),
+                    LineBreak::Words if grapheme == " " => {
                         // It would be the first of the next line.
                         while row.pop_if(|(text, ..)| *text == " ").is_some() {}
-                        finish(&mut rows, &mut row, &mut used, hang, Vec::new());
+                        finish_row(&mut rows, &mut row, &mut used, hang, Vec::new());
                         continue;
                     }
-                    Break::Words => match last_word(&row, width - hang, columns) {
+                    LineBreak::Words => match last_word_start(&row, width - hang, columns) {
                         Some(word) => {
                             let rest = row.split_off(word);
                             while row.pop_if(|(text, ..)| *text == " ").is_some() {}
@@ -106,9 +106,9 @@ pub(crate) fn wrap(
                         None => Vec::new(),
                     },
                 };
-                finish(&mut rows, &mut row, &mut used, hang, rest);
+                finish_row(&mut rows, &mut row, &mut used, hang, rest);
             }
-            let broken = !rows.is_empty() && row.is_empty() && at == Break::Words;
+            let broken = !rows.is_empty() && row.is_empty() && at == LineBreak::Words;
             if !(broken && grapheme == " ") {
                 row.push((grapheme, span.style, columns));
                 used += columns;
@@ -116,14 +116,14 @@ pub(crate) fn wrap(
         }
     }
     if !row.is_empty() || rows.is_empty() {
-        finish(&mut rows, &mut row, &mut used, hang, Vec::new());
+        finish_row(&mut rows, &mut row, &mut used, hang, Vec::new());
     }
     rows
 }
 
 /// Where the last word of a row begins, if it is not the only one and fits into the next row's `room` with what
 /// follows.
-fn last_word(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
+fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
     let first = row.iter().position(|(text, ..)| *text != " ")?;
     let space = row.iter().rposition(|(text, ..)| *text == " ")?;
     let word: usize = row
@@ -135,7 +135,7 @@ fn last_word(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Optio
 }
 
 /// Ends a row; `rest` begins the next one.
-fn finish<'a>(
+fn finish_row<'a>(
     rows: &mut Vec<Line<'static>>,
     row: &mut Vec<(&'a str, Style, usize)>,
     used: &mut usize,
@@ -171,20 +171,20 @@ mod tests {
         let rows =
             |at, hang| -> Vec<String> { wrap(&spans, at, hang, 8).iter().map(plain).collect() };
         assert_eq!(
-            rows(Break::Words, 0),
+            rows(LineBreak::Words, 0),
             ["one two", "three", "fourfive", "six"]
         );
         assert_eq!(
-            rows(Break::Words, 2),
+            rows(LineBreak::Words, 2),
             ["one two", "  three", "  fourfi", "  vesix"]
         );
         let all = ["one two ", " three f", "ourfives", "ix"];
-        assert_eq!(rows(Break::Anywhere, 0), all);
+        assert_eq!(rows(LineBreak::Anywhere, 0), all);
         // A word that does not fit behind the spaces either is broken where the line ends.
-        let rows = wrap(&[Span::raw("0 abcd")], Break::Words, 2, 4);
+        let rows = wrap(&[Span::raw("0 abcd")], LineBreak::Words, 2, 4);
         let rows: Vec<String> = rows.iter().map(plain).collect();
         assert_eq!(rows, ["0 ab", "  cd"]);
-        assert_eq!(wrap(&[Span::raw("日本")], Break::Words, 0, 3).len(), 2);
+        assert_eq!(wrap(&[Span::raw("日本")], LineBreak::Words, 0, 3).len(), 2);
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             let spans = exact(&text, theme.text, &theme);
             let all: String = spans.iter().map(|span| &*span.content).collect();
             prop_assert!(!all.chars().any(char::is_control));
-            for at in [Break::Words, Break::Anywhere] {
+            for at in [LineBreak::Words, LineBreak::Anywhere] {
                 let rows = wrap(&spans, at, hang, width);
                 for row in &rows {
                     let columns: u16 = plain(row).graphemes(true).map(CellWidth::cell_width).sum();
@@ -222,7 +222,7 @@ mod tests {
                     prop_assert_eq!(shown, without(&all));
                 }
             }
-            let rows = wrap(&spans, Break::Anywhere, 0, width.max(20));
+            let rows = wrap(&spans, LineBreak::Anywhere, 0, width.max(20));
             let shown: String = rows.iter().map(plain).collect();
             prop_assert_eq!(shown, all);
         }

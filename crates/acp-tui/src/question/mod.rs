@@ -14,20 +14,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp::v1::{ElicitationAction, ElicitationMode, ElicitationNoContent};
-use acp_host::clean;
+use acp_host::terminal_text;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
-pub(crate) use self::address::Address;
 use self::address::AddressView;
+pub(crate) use self::address::WebAddress;
 use self::form::FormView;
 use self::permission::PermissionView;
 use crate::Theme;
-use crate::agent::{Answer, Asked, Question};
-use crate::look::Look;
+use crate::agent::{ChatAnswer, ChatQuestion, OpenQuestion};
+use crate::draw_context::DrawContext;
 use crate::text::fit::fit;
 use crate::text::highlight;
 
@@ -37,33 +37,33 @@ const SETTLE: Duration = Duration::from_millis(300);
 
 /// What a key did.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum QuestionOutcome {
     /// Nothing: it is for others. Escape always is: it leaves the question open.
     Ignored,
     /// It came too early to be meant for the question. It is for the editor, if that was being written in.
     Early,
     /// It looks different.
     Changed,
-    /// This address is to be [opened](Address::open), as the person has asked for.
-    Open(Address),
+    /// This address is to be [opened](WebAddress::open), as the person has asked for.
+    OpenAddress(WebAddress),
     /// It is answered.
-    Answer(Answer),
+    Answer(ChatAnswer),
 }
 
 /// A question as it is shown.
 pub(crate) struct QuestionView {
-    asked: Arc<Asked>,
+    question: Arc<OpenQuestion>,
     /// Who asks.
     agent: String,
-    kind: Kind,
+    kind: QuestionKind,
     /// When a key was last found too early, or the question appeared.
-    unsettled: Instant,
+    unsettled_at: Instant,
     /// A key was too early, and none has counted since.
     was_early: bool,
     /// The first line of the body that is shown.
     top: usize,
     /// How many lines of the body were seen last.
-    seen: usize,
+    visible_lines: usize,
     /// Its end has been seen.
     read: bool,
     /// Not all of it can be shown.
@@ -74,10 +74,10 @@ pub(crate) struct QuestionView {
     follow: bool,
     /// Told apart from what was laid out before something changed.
     revision: u64,
-    laid_out: RefCell<Option<(Key, Arc<Body>)>>,
+    layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
 }
 
-enum Kind {
+enum QuestionKind {
     Permission(Box<PermissionView>),
     Form(FormView),
     Address(AddressView),
@@ -85,7 +85,7 @@ enum Kind {
 
 /// What a body was laid out for.
 #[derive(PartialEq)]
-struct Key {
+struct QuestionLayoutKey {
     width: u16,
     revision: u64,
     theme: Theme,
@@ -93,7 +93,7 @@ struct Key {
 
 /// What is asked about, as lines.
 #[derive(Default)]
-struct Body {
+struct QuestionBody {
     lines: Vec<Line<'static>>,
     /// The lines of what has the keyboard.
     focus: Option<Range<usize>>,
@@ -105,82 +105,82 @@ struct Body {
 
 impl QuestionView {
     /// `agent` is how the person knows it; `now` is when the question appears.
-    pub(crate) fn new(asked: Arc<Asked>, agent: &str, now: Instant) -> Self {
+    pub(crate) fn new(asked: Arc<OpenQuestion>, agent: &str, now: Instant) -> Self {
         let kind = match &asked.question {
-            Question::Permission(request, always) => {
-                Kind::Permission(Box::new(PermissionView::new(request, always)))
+            ChatQuestion::Permission(request, always) => {
+                QuestionKind::Permission(Box::new(PermissionView::new(request, always)))
             }
-            Question::Elicitation(request) => match &request.mode {
+            ChatQuestion::Elicitation(request) => match &request.mode {
                 ElicitationMode::Form { requested_schema } => {
-                    Kind::Form(FormView::new(&request.message, requested_schema))
+                    QuestionKind::Form(FormView::new(&request.message, requested_schema))
                 }
                 ElicitationMode::Url { url, .. } => {
-                    Kind::Address(AddressView::new(&request.message, url))
+                    QuestionKind::Address(AddressView::new(&request.message, url))
                 }
-                _ => Kind::Form(FormView::unknown(&request.message)),
+                _ => QuestionKind::Form(FormView::unknown(&request.message)),
             },
         };
         Self {
-            asked,
-            agent: clean::value(agent),
+            question: asked,
+            agent: terminal_text::clean_value(agent),
             kind,
-            unsettled: now,
+            unsettled_at: now,
             was_early: false,
             top: 0,
-            seen: 0,
+            visible_lines: 0,
             read: false,
             partial: false,
             was_unread: false,
             follow: true,
             revision: 0,
-            laid_out: RefCell::default(),
+            layout_cache: RefCell::default(),
         }
     }
 
     pub(crate) fn id(&self) -> u64 {
-        self.asked.id
+        self.question.id
     }
 
     /// It is seen again, after another tab: keys count once they have settled.
-    pub(crate) fn appeared(&mut self, now: Instant) {
-        self.unsettled = now;
+    pub(crate) fn on_shown(&mut self, now: Instant) {
+        self.unsettled_at = now;
     }
 
     /// What came of opening the address, for the person.
-    pub(crate) fn opened(&mut self, result: Result<(), String>) {
-        if let Kind::Address(view) = &mut self.kind {
+    pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
+        if let QuestionKind::Address(view) = &mut self.kind {
             view.opened(result);
-            self.changed();
+            self.invalidate_layout();
         }
     }
 
-    fn changed(&mut self) {
+    fn invalidate_layout(&mut self) {
         self.revision += 1;
     }
 
     /// Whether what comes at this time was meant for something else. Then so is what follows without a pause.
-    fn is_early(&mut self, now: Instant) -> bool {
-        let early = now.saturating_duration_since(self.unsettled) < SETTLE;
+    fn check_early(&mut self, now: Instant) -> bool {
+        let early = now.saturating_duration_since(self.unsettled_at) < SETTLE;
         if early {
-            self.unsettled = now;
+            self.unsettled_at = now;
         } else {
             // From here on it has the keyboard.
-            self.unsettled = now.checked_sub(SETTLE).unwrap_or(now);
+            self.unsettled_at = now.checked_sub(SETTLE).unwrap_or(now);
         }
         self.was_early = early;
         early
     }
 
     /// A key was pressed at the time `now`. Keys that come within 300 ms after the question appeared are
-    /// [early](Outcome::Early), and so is each that follows within 300 ms of one: what is typed on without looking
+    /// [early](QuestionOutcome::Early), and so is each that follows within 300 ms of one: what is typed on without looking
     /// answers nothing. Scrolling is always possible.
-    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Outcome {
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
-            return Outcome::Ignored;
+            return QuestionOutcome::Ignored;
         }
         let line = key.modifiers == KeyModifiers::CONTROL || key.modifiers == KeyModifiers::SHIFT;
-        let page = isize::try_from(self.seen.saturating_sub(1).max(1)).unwrap_or(1);
-        let form = matches!(self.kind, Kind::Form(_));
+        let page = isize::try_from(self.visible_lines.saturating_sub(1).max(1)).unwrap_or(1);
+        let form = matches!(self.kind, QuestionKind::Form(_));
         match key.code {
             KeyCode::PageUp => return self.scroll(-page),
             KeyCode::PageDown => return self.scroll(page),
@@ -190,33 +190,34 @@ impl QuestionView {
             KeyCode::End if !form => return self.scroll(isize::MAX),
             _ => {}
         }
-        if self.is_early(now) {
-            return Outcome::Early;
+        if self.check_early(now) {
+            return QuestionOutcome::Early;
         }
         let outcome = match &mut self.kind {
-            Kind::Permission(view) => view.key(key),
-            Kind::Form(view) => view.key(key),
-            Kind::Address(view) => view.key(key),
+            QuestionKind::Permission(view) => view.key(key),
+            QuestionKind::Form(view) => view.key(key),
+            QuestionKind::Address(view) => view.key(key),
         };
         self.was_unread = (!self.read || self.partial) && self.allows(&outcome);
         if self.was_unread {
-            return Outcome::Changed;
+            return QuestionOutcome::Changed;
         }
-        if !matches!(outcome, Outcome::Ignored) {
+        if !matches!(outcome, QuestionOutcome::Ignored) {
             self.follow = true;
-            self.changed();
+            self.invalidate_layout();
         }
         outcome
     }
 
     /// Whether this allows the agent something: nobody can who has not seen all that is asked.
-    fn allows(&self, outcome: &Outcome) -> bool {
+    fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
-            (Outcome::Open(_), _) => true,
-            (Outcome::Answer(Answer::Permission(Some(id))), Kind::Permission(view)) => {
-                view.allows(id)
-            }
-            (Outcome::Answer(Answer::Elicitation(action)), _) => {
+            (QuestionOutcome::OpenAddress(_), _) => true,
+            (
+                QuestionOutcome::Answer(ChatAnswer::Permission(Some(id))),
+                QuestionKind::Permission(view),
+            ) => view.allows(id),
+            (QuestionOutcome::Answer(ChatAnswer::Elicitation(action)), _) => {
                 matches!(action, ElicitationAction::Accept(_))
             }
             _ => false,
@@ -224,45 +225,45 @@ impl QuestionView {
     }
 
     /// Text was pasted at the time `now`.
-    pub(crate) fn paste(&mut self, text: &str, now: Instant) -> Outcome {
-        if self.is_early(now) {
-            return Outcome::Early;
+    pub(crate) fn paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
+        if self.check_early(now) {
+            return QuestionOutcome::Early;
         }
         match &mut self.kind {
-            Kind::Form(view) => {
+            QuestionKind::Form(view) => {
                 view.paste(text);
                 self.follow = true;
-                self.changed();
-                Outcome::Changed
+                self.invalidate_layout();
+                QuestionOutcome::Changed
             }
-            _ => Outcome::Ignored,
+            _ => QuestionOutcome::Ignored,
         }
     }
 
     /// Shows what is so many lines further down, or up.
-    pub(crate) fn scroll(&mut self, lines: isize) -> Outcome {
+    pub(crate) fn scroll(&mut self, lines: isize) -> QuestionOutcome {
         self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
         self.follow = false;
-        Outcome::Changed
+        QuestionOutcome::Changed
     }
 
-    fn body(&self, width: u16, look: &Look<'_>) -> Arc<Body> {
-        let key = Key {
+    fn layout_body(&self, width: u16, look: &DrawContext<'_>) -> Arc<QuestionBody> {
+        let key = QuestionLayoutKey {
             width,
             revision: self.revision,
             theme: look.theme.clone(),
         };
-        let mut laid_out = self.laid_out.borrow_mut();
+        let mut laid_out = self.layout_cache.borrow_mut();
         if let Some((known, body)) = &*laid_out
             && *known == key
         {
             return Arc::clone(body);
         }
-        let (body, plain) = highlight::noticing(|| match &self.kind {
-            Kind::Permission(view) => view.body(&self.agent, width, look),
-            Kind::Form(view) => view.body(&self.agent, width, look),
-            Kind::Address(view) => view.body(&self.agent, width, look),
+        let (body, plain) = highlight::with_pending_flag(|| match &self.kind {
+            QuestionKind::Permission(view) => view.body(&self.agent, width, look),
+            QuestionKind::Form(view) => view.body(&self.agent, width, look),
+            QuestionKind::Address(view) => view.body(&self.agent, width, look),
         });
         let body = Arc::new(body);
         // What has not all of its colours yet is laid out again with the next drawing.
@@ -271,20 +272,21 @@ impl QuestionView {
     }
 
     /// What can be answered, in at most `most` lines where that is possible.
-    fn choices(&self, width: u16, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+    fn choices(&self, width: u16, most: usize, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         match &self.kind {
-            Kind::Permission(view) => view.choices(width, most, look),
-            Kind::Form(view) => view.choices(look),
-            Kind::Address(view) => view.choices(width, look),
+            QuestionKind::Permission(view) => view.choices(width, most, look),
+            QuestionKind::Form(view) => view.choices(look),
+            QuestionKind::Address(view) => view.choices(width, look),
         }
     }
 
     /// How many rows of at most `most` it takes in `width` columns.
-    pub(crate) fn height(&self, width: u16, most: u16, look: &Look<'_>) -> u16 {
+    pub(crate) fn height(&self, width: u16, most: u16, look: &DrawContext<'_>) -> u16 {
         let inner = width.saturating_sub(4);
         // The frame, and the line between what is asked and what can be answered.
-        let rows =
-            self.body(inner, look).lines.len() + self.choices(inner, usize::MAX, look).len() + 3;
+        let rows = self.layout_body(inner, look).lines.len()
+            + self.choices(inner, usize::MAX, look).len()
+            + 3;
         u16::try_from(rows).unwrap_or(u16::MAX).min(most)
     }
 
@@ -293,7 +295,7 @@ impl QuestionView {
         &mut self,
         area: Rect,
         buf: &mut Buffer,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> Option<Position> {
         Clear.render(area, buf);
         let block = Block::bordered()
@@ -301,13 +303,13 @@ impl QuestionView {
             .border_style(look.theme.focus)
             .padding(Padding::horizontal(1))
             .title_top(self.title(look))
-            .title_bottom(self.keys(look));
+            .title_bottom(self.render_keys(look));
         let inner = block.inner(area);
         block.render(area, buf);
         if inner.is_empty() {
             return None;
         }
-        let body = self.body(inner.width, look);
+        let body = self.layout_body(inner.width, look);
         let height = usize::from(inner.height);
         // A third of the room is for what is asked about, if there is so much of it.
         let least = body.lines.len().min(height / 3) + 1;
@@ -320,7 +322,7 @@ impl QuestionView {
         };
         let length = body.lines.len() + more.len();
         let rows = height.saturating_sub(choices.len() + 1);
-        self.seen = rows;
+        self.visible_lines = rows;
         self.partial = body.partial;
         self.scroll_to(&body, length, rows);
         self.read |= self.top + rows >= length;
@@ -334,7 +336,7 @@ impl QuestionView {
         let below = length - shown - self.top;
         let row = |row: usize| inner.y + u16::try_from(row).unwrap_or(inner.height);
         if choices.len() < height {
-            let rule = rule(self.top, below, inner.width, look);
+            let rule = render_rule(self.top, below, inner.width, look);
             buf.set_line(inner.x, row(shown), &rule, inner.width);
         }
         let first = height
@@ -350,7 +352,7 @@ impl QuestionView {
     }
 
     /// Sets what is scrolled to: within the body, and what has the keyboard is seen.
-    fn scroll_to(&mut self, body: &Body, length: usize, rows: usize) {
+    fn scroll_to(&mut self, body: &QuestionBody, length: usize, rows: usize) {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
             // All of it, or at least where the cursor is.
@@ -363,11 +365,11 @@ impl QuestionView {
         self.top = self.top.min(length.saturating_sub(rows));
     }
 
-    fn title(&self, look: &Look<'_>) -> Line<'static> {
+    fn title(&self, look: &DrawContext<'_>) -> Line<'static> {
         let what = match &self.kind {
-            Kind::Permission(_) => "asks for permission",
-            Kind::Form(_) => "asks you",
-            Kind::Address(_) => "asks you to open a web page",
+            QuestionKind::Permission(_) => "asks for permission",
+            QuestionKind::Form(_) => "asks you",
+            QuestionKind::Address(_) => "asks you to open a web page",
         };
         let agent = fit(&self.agent, 30);
         Line::from(vec![
@@ -376,7 +378,7 @@ impl QuestionView {
         ])
     }
 
-    fn keys(&self, look: &Look<'_>) -> Line<'static> {
+    fn render_keys(&self, look: &DrawContext<'_>) -> Line<'static> {
         if self.was_early {
             let early = " that key came too early to count; pause, then answer ";
             return Line::styled(early, look.theme.warn);
@@ -389,9 +391,9 @@ impl QuestionView {
             return Line::styled(unread, look.theme.warn);
         }
         let keys: &[(&str, &str)] = match &self.kind {
-            Kind::Permission(view) => view.keys(),
-            Kind::Form(view) => view.keys(),
-            Kind::Address(_) => &[("esc", "cancel the turn")],
+            QuestionKind::Permission(view) => view.keys(),
+            QuestionKind::Form(view) => view.keys(),
+            QuestionKind::Address(_) => &[("esc", "cancel the turn")],
         };
         let mut line = Line::default();
         for (key, what) in keys {
@@ -407,7 +409,7 @@ impl QuestionView {
 }
 
 /// The line below what is asked about: it says whether there is more of it.
-fn rule(above: usize, below: usize, width: u16, look: &Look<'_>) -> Line<'static> {
+fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let said = match (above, below) {
         (0, 0) => String::new(),
         (0, below) => format!(" {below} more below: PgDn "),
@@ -423,14 +425,14 @@ fn rule(above: usize, below: usize, width: u16, look: &Look<'_>) -> Line<'static
     ])
 }
 
-fn declined() -> Outcome {
+fn decline_outcome() -> QuestionOutcome {
     let action = ElicitationAction::Decline(ElicitationNoContent::default());
-    Outcome::Answer(Answer::Elicitation(action))
+    QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
 }
 
-fn cancelled() -> Outcome {
+fn cancel_outcome() -> QuestionOutcome {
     let action = ElicitationAction::Cancel(ElicitationNoContent::default());
-    Outcome::Answer(Answer::Elicitation(action))
+    QuestionOutcome::Answer(ChatAnswer::Elicitation(action))
 }
 
 #[cfg(test)]

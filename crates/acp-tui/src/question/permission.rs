@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use acp::client::PermissionRequest;
-use acp::thread::{FileTexts, ThreadToolCall, ToolCallContent};
+use acp::thread::{FileTexts, ThreadToolCall, ThreadToolCallContent};
 use acp::v1::{PermissionOption, PermissionOptionId, PermissionOptionKind, TerminalId};
-use acp_host::question::{self, Part};
-use acp_host::{Always, clean};
+use acp_host::question::{self, QuestionPart};
+use acp_host::{AlwaysEffect, terminal_text};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 
-use super::lines::{Break, exact, prose, quoted, wrap};
-use super::{Body, Outcome};
-use crate::agent::Answer;
-use crate::look::Look;
-use crate::text::diff::{DiffOf, Layout, diff};
+use super::lines::{LineBreak, exact, prose, quoted, wrap};
+use super::{QuestionBody, QuestionOutcome};
+use crate::agent::ChatAnswer;
+use crate::draw_context::DrawContext;
+use crate::text::diff::{DiffLayout, DiffRequest, diff};
 use crate::text::fit::fit;
 
 /// How much text of a question is laid out, in bytes. Nobody reads that much, and what is not shown cannot be allowed.
@@ -29,56 +29,56 @@ const NAME: u16 = 6;
 
 pub(super) struct PermissionView {
     request: PermissionRequest,
-    always: Always,
+    always: AlwaysEffect,
     /// The letter of each option, where there is one.
     letters: Vec<Option<char>>,
     /// The option that the arrow keys have gone to. Enter takes no other.
-    highlighted: Option<usize>,
+    highlighted_index: Option<usize>,
     /// What the tool is given is shown as it is.
     input: bool,
 }
 
 impl PermissionView {
-    pub(super) fn new(request: &PermissionRequest, always: &Always) -> Self {
+    pub(super) fn new(request: &PermissionRequest, always: &AlwaysEffect) -> Self {
         let request = request.clone();
-        let letters = letters(&request.options);
+        let letters = option_letters(&request.options);
         Self {
             letters,
             always: always.clone(),
-            highlighted: None,
+            highlighted_index: None,
             input: false,
             request,
         }
     }
 
-    fn call(&self) -> &ThreadToolCall {
+    fn tool_call(&self) -> &ThreadToolCall {
         &self.request.tool_call
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
         let last = self.request.options.len().saturating_sub(1);
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let answers = plain && key.kind == KeyEventKind::Press;
         match key.code {
             KeyCode::Up | KeyCode::BackTab if plain => {
-                let at = self.highlighted.map_or(last, |at| match at {
+                let at = self.highlighted_index.map_or(last, |at| match at {
                     0 => last,
                     at => at - 1,
                 });
-                self.highlighted = Some(at);
+                self.highlighted_index = Some(at);
             }
             KeyCode::Down | KeyCode::Tab if plain => {
                 let at = self
-                    .highlighted
+                    .highlighted_index
                     .map_or(0, |at| if at >= last { 0 } else { at + 1 });
-                self.highlighted = Some(at);
+                self.highlighted_index = Some(at);
             }
             KeyCode::Enter if answers => {
-                if let Some(at) = self.highlighted {
+                if let Some(at) = self.highlighted_index {
                     return self.choose(at);
                 }
             }
-            KeyCode::Char('i') if answers && self.call().raw_input.is_some() => {
+            KeyCode::Char('i') if answers && self.tool_call().raw_input.is_some() => {
                 self.input = !self.input;
             }
             KeyCode::Char(c) if answers => {
@@ -93,20 +93,22 @@ impl PermissionView {
                     return self.choose(at);
                 }
             }
-            _ => return Outcome::Ignored,
+            _ => return QuestionOutcome::Ignored,
         }
-        Outcome::Changed
+        QuestionOutcome::Changed
     }
 
-    fn choose(&self, at: usize) -> Outcome {
+    fn choose(&self, at: usize) -> QuestionOutcome {
         match self.request.options.get(at) {
-            Some(option) => Outcome::Answer(Answer::Permission(Some(option.option_id.clone()))),
-            None => Outcome::Changed,
+            Some(option) => {
+                QuestionOutcome::Answer(ChatAnswer::Permission(Some(option.option_id.clone())))
+            }
+            None => QuestionOutcome::Changed,
         }
     }
 
     pub(super) fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        match (&self.call().raw_input, self.input) {
+        match (&self.tool_call().raw_input, self.input) {
             (None, _) => &[("↑↓ enter", "choose"), ("esc", "cancel the turn")],
             (Some(_), false) => &[
                 ("↑↓ enter", "choose"),
@@ -121,9 +123,9 @@ impl PermissionView {
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
+    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
         let theme = look.theme;
-        let mut lines = self.head(agent, width, look);
+        let mut lines = self.render_head(agent, width, look);
         let mut left = LONGEST;
         let description = self.request.description.as_deref().unwrap_or_default();
         if let Some(rest) = left.checked_sub(description.len()) {
@@ -134,22 +136,22 @@ impl PermissionView {
         }
         for part in question::parts(&self.request, look.cwd) {
             // Laid out, it takes many times the memory.
-            let Some(rest) = left.checked_sub(weight(&part)) else {
+            let Some(rest) = left.checked_sub(part_len(&part)) else {
                 let cut = "This is not all of it: the rest is too long to be shown.";
                 lines.push(Line::styled(cut, theme.warn));
                 left = 0;
                 break;
             };
             left = rest;
-            self.part(&part, width, look, &mut lines);
+            self.render_part(&part, width, look, &mut lines);
         }
-        if let (true, Some(input)) = (self.input, &self.call().raw_input) {
+        if let (true, Some(input)) = (self.input, &self.tool_call().raw_input) {
             lines.push(Line::styled("raw input", theme.dim));
             let text = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
             for line in text.split('\n') {
                 let mut spans = vec![Span::raw("  ")];
                 spans.extend(prose(line, theme.code, theme));
-                lines.extend(wrap(&spans, Break::Anywhere, 4, width));
+                lines.extend(wrap(&spans, LineBreak::Anywhere, 4, width));
             }
         }
         let whole = question::is_whole(&self.request);
@@ -157,59 +159,65 @@ impl PermissionView {
             let cut = "This is not all of it: the session has become larger than is kept, and what the \
                        agent said of this call was cut.";
             let spans = [Span::styled(cut, theme.warn)];
-            lines.extend(wrap(&spans, Break::Words, 0, width));
+            lines.extend(wrap(&spans, LineBreak::Words, 0, width));
         }
-        Body {
+        QuestionBody {
             lines,
             partial: !whole || left == 0 || self.has_long_names(),
-            ..Body::default()
+            ..QuestionBody::default()
         }
     }
 
-    fn part(&self, part: &Part<'_>, width: u16, look: &Look<'_>, lines: &mut Vec<Line<'static>>) {
+    fn render_part(
+        &self,
+        part: &QuestionPart<'_>,
+        width: u16,
+        look: &DrawContext<'_>,
+        lines: &mut Vec<Line<'static>>,
+    ) {
         let theme = look.theme;
         let labelled = |label: Vec<Span<'static>>, value: Vec<Span<'static>>| {
             let spans: Vec<Span<'static>> = label.into_iter().chain(value).collect();
-            wrap(&spans, Break::Anywhere, 2, width)
+            wrap(&spans, LineBreak::Anywhere, 2, width)
         };
         match part {
-            Part::Command(line) => lines.extend(show_command(line, width, look)),
-            Part::Directory(cwd) => {
-                let spans = path_spans("in ", cwd, look);
-                lines.extend(wrap(&spans, Break::Anywhere, 3, width));
+            QuestionPart::Command(line) => lines.extend(render_command(line, width, look)),
+            QuestionPart::Directory(cwd) => {
+                let spans = render_path("in ", cwd, look);
+                lines.extend(wrap(&spans, LineBreak::Anywhere, 3, width));
             }
-            Part::Variable(name, value) => {
+            QuestionPart::Variable(name, value) => {
                 let mut label = vec![Span::styled("with ", theme.dim)];
                 label.extend(exact(name, theme.warn, theme));
                 label.push(Span::styled("=", theme.dim));
                 lines.extend(labelled(label, exact(value, theme.code, theme)));
             }
-            Part::Content(ToolCallContent::Diff(change)) => {
-                let of = DiffOf {
+            QuestionPart::Content(ThreadToolCallContent::Diff(change)) => {
+                let of = DiffRequest {
                     diff: change,
                     cwd: Some(look.cwd),
-                    whole: true,
+                    shows_all: true,
                 };
-                lines.extend(diff(of, Layout::Unified, width, theme));
+                lines.extend(diff(of, DiffLayout::Unified, width, theme));
             }
-            Part::Content(ToolCallContent::Content(block)) => {
+            QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
                 let (label, text) = question::block(block);
                 if let Some(label) = label {
                     let spans = exact(&label, theme.dim, theme);
-                    lines.extend(wrap(&spans, Break::Anywhere, 0, width));
+                    lines.extend(wrap(&spans, LineBreak::Anywhere, 0, width));
                 }
                 lines.extend(quoted(text.unwrap_or_default(), theme.text, theme, width));
             }
-            Part::Content(ToolCallContent::Terminal(id)) => {
-                lines.extend(self.terminal(id, width, look));
+            QuestionPart::Content(ThreadToolCallContent::Terminal(id)) => {
+                lines.extend(self.render_terminal(id, width, look));
             }
-            Part::File(file) => {
+            QuestionPart::File(file) => {
                 let at = file.line.map(|line| format!(":{line}"));
                 let path = format!("{}{}", file.path, at.unwrap_or_default());
-                let spans = path_spans("file ", &path, look);
-                lines.extend(wrap(&spans, Break::Anywhere, 5, width));
+                let spans = render_path("file ", &path, look);
+                lines.extend(wrap(&spans, LineBreak::Anywhere, 5, width));
             }
-            Part::Field(key, value) => {
+            QuestionPart::Field(key, value) => {
                 let mut label = exact(key, theme.dim, theme);
                 if value.contains('\n') {
                     label.push(Span::styled(":", theme.dim));
@@ -225,21 +233,21 @@ impl PermissionView {
     }
 
     /// Who wants what.
-    fn head(&self, agent: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    fn render_head(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = Vec::new();
-        let kind = format!(" ({})", self.call().kind.as_str());
+        let kind = format!(" ({})", self.tool_call().kind.as_str());
         for (n, title) in question::titles(&self.request).into_iter().enumerate() {
             let mut spans = match n {
                 0 => vec![Span::styled(format!("{agent} wants to: "), theme.text)],
                 _ => vec![Span::raw("  ")],
             };
-            let title = clean::cut(title, LONGEST_NAME);
+            let title = terminal_text::cut_middle(title, LONGEST_NAME);
             spans.extend(exact(&title, theme.strong, theme));
             if n == 0 {
                 spans.extend(exact(&kind, theme.dim, theme));
             }
-            lines.extend(wrap(&spans, Break::Words, 2, width));
+            lines.extend(wrap(&spans, LineBreak::Words, 2, width));
         }
         lines
     }
@@ -248,7 +256,7 @@ impl PermissionView {
     fn has_long_names(&self) -> bool {
         let options = self.request.options.iter().map(|option| &*option.name);
         let mut names = question::titles(&self.request).into_iter().chain(options);
-        names.any(|name| matches!(clean::cut(name, LONGEST_NAME), Cow::Owned(_)))
+        names.any(|name| matches!(terminal_text::cut_middle(name, LONGEST_NAME), Cow::Owned(_)))
     }
 
     /// Whether this answer allows something, or may.
@@ -258,31 +266,51 @@ impl PermissionView {
     }
 
     /// A terminal that is part of it: by its command, if that is known.
-    fn terminal(&self, id: &TerminalId, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    fn render_terminal(
+        &self,
+        id: &TerminalId,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) -> Vec<Line<'static>> {
         let command = self
             .request
             .thread
             .read(|thread| thread.terminal(id)?.command.clone());
         match command {
-            Some(line) => show_command(&line, width, look),
+            Some(line) => render_command(&line, width, look),
             None => {
                 let spans = exact(&format!("[terminal {id}]"), look.theme.dim, look.theme);
-                wrap(&spans, Break::Anywhere, 0, width)
+                wrap(&spans, LineBreak::Anywhere, 0, width)
             }
         }
     }
 
     /// The options, in the agent's order. Where there is no room for all that is said of them each has one line,
     /// and where there is no room for all of those, there are those around the one that is highlighted.
-    pub(super) fn choices(&self, width: u16, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+    pub(super) fn choices(
+        &self,
+        width: u16,
+        most: usize,
+        look: &DrawContext<'_>,
+    ) -> Vec<Line<'static>> {
         let theme = look.theme;
         if self.request.options.is_empty() {
             let none = "The agent offers nothing to answer: esc cancels the turn.";
-            return wrap(&[Span::styled(none, theme.warn)], Break::Words, 0, width);
+            return wrap(
+                &[Span::styled(none, theme.warn)],
+                LineBreak::Words,
+                0,
+                width,
+            );
         }
         let mut lines: Vec<Line<'static>> = Vec::new();
         for at in 0..self.request.options.len() {
-            let rows = wrap(&self.option(at, true, look), Break::Words, NAME, width);
+            let rows = wrap(
+                &self.render_option(at, true, look),
+                LineBreak::Words,
+                NAME,
+                width,
+            );
             lines.extend(self.highlight(at, rows, look));
         }
         if lines.len() <= most {
@@ -291,8 +319,8 @@ impl PermissionView {
         let options = 0..self.request.options.len();
         let short: Vec<Line<'static>> = options
             .flat_map(|at| {
-                let spans = self.option(at, false, look);
-                let rows = wrap(&spans, Break::Words, NAME, width);
+                let spans = self.render_option(at, false, look);
+                let rows = wrap(&spans, LineBreak::Words, NAME, width);
                 let more = rows.len() > 1;
                 let mut row: Vec<Line<'static>> = rows.into_iter().take(1).collect();
                 if let (true, Some(line)) = (more, row.first_mut()) {
@@ -308,7 +336,7 @@ impl PermissionView {
             return short;
         }
         let rows = most.saturating_sub(1).max(1);
-        let top = (self.highlighted.unwrap_or(0) + 1).saturating_sub(rows);
+        let top = (self.highlighted_index.unwrap_or(0) + 1).saturating_sub(rows);
         let mut some: Vec<Line<'static>> = short.into_iter().skip(top).take(rows).collect();
         let others = self.request.options.len() - some.len();
         some.push(Line::styled(
@@ -322,9 +350,9 @@ impl PermissionView {
         &self,
         at: usize,
         mut rows: Vec<Line<'static>>,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> Vec<Line<'static>> {
-        if self.highlighted == Some(at) {
+        if self.highlighted_index == Some(at) {
             for line in &mut rows {
                 *line = std::mem::take(line).patch_style(look.theme.selected);
                 for span in &mut line.spans {
@@ -336,7 +364,12 @@ impl PermissionView {
     }
 
     /// An option: its keys, its name, and what it means.
-    fn option(&self, at: usize, meaning: bool, look: &Look<'_>) -> Vec<Span<'static>> {
+    fn render_option(
+        &self,
+        at: usize,
+        meaning: bool,
+        look: &DrawContext<'_>,
+    ) -> Vec<Span<'static>> {
         let theme = look.theme;
         let Some(option) = self.request.options.get(at) else {
             return Vec::new();
@@ -347,7 +380,7 @@ impl PermissionView {
             " ".to_owned()
         };
         let letter = self.letters.get(at).copied().flatten().unwrap_or(' ');
-        let mark = if self.highlighted == Some(at) {
+        let mark = if self.highlighted_index == Some(at) {
             "›"
         } else {
             " "
@@ -356,10 +389,11 @@ impl PermissionView {
             format!("{mark}{number} {letter}  "),
             theme.accent,
         )];
-        let name = clean::cut(&option.name, LONGEST_NAME);
+        let name = terminal_text::cut_middle(&option.name, LONGEST_NAME);
         spans.extend(exact(&name, theme.strong, theme));
         if meaning {
-            let means = question::meaning(&option.kind, &self.always, &self.request, look.cwd);
+            let means =
+                question::answer_meaning(&option.kind, &self.always, &self.request, look.cwd);
             let (means, style) = match means {
                 Some(means) => (means, theme.dim),
                 None => (
@@ -377,7 +411,7 @@ impl PermissionView {
 }
 
 /// The letter of each option: where only one is of its kind.
-fn letters(options: &[PermissionOption]) -> Vec<Option<char>> {
+fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     let letter = |option: &PermissionOption| {
         let of_kind = options.iter().filter(|other| other.kind == option.kind);
         if of_kind.count() > 1 {
@@ -395,18 +429,18 @@ fn letters(options: &[PermissionOption]) -> Vec<Option<char>> {
 }
 
 /// How much text a part has, in bytes.
-fn weight(part: &Part<'_>) -> usize {
+fn part_len(part: &QuestionPart<'_>) -> usize {
     match part {
-        Part::Command(line) => line.len(),
-        Part::Directory(cwd) => cwd.len(),
-        Part::Variable(name, value) => name.len() + value.len(),
-        Part::Field(key, value) => key.len() + value.len(),
-        Part::File(file) => file.path.len(),
-        Part::Content(ToolCallContent::Content(block)) => {
+        QuestionPart::Command(line) => line.len(),
+        QuestionPart::Directory(cwd) => cwd.len(),
+        QuestionPart::Variable(name, value) => name.len() + value.len(),
+        QuestionPart::Field(key, value) => key.len() + value.len(),
+        QuestionPart::File(file) => file.path.len(),
+        QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
             let (label, text) = question::block(block);
             label.map_or(0, |label| label.len()) + text.map_or(0, str::len)
         }
-        Part::Content(ToolCallContent::Diff(diff)) => {
+        QuestionPart::Content(ThreadToolCallContent::Diff(diff)) => {
             let texts = diff
                 .changes
                 .iter()
@@ -427,20 +461,20 @@ fn weight(part: &Part<'_>) -> usize {
 }
 
 /// A command, whole: its first line behind `$`, each further one behind `>`.
-fn show_command(command: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let mut lines = Vec::new();
     for (n, line) in command.split('\n').enumerate() {
         let prompt = if n == 0 { "$ " } else { "> " };
         let mut spans = vec![Span::styled(prompt, theme.accent)];
         spans.extend(prose(line, theme.code, theme));
-        lines.extend(wrap(&spans, Break::Anywhere, 2, width));
+        lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
     }
     lines
 }
 
 /// A path, as from the session's directory if it is in it; a warning if it is not.
-fn path_spans(what: &'static str, path: &str, look: &Look<'_>) -> Vec<Span<'static>> {
+fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Span<'static>> {
     let theme = look.theme;
     let plain = Path::new(path).strip_prefix(look.cwd).ok();
     // One with `..` in it can lead anywhere, and is shown as it is.

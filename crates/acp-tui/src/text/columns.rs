@@ -17,19 +17,19 @@ pub(super) const LINE: usize = 4_000;
 /// A line with everything in it visible: tabs are spaces, and what has no picture of its own or changes how the rest is
 /// seen is named, since what cannot be seen in a change cannot be judged.
 #[derive(Debug, Default)]
-pub(super) struct Visible {
+pub(super) struct VisibleLine {
     /// The line.
     pub text: String,
     /// Where the ranges that were asked for are now, in bytes of it.
-    pub stressed: Vec<Range<usize>>,
+    pub emphasis: Vec<Range<usize>>,
     /// Where something is named, in bytes of it.
-    pub named: Vec<Range<usize>>,
+    pub escapes: Vec<Range<usize>>,
 }
 
-/// Makes at most `most` characters of a line visible, and finds in it what `stressed` are in `raw`: ranges of bytes, in
+/// Makes at most `most` characters of a line visible, and finds in it what `emphasis` are in `raw`: ranges of bytes, in
 /// order.
-pub(super) fn visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> Visible {
-    let mut line = Visible::default();
+pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> VisibleLine {
+    let mut line = VisibleLine::default();
     let mut stressed = stressed.iter().peekable();
     let mut column = 0;
     for (characters, (at, grapheme)) in raw.grapheme_indices(true).enumerate() {
@@ -37,8 +37,8 @@ pub(super) fn visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> Visi
         if characters == most {
             let left = raw.get(at..).unwrap_or_default().chars().count();
             line.text
-                .push_str(&format!("… {} more characters", grouped(left)));
-            line.named.push(start..line.text.len());
+                .push_str(&format!("… {} more characters", group_thousands(left)));
+            line.escapes.push(start..line.text.len());
             break;
         }
         if grapheme == "\t" {
@@ -54,21 +54,21 @@ pub(super) fn visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> Visi
         column += line.text.get(start..end).map_or(0, str::width);
         while stressed.next_if(|range| range.end <= at).is_some() {}
         if stressed.peek().is_some_and(|range| range.start <= at) {
-            extend(&mut line.stressed, start..end);
+            extend(&mut line.emphasis, start..end);
         }
     }
     line
 }
 
-impl Visible {
+impl VisibleLine {
     /// Puts a character behind the others, escaped as in all that a person decides about.
     fn push(&mut self, c: char, escape: bool) {
-        if literal::is_seen(c) && !escape {
+        if literal::is_visible(c) && !escape {
             return self.text.push(c);
         }
         let start = self.text.len();
         self.text.extend(c.escape_unicode());
-        extend(&mut self.named, start..self.text.len());
+        extend(&mut self.escapes, start..self.text.len());
     }
 }
 
@@ -90,17 +90,17 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
 
 /// A row of a screen.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct TextRow {
     /// What is in it.
     pub spans: Vec<Span<'static>>,
     /// How many columns that takes.
-    pub used: usize,
+    pub width: usize,
 }
 
-impl Row {
+impl TextRow {
     /// Puts a text behind the others.
     pub(super) fn push(&mut self, text: &str, style: Style) {
-        self.used += text.width();
+        self.width += text.width();
         match self.spans.last_mut() {
             Some(last) if last.style == style => last.content.to_mut().push_str(text),
             _ => self.spans.push(Span::styled(text.to_owned(), style)),
@@ -109,19 +109,19 @@ impl Row {
 
     /// Fills it with spaces up to a width.
     pub(super) fn pad(&mut self, width: usize, style: Style) {
-        if self.used < width {
-            self.push(&" ".repeat(width - self.used), style);
+        if self.width < width {
+            self.push(&" ".repeat(width - self.width), style);
         }
     }
 }
 
 /// Breaks pieces of visible text into rows of a width, between characters as people see them: code has its meaning in
 /// its columns. There is always a row.
-pub(super) fn broken<'t>(
+pub(super) fn break_rows<'t>(
     pieces: impl IntoIterator<Item = (&'t str, Style)>,
     width: usize,
-) -> Vec<Row> {
-    let mut rows = vec![Row::default()];
+) -> Vec<TextRow> {
+    let mut rows = vec![TextRow::default()];
     for (text, style) in pieces {
         for grapheme in text.graphemes(true) {
             // A mark with nothing to stand on would not be shown.
@@ -134,9 +134,9 @@ pub(super) fn broken<'t>(
             if shown.width() > width.max(1) {
                 shown = "\u{fffd}";
             }
-            let full = |row: &Row| row.used + shown.width() > width.max(1);
+            let full = |row: &TextRow| row.width + shown.width() > width.max(1);
             if rows.last().is_none_or(full) {
-                rows.push(Row::default());
+                rows.push(TextRow::default());
             }
             if let Some(row) = rows.last_mut() {
                 row.push(shown, style);
@@ -147,7 +147,7 @@ pub(super) fn broken<'t>(
 }
 
 /// A number with its thousands apart.
-pub(super) fn grouped(number: usize) -> String {
+pub(super) fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (n, digit) in digits.chars().enumerate() {
@@ -160,9 +160,9 @@ pub(super) fn grouped(number: usize) -> String {
 }
 
 /// A number of things, with the word for one of them, which takes an `s` for more.
-pub(super) fn counted(number: usize, one: &str) -> String {
+pub(super) fn pluralize(number: usize, one: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
-    format!("{} {one}{s}", grouped(number))
+    format!("{} {one}{s}", group_thousands(number))
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_line_is_hidden() {
-        let shown = |raw| visible(LINE, raw, &[]).text;
+        let shown = |raw| make_visible(LINE, raw, &[]).text;
         assert_eq!(shown("a\tb\t\tc"), "a   b       c");
         // A wide character takes two columns up to the next tab stop.
         assert_eq!(shown("漢\tx"), "漢  x");
@@ -185,24 +185,24 @@ mod tests {
 
     #[test]
     fn what_is_stressed_is_found_again_behind_tabs() {
-        let line = visible(LINE, "\tone two", &[1..4, 5..8]);
-        assert_eq!(line.stressed, [4..7, 8..11]);
+        let line = make_visible(LINE, "\tone two", &[1..4, 5..8]);
+        assert_eq!(line.emphasis, [4..7, 8..11]);
         assert_eq!(&line.text[8..11], "two");
     }
 
     #[test]
     fn numbers_are_readable() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1000), "1,000");
-        assert_eq!(counted(1, "line"), "1 line");
-        assert_eq!(counted(1_234_567, "line"), "1,234,567 lines");
+        assert_eq!(group_thousands(0), "0");
+        assert_eq!(group_thousands(999), "999");
+        assert_eq!(group_thousands(1000), "1,000");
+        assert_eq!(pluralize(1, "line"), "1 line");
+        assert_eq!(pluralize(1_234_567, "line"), "1,234,567 lines");
     }
 
     #[test]
     fn characters_are_not_torn_apart() {
         let texts = |width| -> Vec<String> {
-            broken([("a漢e\u{301}👩\u{200d}🚀", Style::new())], width)
+            break_rows([("a漢e\u{301}👩\u{200d}🚀", Style::new())], width)
                 .iter()
                 .map(|row| row.spans.iter().map(|span| &*span.content).collect())
                 .collect()
@@ -215,8 +215,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_row_is_wider_than_asked(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
-            let line = visible(LINE, &raw, &[]);
-            for row in broken([(line.text.as_str(), Style::new())], width) {
+            let line = make_visible(LINE, &raw, &[]);
+            for row in break_rows([(line.text.as_str(), Style::new())], width) {
                 let text: String = row.spans.iter().map(|span| &*span.content).collect();
                 prop_assert!(text.width() <= width, "{text:?}");
                 prop_assert!(!text.contains(char::is_control), "{text:?}");

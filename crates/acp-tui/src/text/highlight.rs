@@ -1,9 +1,9 @@
 //! The colours of code.
 //!
 //! Finding them is slow: half a megabyte a second, and the first line of a language takes a tenth of a second. So a
-//! thread does it ([`Code`]), and code is shown plain until it has.
+//! thread does it ([`HighlightedCode`]), and code is shown plain until it has.
 
-mod painter;
+mod highlight_thread;
 mod palette;
 #[cfg(test)]
 mod tests;
@@ -17,9 +17,11 @@ use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 use two_face::theme::EmbeddedThemeName;
 
 #[cfg(test)]
-pub(crate) use self::painter::finish;
-pub(crate) use self::painter::{Code, news, noticing, painted, whole};
-use self::palette::{Palette, ansi};
+pub(crate) use self::highlight_thread::finish;
+pub(crate) use self::highlight_thread::{
+    HighlightedCode, highlighted_lines, painted, wait_for_highlights, with_pending_flag,
+};
+use self::palette::{ColorPalette, ansi};
 use crate::theme::{Background, Colors};
 
 /// Lines that are coloured of one text. The others are shown plain.
@@ -43,14 +45,14 @@ pub(crate) enum Language<'a> {
 /// over it; [`wrap`](super::wrap) makes it fit to be shown.
 struct Highlighter {
     /// `None` if nothing is known of the language, or too much has been seen.
-    state: Option<State>,
+    state: Option<LineHighlighter>,
     lines: usize,
     bytes: usize,
 }
 
-struct State {
-    loaded: &'static Loaded,
-    palette: &'static Palette,
+struct LineHighlighter {
+    assets: &'static HighlightAssets,
+    palette: &'static ColorPalette,
     parse: ParseState,
     highlight: HighlightState,
     line: String,
@@ -62,11 +64,11 @@ impl Highlighter {
         let state = match colors {
             Colors::None => None,
             colors => {
-                let loaded = loaded();
+                let loaded = highlight_assets();
                 loaded.syntax(language, first).map(|syntax| {
                     let palette = loaded.palette(background, colors);
-                    State {
-                        loaded,
+                    LineHighlighter {
+                        assets: loaded,
                         palette,
                         parse: ParseState::new(syntax),
                         highlight: HighlightState::new(&palette.highlighter, ScopeStack::new()),
@@ -83,13 +85,16 @@ impl Highlighter {
     }
 
     /// The next line, which has no line feed.
-    fn line(&mut self, line: &str) -> Line<'static> {
+    fn highlight_line(&mut self, line: &str) -> Line<'static> {
         self.lines += 1;
         self.bytes += line.len();
         if line.len() > MAX_LINE || self.lines > MAX_LINES || self.bytes > MAX_BYTES {
             self.state = None;
         }
-        let spans = self.state.as_mut().and_then(|state| state.line(line));
+        let spans = self
+            .state
+            .as_mut()
+            .and_then(|state| state.highlight_line(line));
         match spans {
             Some(spans) => Line::from(spans),
             None => {
@@ -100,15 +105,15 @@ impl Highlighter {
     }
 }
 
-impl State {
+impl LineHighlighter {
     /// `None` if the syntax cannot be used.
-    fn line(&mut self, line: &str) -> Option<Vec<Span<'static>>> {
+    fn highlight_line(&mut self, line: &str) -> Option<Vec<Span<'static>>> {
         self.line.clear();
         self.line.push_str(line);
         self.line.push('\n');
         let changes = self
             .parse
-            .parse_line(&self.line, &self.loaded.syntaxes)
+            .parse_line(&self.line, &self.assets.syntaxes)
             .ok()?;
         let pieces = HighlightIterator::new(
             &mut self.highlight,
@@ -130,33 +135,33 @@ impl State {
     }
 }
 
-fn loaded() -> &'static Loaded {
-    static LOADED: OnceLock<Loaded> = OnceLock::new();
-    LOADED.get_or_init(Loaded::new)
+fn highlight_assets() -> &'static HighlightAssets {
+    static LOADED: OnceLock<HighlightAssets> = OnceLock::new();
+    LOADED.get_or_init(HighlightAssets::new)
 }
 
-struct Loaded {
+struct HighlightAssets {
     syntaxes: SyntaxSet,
-    dark: Palette,
-    light: Palette,
-    ansi: Palette,
+    dark: ColorPalette,
+    light: ColorPalette,
+    ansi: ColorPalette,
 }
 
-impl Loaded {
+impl HighlightAssets {
     fn new() -> Self {
         static THEMES: OnceLock<two_face::theme::EmbeddedLazyThemeSet> = OnceLock::new();
         static ANSI_THEME: OnceLock<highlighting::Theme> = OnceLock::new();
         let themes = THEMES.get_or_init(two_face::theme::extra);
-        let palette = |name| Palette::new(themes.get(name));
+        let palette = |name| ColorPalette::new(themes.get(name));
         Self {
             syntaxes: two_face::syntax::extra_newlines(),
             dark: palette(EmbeddedThemeName::CatppuccinMocha),
             light: palette(EmbeddedThemeName::ColdarkCold),
-            ansi: Palette::new(ANSI_THEME.get_or_init(ansi)),
+            ansi: ColorPalette::new(ANSI_THEME.get_or_init(ansi)),
         }
     }
 
-    fn palette(&self, background: Background, colors: Colors) -> &Palette {
+    fn palette(&self, background: Background, colors: Colors) -> &ColorPalette {
         match (colors, background) {
             (Colors::Full, Background::Dark) => &self.dark,
             (Colors::Full, Background::Light) => &self.light,
@@ -166,7 +171,7 @@ impl Loaded {
 
     fn syntax(&self, language: Language<'_>, first: &str) -> Option<&SyntaxReference> {
         match language {
-            Language::Name(name) => self.by_name(name),
+            Language::Name(name) => self.syntax_by_name(name),
             Language::Path(path) => {
                 let part = |part: Option<&std::ffi::OsStr>| {
                     let part = part?.to_str()?;
@@ -184,7 +189,7 @@ impl Loaded {
         }
     }
 
-    fn by_name(&self, name: &str) -> Option<&SyntaxReference> {
+    fn syntax_by_name(&self, name: &str) -> Option<&SyntaxReference> {
         // Behind a fence there may be more: `rust,ignore`, `js {1,3}`, `12:40:src/main.rs`.
         let name = name
             .split([',', ' ', '\t', '{'])

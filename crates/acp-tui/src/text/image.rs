@@ -1,11 +1,11 @@
 //! Content that is no text, as a line that says what it is.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
-use acp_host::clean;
+use acp_host::terminal_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::columns::counted;
+use super::columns::pluralize;
 
 /// How much of an image is looked at to find out how large it is, in characters of base64. Photographs have long notes
 /// before that.
@@ -19,54 +19,74 @@ pub(crate) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => {
-            let mut said = kind(&image.mime_type);
+            let mut said = media_type_name(&image.mime_type);
             if let Some((width, height)) = dimensions(&image.data) {
                 said.push_str(&format!(" {width}×{height}"));
             }
-            labelled(
+            format_label(
                 "image",
                 &[
                     &said,
-                    &size(encoded(&image.data)),
+                    &format_size(decoded_len(&image.data)),
                     image.uri.as_deref().unwrap_or_default(),
                 ],
             )
         }
-        ContentBlock::Audio(audio) => labelled(
+        ContentBlock::Audio(audio) => format_label(
             "sound",
-            &[&kind(&audio.mime_type), &size(encoded(&audio.data))],
+            &[
+                &media_type_name(&audio.mime_type),
+                &format_size(decoded_len(&audio.data)),
+            ],
         ),
         ContentBlock::ResourceLink(link) => {
             let bytes = link.size.and_then(|size| u64::try_from(size).ok());
-            let kind = link.mime_type.as_deref().map(kind).unwrap_or_default();
+            let kind = link
+                .mime_type
+                .as_deref()
+                .map(media_type_name)
+                .unwrap_or_default();
             let name = link
                 .title
                 .as_deref()
                 .filter(|title| !title.trim().is_empty());
-            labelled(
+            format_label(
                 name.unwrap_or(&link.name),
-                &[&link.uri, &kind, &bytes.map(size).unwrap_or_default()],
+                &[
+                    &link.uri,
+                    &kind,
+                    &bytes.map(format_size).unwrap_or_default(),
+                ],
             )
         }
         ContentBlock::Resource(embedded) => match &embedded.resource {
-            EmbeddedResourceResource::Text(text) => labelled(
+            EmbeddedResourceResource::Text(text) => format_label(
                 "file",
-                &[&text.uri, &counted(text.text.lines().count(), "line")],
+                &[&text.uri, &pluralize(text.text.lines().count(), "line")],
             ),
             EmbeddedResourceResource::Blob(blob) => {
-                let kind = blob.mime_type.as_deref().map(kind).unwrap_or_default();
-                labelled("file", &[&blob.uri, &kind, &size(encoded(&blob.blob))])
+                let kind = blob
+                    .mime_type
+                    .as_deref()
+                    .map(media_type_name)
+                    .unwrap_or_default();
+                format_label(
+                    "file",
+                    &[&blob.uri, &kind, &format_size(decoded_len(&blob.blob))],
+                )
             }
             _ => "[a resource of a kind unknown here]".to_owned(),
         },
         _ => "[content of a kind unknown here]".to_owned(),
     };
-    clean::line(&text)
+    terminal_text::clean_line(&text)
 }
 
 /// `[label: one, another]`, without what there is nothing to say of.
-fn labelled(label: &str, said: &[&str]) -> String {
-    let said = said.iter().map(|said| clean::line(said).trim().to_owned());
+fn format_label(label: &str, said: &[&str]) -> String {
+    let said = said
+        .iter()
+        .map(|said| terminal_text::clean_line(said).trim().to_owned());
     let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
     if said.is_empty() {
         return format!("[{label}]");
@@ -75,7 +95,7 @@ fn labelled(label: &str, said: &[&str]) -> String {
 }
 
 /// What people call a media type.
-fn kind(mime_type: &str) -> String {
+fn media_type_name(mime_type: &str) -> String {
     let essence = mime_type.split(';').next().unwrap_or_default().trim();
     let (_, kind) = essence.split_once('/').unwrap_or(("", essence));
     let kind = kind.split('+').next().unwrap_or(kind);
@@ -102,13 +122,13 @@ pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
 }
 
 /// How many bytes there are in base64.
-fn encoded(data: &str) -> u64 {
+fn decoded_len(data: &str) -> u64 {
     let filled = data.trim_end_matches(['=', '\n', '\r']).len();
     filled as u64 * 3 / 4
 }
 
 /// A number of bytes, roughly.
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
     match bytes {

@@ -23,7 +23,7 @@ const TOO_WIDE: &str = "\u{fffd}";
 
 /// What stands in front of a text's lines: a bullet and the space below it, the bar of a quotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Indent {
+pub(crate) struct LineIndent {
     /// In front of the first line.
     pub(crate) first: Vec<Span<'static>>,
     /// In front of each other.
@@ -35,7 +35,7 @@ pub(crate) struct Indent {
 /// are left out, those that begin the text stay. A width of 0 is taken for 1.
 pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let mut out = Vec::new();
-    wrap_into(line, width, &Indent::default(), &mut out);
+    wrap_into(line, width, &LineIndent::default(), &mut out);
     out
 }
 
@@ -44,27 +44,27 @@ pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
 pub(crate) fn wrap_into(
     line: &Line<'_>,
     width: u16,
-    indent: &Indent,
+    indent: &LineIndent,
     out: &mut Vec<Line<'static>>,
 ) {
     let width = usize::from(width).max(1);
-    let (first, first_width) = fitting(&indent.first, width);
-    let (rest, rest_width) = fitting(&indent.rest, width);
-    let runs = runs(line);
+    let (first, first_width) = fit_front(&indent.first, width);
+    let (rest, rest_width) = fit_front(&indent.rest, width);
+    let runs = style_runs(line);
     let narrowest = width - first_width.max(rest_width);
-    let mut source = cells(&runs, narrowest);
+    let mut source = text_cells(&runs, narrowest);
     let begin = out.len();
-    let finish = |front: &[Span<'static>], cells: &[Cell<'_>]| {
+    let finish = |front: &[Span<'static>], cells: &[TextCell<'_>]| {
         let mut made = Line::from(front.to_vec()).style(line.style);
         made.alignment = line.alignment;
-        let cells = without_end(cells);
+        let cells = trim_cells(cells);
         if cells.is_empty() {
             trim_end(&mut made.spans);
         }
         push_cells(&mut made.spans, cells);
         made
     };
-    let mut row: VecDeque<Cell<'_>> = VecDeque::new();
+    let mut row: VecDeque<TextCell<'_>> = VecDeque::new();
     let mut used = 0;
     let mut broken = false;
     loop {
@@ -95,7 +95,7 @@ pub(crate) fn wrap_into(
             }
             return;
         }
-        let at = break_at(row_cells, room);
+        let at = break_position(row_cells, room);
         out.push(finish(front, row_cells.get(..at).unwrap_or(row_cells)));
         row.drain(..at);
         while row.front().is_some_and(|cell| cell.space) {
@@ -108,20 +108,20 @@ pub(crate) fn wrap_into(
 
 /// How many columns a text takes as it would be shown, tabs and all.
 pub(crate) fn width_of(line: &Line<'_>) -> usize {
-    let runs = runs(line);
-    cells(&runs, usize::MAX).map(|cell| cell.width).sum()
+    let runs = style_runs(line);
+    text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }
 
 /// The widest word, and the widest of all that cannot be broken: by these a table's columns are made.
 pub(crate) fn widest_word(line: &Line<'_>) -> usize {
-    let runs = runs(line);
+    let runs = style_runs(line);
     let (mut widest, mut word) = (0, 0);
-    let mut before: Option<Cell<'_>> = None;
-    for cell in cells(&runs, usize::MAX) {
+    let mut before: Option<TextCell<'_>> = None;
+    for cell in text_cells(&runs, usize::MAX) {
         if cell.space {
             word = 0;
         } else {
-            if before.is_some_and(|before| may_break(&before, &cell)) {
+            if before.is_some_and(|before| can_break(&before, &cell)) {
                 word = 0;
             }
             word += cell.width;
@@ -133,14 +133,14 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
 }
 
 /// A text without what would command the terminal or turn its text around. Line feeds and tabs stay.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         c => c.is_control(),
     };
     if text.contains(harmful) {
-        Cow::Owned(acp_host::clean::clean(text))
+        Cow::Owned(acp_host::terminal_text::clean_text(text))
     } else {
         Cow::Borrowed(text)
     }
@@ -148,7 +148,7 @@ pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
 
 /// One sign on the screen.
 #[derive(Clone, Copy)]
-struct Cell<'a> {
+struct TextCell<'a> {
     text: &'a str,
     width: usize,
     style: Style,
@@ -157,7 +157,7 @@ struct Cell<'a> {
 
 /// The text in pieces of one style, harmless. Neighbours of the same style are one piece, since a sign may
 /// begin in one span and end in the next.
-fn runs(line: &Line<'_>) -> Vec<(String, Style)> {
+fn style_runs(line: &Line<'_>) -> Vec<(String, Style)> {
     let mut runs: Vec<(String, Style)> = Vec::new();
     for span in &line.spans {
         match runs.last_mut() {
@@ -166,14 +166,14 @@ fn runs(line: &Line<'_>) -> Vec<(String, Style)> {
         }
     }
     for (text, _) in &mut runs {
-        if let Cow::Owned(clean) = harmless(text) {
+        if let Cow::Owned(clean) = sanitize(text) {
             *text = clean;
         }
     }
     runs
 }
 
-fn cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = Cell<'_>> {
+fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = TextCell<'_>> {
     let mut column = 0;
     runs.iter()
         .flat_map(|(text, style)| text.graphemes(true).map(move |sign| (sign, *style)))
@@ -198,7 +198,7 @@ fn cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = Cell<'
                 }
             };
             column += width;
-            Cell {
+            TextCell {
                 text,
                 width,
                 style,
@@ -209,7 +209,7 @@ fn cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = Cell<'
 
 /// Where a row ends that has more than `room` columns: at least one cell in, at most before the first that has
 /// no room.
-fn break_at(row: &[Cell<'_>], room: usize) -> usize {
+fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
     let mut used = 0;
     let last = row
         .iter()
@@ -224,13 +224,13 @@ fn break_at(row: &[Cell<'_>], room: usize) -> usize {
     (text + 1..=last)
         .rev()
         .find(|&at| match (row.get(at - 1), row.get(at)) {
-            (Some(before), Some(after)) => may_break(before, after),
+            (Some(before), Some(after)) => can_break(before, after),
             _ => false,
         })
         .unwrap_or(last.max(1))
 }
 
-fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
+fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
     // What ends a phrase does not begin a line, and what opens one does not end it.
     const CLOSING: &str =
         "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
@@ -245,13 +245,13 @@ fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
 }
 
 /// As much of what stands in front as leaves room for the text.
-fn fitting(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
+fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
     let room = width.saturating_sub(ROOM.min(width.div_ceil(2).max(1)));
     let mut used = 0;
     let mut fitting: Vec<Span<'static>> = Vec::new();
     let line = Line::from(front.to_vec());
-    let runs = runs(&line);
-    let cells: Vec<_> = cells(&runs, usize::MAX)
+    let runs = style_runs(&line);
+    let cells: Vec<_> = text_cells(&runs, usize::MAX)
         .take_while(|cell| {
             used += cell.width;
             used <= room
@@ -262,7 +262,7 @@ fn fitting(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize)
 }
 
 /// The cells without the spaces at their end.
-fn without_end<'c, 'a>(cells: &'c [Cell<'a>]) -> &'c [Cell<'a>] {
+fn trim_cells<'c, 'a>(cells: &'c [TextCell<'a>]) -> &'c [TextCell<'a>] {
     let end = cells
         .iter()
         .rposition(|cell| !cell.space)
@@ -281,7 +281,7 @@ fn trim_end(spans: &mut Vec<Span<'static>>) {
     }
 }
 
-fn push_cells(spans: &mut Vec<Span<'static>>, cells: &[Cell<'_>]) {
+fn push_cells(spans: &mut Vec<Span<'static>>, cells: &[TextCell<'_>]) {
     for same in cells.chunk_by(|a, b| a.style == b.style) {
         if let Some(cell) = same.first() {
             let text: String = same.iter().map(|cell| cell.text).collect();
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_front_is_there_once_or_on_each_line() {
-        let indent = Indent {
+        let indent = LineIndent {
             first: vec!["• ".into()],
             rest: vec!["  ".into()],
         };
@@ -329,7 +329,7 @@ mod tests {
         wrap_into(&Line::from("a list of words"), 12, &indent, &mut lines);
         assert_eq!(texts(&lines), ["• a list of", "  words"]);
         // Where the others have less room than the first, what is left of it is broken again.
-        let indent = Indent {
+        let indent = LineIndent {
             first: Vec::new(),
             rest: vec!["       ".into()],
         };
@@ -339,7 +339,7 @@ mod tests {
             texts(&lines),
             ["a", "      bcdefg", "      hijklm", "      n"]
         );
-        let indent = Indent {
+        let indent = LineIndent {
             first: vec!["• ".into()],
             rest: vec!["  ".into()],
         };
@@ -410,7 +410,7 @@ mod tests {
                 let style = if at % 3 == 0 { Style::new().bold() } else { Style::new() };
                 [Span::styled(word.clone(), style), Span::raw(" ")]
             }).collect::<Vec<_>>());
-            let indent = Indent { first: vec![front.clone().into()], rest: vec!["  ".into()] };
+            let indent = LineIndent { first: vec![front.clone().into()], rest: vec!["  ".into()] };
             let mut lines = Vec::new();
             wrap_into(&line, width, &indent, &mut lines);
             for line in &lines {
@@ -420,7 +420,7 @@ mod tests {
             if width > 12 {
                 let lines = wrap(&line, width);
                 let kept = |text: String| text.chars().filter(|c| *c != ' ').collect::<String>();
-                let all = kept(harmless(&line.to_string()).into_owned());
+                let all = kept(sanitize(&line.to_string()).into_owned());
                 prop_assert_eq!(kept(texts(&lines).concat()), all);
             }
         }

@@ -5,12 +5,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use acp::Thread;
-use acp::thread::{ItemKind, ToolCallContent};
+use acp::thread::{ItemKind, ThreadToolCallContent};
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use ratatui::text::Line;
 
-use crate::images::{Key, LONGEST, MOST_PIXELS, Pixels, Row};
-use crate::look::Look;
+use crate::draw_context::DrawContext;
+use crate::images::{ImageKey, ImageRow, LONGEST, MOST_PIXELS, PixelSize};
 use crate::text::image::{dimensions, placeholder};
 use crate::text::wrap::wrap;
 
@@ -20,8 +20,8 @@ const TOLD_BY: usize = 64 * 1024;
 
 /// An image among lines.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) key: Key,
+pub(super) struct ImageSpot {
+    pub(super) key: ImageKey,
     /// The first of its lines.
     pub(super) line: usize,
     /// The columns before it.
@@ -30,7 +30,7 @@ pub(super) struct Spot {
     pub(super) block: usize,
 }
 
-impl Spot {
+impl ImageSpot {
     /// Which row of the image a line is, if it is one.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
@@ -39,14 +39,14 @@ impl Spot {
 }
 
 /// A block that is no text, as lines; with the image that the last of them are for, if it is one that can be shown.
-pub(super) fn lay(
+pub(super) fn layout_block(
     block: &ContentBlock,
     width: u16,
-    look: &Look<'_>,
-) -> (Vec<Line<'static>>, Option<Key>) {
+    look: &DrawContext<'_>,
+) -> (Vec<Line<'static>>, Option<ImageKey>) {
     let dim = look.theme.dim;
     let mut lines = wrap(&Line::styled(placeholder(block), dim), width);
-    let image = look.images.zip(data(block));
+    let image = look.images.zip(block_data(block));
     let Some((canvas, data)) = image else {
         return (lines, None);
     };
@@ -54,7 +54,7 @@ pub(super) fn lay(
         return (lines, None);
     };
     let pixels = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let size = Pixels {
+    let size = PixelSize {
         width: pixels(pixels_wide),
         height: pixels(pixels_high),
     };
@@ -73,8 +73,8 @@ pub(super) fn lay(
     let Some((columns, rows)) = canvas.cells(size, width) else {
         return (lines, None);
     };
-    let key = Key {
-        content: content(data),
+    let key = ImageKey {
+        content_hash: content_hash(data),
         columns,
         rows,
         canvas,
@@ -84,23 +84,23 @@ pub(super) fn lay(
 }
 
 /// The data of the image that this row is of, in base64.
-pub(crate) fn image_data(thread: &Thread, row: &Row) -> Option<String> {
-    let at = row.item.checked_sub(thread.dropped().items)?;
+pub(crate) fn image_data(thread: &Thread, row: &ImageRow) -> Option<String> {
+    let at = row.item.checked_sub(thread.truncation().items)?;
     let block = match &thread.items().get(at)?.kind {
         ItemKind::User(message) | ItemKind::Agent(message) | ItemKind::Thought(message) => {
             message.content.get(row.block)?
         }
         ItemKind::ToolCall(call) => match call.content.get(row.block)? {
-            ToolCallContent::Content(block) => block,
+            ThreadToolCallContent::Content(block) => block,
             _ => return None,
         },
         _ => return None,
     };
-    data(block).map(str::to_owned)
+    block_data(block).map(str::to_owned)
 }
 
 /// The data of a block, if it is an image.
-fn data(block: &ContentBlock) -> Option<&str> {
+fn block_data(block: &ContentBlock) -> Option<&str> {
     match block {
         ContentBlock::Image(image) => Some(&image.data),
         ContentBlock::Resource(embedded) => match &embedded.resource {
@@ -115,7 +115,7 @@ fn data(block: &ContentBlock) -> Option<&str> {
 }
 
 /// What tells an image from another.
-fn content(data: &str) -> u64 {
+fn content_hash(data: &str) -> u64 {
     let bytes = data.as_bytes();
     let mut hasher = DefaultHasher::new();
     bytes.len().hash(&mut hasher);
@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::images::{Canvas, Depth, Way};
+    use crate::images::{ColorDepth, ImageCanvas, ImageProtocol};
     use crate::view::ThreadView;
     use crate::{Background, Colors, Theme};
 
@@ -164,10 +164,10 @@ mod tests {
     }
 
     /// What is drawn of a thread on 40×10 cells, and the rows of images there.
-    fn drawn(view: &mut ThreadView, thread: &Thread, images: bool) -> (Vec<String>, Vec<Row>) {
+    fn drawn(view: &mut ThreadView, thread: &Thread, images: bool) -> (Vec<String>, Vec<ImageRow>) {
         let theme = Theme::new(Background::Dark, Colors::None);
-        let canvas = Canvas::new(Way::Blocks(Depth::Rgb), None).on(10);
-        let look = Look {
+        let canvas = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), None).for_rows(10);
+        let look = DrawContext {
             theme: &theme,
             cwd: Path::new("/project"),
             frame: 0,
@@ -191,7 +191,7 @@ mod tests {
         let (lines, rows) = drawn(&mut view, &thread, true);
         let said = "  [image: PNG 16×8, 29 bytes]";
         assert_eq!(lines[..7], ["  Look:", said, "", "", "", "", "  Nice."]);
-        let at: Vec<(u16, Position)> = rows.iter().map(|row| (row.row, row.at)).collect();
+        let at: Vec<(u16, Position)> = rows.iter().map(|row| (row.row, row.position)).collect();
         let expected = |n: u16| (n, Position::new(2, n + 2));
         assert_eq!(at, [0, 1, 2, 3].map(expected));
         assert_eq!(image_data(&thread, &rows[0]).unwrap(), png(16, 8));
@@ -217,7 +217,7 @@ mod tests {
         let (lines, rows) = drawn(&mut view, &thread, true);
         assert_eq!(lines[1], "    [image: PNG 8×4, 29 bytes]");
         assert_eq!(rows.len(), 2);
-        assert_eq!(rows[0].at, Position::new(4, 2));
+        assert_eq!(rows[0].position, Position::new(4, 2));
         assert_eq!(image_data(&thread, &rows[1]).unwrap(), png(8, 4));
     }
 

@@ -5,96 +5,98 @@ use std::time::Instant;
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
 use acp::v1::{CompactionStatus, NoticeSeverity};
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::Detail;
-use super::image::Spot;
-use super::message::{LaidMessage, Speaker};
-use super::subagent::{self, LaidSubagent};
-use super::tool_call::LaidCall;
-use crate::images::Canvas;
-use crate::look::Look;
+use super::DetailState;
+use super::image::ImageSpot;
+use super::message::{MessageLayout, MessageSpeaker};
+use super::subagent::{self, SubagentLayout};
+use super::tool_call::ToolCallLayout;
+use crate::draw_context::DrawContext;
+use crate::images::ImageCanvas;
 use crate::text::wrap::wrap;
 
 /// What is to be laid out.
-pub(super) struct Wanted<'a> {
+pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
     /// Whether the person has opened or folded it.
-    pub(super) open: Option<bool>,
+    pub(super) is_open: Option<bool>,
     /// It is the last one of a thread that goes on.
-    pub(super) running: bool,
-    pub(super) detail: Detail,
+    pub(super) is_running: bool,
+    pub(super) detail: DetailState,
     /// Which drawing of the view this is.
     pub(super) drawing: u64,
     /// How long this drawing lays out.
-    pub(super) until: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// An item, laid out.
 #[derive(Default)]
-pub(super) struct Laid {
+pub(super) struct ItemLayout {
     /// What it was laid out for.
-    key: Option<Key>,
+    key: Option<ItemLayoutKey>,
     /// The drawing in which it was looked at last: once in each is enough.
     drawing: u64,
     /// It is shown whole.
-    pub(super) open: bool,
-    body: Body,
+    pub(super) is_open: bool,
+    body: ItemBody,
 }
 
 /// All that a layout depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct ItemLayoutKey {
     revision: u64,
     width: u16,
-    open: Option<bool>,
-    running: bool,
-    detail: Detail,
+    is_open: Option<bool>,
+    is_running: bool,
+    detail: DetailState,
     /// How much its terminals have printed, or what is shown below it has changed.
-    printed: u64,
+    content_revision: u64,
     /// What its images are drawn on.
-    images: Option<Canvas>,
+    images: Option<ImageCanvas>,
 }
 
 #[derive(Default)]
-enum Body {
+enum ItemBody {
     #[default]
-    Nothing,
-    Message(Box<LaidMessage>),
-    Call(Box<LaidCall>),
-    Subagent(Box<LaidSubagent>),
+    Empty,
+    Message(Box<MessageLayout>),
+    ToolCall(Box<ToolCallLayout>),
+    Subagent(Box<SubagentLayout>),
     Lines(Vec<Line<'static>>),
 }
 
-impl Laid {
-    pub(super) fn update(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
+impl ItemLayout {
+    pub(super) fn update(&mut self, wanted: &ItemRequest<'_>, look: &DrawContext<'_>) {
         if std::mem::replace(&mut self.drawing, wanted.drawing) == wanted.drawing {
             return;
         }
         let printed = match &wanted.item.kind {
-            ItemKind::ToolCall(call) => super::tool_call::printed(call, wanted.thread),
+            ItemKind::ToolCall(call) => super::tool_call::printed_bytes(call, wanted.thread),
             _ => subagent::revision(wanted.item),
         };
-        let key = Key {
+        let key = ItemLayoutKey {
             revision: wanted.item.revision,
             width: wanted.width,
-            open: wanted.open,
-            running: wanted.running,
+            is_open: wanted.is_open,
+            is_running: wanted.is_running,
             detail: wanted.detail,
-            printed,
+            content_revision: printed,
             images: look.images,
         };
-        if self.key == Some(key) && !self.is_unfinished() && !self.waits() {
+        if self.key == Some(key) && !self.is_unfinished() && !self.is_waiting() {
             // Its sign moves; what stands below it does not.
             match (&mut self.body, &wanted.item.kind) {
-                (Body::Call(laid), ItemKind::ToolCall(call)) if !call.is_finished() => {
+                (ItemBody::ToolCall(laid), ItemKind::ToolCall(call)) if !call.is_finished() => {
                     laid.update_head(call, wanted.width, look);
                 }
-                (Body::Subagent(laid), ItemKind::Subagent(subagent)) if subagent.is_running() => {
+                (ItemBody::Subagent(laid), ItemKind::Subagent(subagent))
+                    if subagent.is_running() =>
+                {
                     laid.update_head(subagent, wanted.width, look);
                 }
                 _ => {}
@@ -102,31 +104,37 @@ impl Laid {
             return;
         }
         self.key = Some(key);
-        self.lay(wanted, look);
+        self.layout(wanted, look);
     }
 
-    fn lay(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
+    fn layout(&mut self, wanted: &ItemRequest<'_>, look: &DrawContext<'_>) {
         let theme = look.theme;
-        let lines = |lines: Vec<Line<'static>>| Body::Lines(lines);
+        let lines = |lines: Vec<Line<'static>>| ItemBody::Lines(lines);
         match &wanted.item.kind {
-            ItemKind::User(message) => self.message(message, Speaker::User, wanted, look),
-            ItemKind::Agent(message) => self.message(message, Speaker::Agent, wanted, look),
-            ItemKind::Thought(message) => self.message(message, Speaker::Thought, wanted, look),
+            ItemKind::User(message) => {
+                self.layout_message(message, MessageSpeaker::User, wanted, look)
+            }
+            ItemKind::Agent(message) => {
+                self.layout_message(message, MessageSpeaker::Agent, wanted, look)
+            }
+            ItemKind::Thought(message) => {
+                self.layout_message(message, MessageSpeaker::Thought, wanted, look)
+            }
             ItemKind::ToolCall(call) => {
                 let mut laid = match std::mem::take(&mut self.body) {
-                    Body::Call(laid) => laid,
+                    ItemBody::ToolCall(laid) => laid,
                     _ => Box::default(),
                 };
-                self.open = laid.update(call, wanted, look);
-                self.body = Body::Call(laid);
+                self.is_open = laid.update(call, wanted, look);
+                self.body = ItemBody::ToolCall(laid);
             }
             ItemKind::Subagent(subagent) => {
                 let mut laid = match std::mem::take(&mut self.body) {
-                    Body::Subagent(laid) => laid,
+                    ItemBody::Subagent(laid) => laid,
                     _ => Box::default(),
                 };
-                self.open = laid.update(subagent, wanted, look);
-                self.body = Body::Subagent(laid);
+                self.is_open = laid.update(subagent, wanted, look);
+                self.body = ItemBody::Subagent(laid);
             }
             ItemKind::SessionMessage(message) => {
                 let text: String = message
@@ -134,10 +142,17 @@ impl Laid {
                     .iter()
                     .filter_map(acp::v1::ContentBlock::as_text)
                     .collect();
-                let mut all = vec![said("✉ ", &addressed(message, wanted.thread), theme.dim)];
-                let text = clean::clean(&text);
-                all.extend(text.lines().map(|line| said("  ", line, Style::new())));
-                self.body = lines(wrapped(all, wanted.width));
+                let mut all = vec![marked_line(
+                    "✉ ",
+                    &direction_text(message, wanted.thread),
+                    theme.dim,
+                )];
+                let text = terminal_text::clean_text(&text);
+                all.extend(
+                    text.lines()
+                        .map(|line| marked_line("  ", line, Style::new())),
+                );
+                self.body = lines(wrap_lines(all, wanted.width));
             }
             ItemKind::Notice(notice) => {
                 let style = match notice.severity {
@@ -145,11 +160,15 @@ impl Laid {
                     NoticeSeverity::Warning => theme.warn,
                     _ => theme.dim,
                 };
-                let mut all = vec![said("! ", &clean::value(&notice.title), style)];
+                let mut all = vec![marked_line(
+                    "! ",
+                    &terminal_text::clean_value(&notice.title),
+                    style,
+                )];
                 let more = notice.description.as_deref().unwrap_or_default();
-                let more = clean::clean(more);
-                all.extend(more.lines().map(|line| said("  ", line, theme.dim)));
-                self.body = lines(wrapped(all, wanted.width));
+                let more = terminal_text::clean_text(more);
+                all.extend(more.lines().map(|line| marked_line("  ", line, theme.dim)));
+                self.body = lines(wrap_lines(all, wanted.width));
             }
             ItemKind::Compaction(compaction) => {
                 let how = match (&compaction.status, &compaction.error) {
@@ -158,31 +177,34 @@ impl Laid {
                     (_, Some(error)) => format!("could not be shortened: {error}"),
                     (_, None) => "could not be shortened".to_owned(),
                 };
-                let line = said("", &format!("the conversation {how}"), theme.dim);
-                self.body = lines(wrapped(vec![line], wanted.width));
+                let line = marked_line("", &format!("the conversation {how}"), theme.dim);
+                self.body = lines(wrap_lines(vec![line], wanted.width));
             }
             ItemKind::Unknown(object) => {
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
                 let text = format!("an update of a kind unknown here: {kind}");
-                self.body = lines(wrapped(vec![said("", &text, theme.dim)], wanted.width));
+                self.body = lines(wrap_lines(
+                    vec![marked_line("", &text, theme.dim)],
+                    wanted.width,
+                ));
             }
-            _ => self.body = Body::Nothing,
+            _ => self.body = ItemBody::Empty,
         }
     }
 
-    fn message(
+    fn layout_message(
         &mut self,
-        message: &acp::thread::Message,
-        speaker: Speaker,
-        wanted: &Wanted<'_>,
-        look: &Look<'_>,
+        message: &acp::thread::ThreadMessage,
+        speaker: MessageSpeaker,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
     ) {
         let mut laid = match std::mem::take(&mut self.body) {
-            Body::Message(laid) => laid,
+            ItemBody::Message(laid) => laid,
             _ => Box::default(),
         };
-        self.open = laid.update(message, speaker, wanted, look);
-        self.body = Body::Message(laid);
+        self.is_open = laid.update(message, speaker, wanted, look);
+        self.body = ItemBody::Message(laid);
     }
 
     /// Whether this drawing looked at it, and there is more to be laid out of it.
@@ -193,70 +215,70 @@ impl Laid {
     /// Whether there is more to be laid out of it than was at once.
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {
-            Body::Message(message) => message.is_unfinished(),
-            Body::Call(call) => call.unfinished,
-            Body::Subagent(subagent) => subagent.is_unfinished(),
-            Body::Nothing | Body::Lines(_) => false,
+            ItemBody::Message(message) => message.is_unfinished(),
+            ItemBody::ToolCall(call) => call.unfinished,
+            ItemBody::Subagent(subagent) => subagent.is_unfinished(),
+            ItemBody::Empty | ItemBody::Lines(_) => false,
         }
     }
 
     /// Whether there is code in it that is to get its colours.
-    fn waits(&self) -> bool {
+    fn is_waiting(&self) -> bool {
         match &self.body {
-            Body::Message(message) => message.waits(),
-            Body::Call(call) => call.waits(),
-            Body::Nothing | Body::Subagent(_) | Body::Lines(_) => false,
+            ItemBody::Message(message) => message.is_waiting(),
+            ItemBody::ToolCall(call) => call.is_waiting(),
+            ItemBody::Empty | ItemBody::Subagent(_) | ItemBody::Lines(_) => false,
         }
     }
 
     pub(super) fn height(&self) -> usize {
         match &self.body {
-            Body::Nothing => 0,
-            Body::Message(message) => message.height(),
-            Body::Call(call) => call.height(),
-            Body::Subagent(subagent) => subagent.height(),
-            Body::Lines(lines) => lines.len(),
+            ItemBody::Empty => 0,
+            ItemBody::Message(message) => message.height(),
+            ItemBody::ToolCall(call) => call.height(),
+            ItemBody::Subagent(subagent) => subagent.height(),
+            ItemBody::Lines(lines) => lines.len(),
         }
     }
 
     pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
         match &self.body {
-            Body::Nothing => None,
-            Body::Message(message) => message.line(n),
-            Body::Call(call) => call.line(n),
-            Body::Subagent(subagent) => subagent.line(n),
-            Body::Lines(lines) => lines.get(n),
+            ItemBody::Empty => None,
+            ItemBody::Message(message) => message.line(n),
+            ItemBody::ToolCall(call) => call.line(n),
+            ItemBody::Subagent(subagent) => subagent.line(n),
+            ItemBody::Lines(lines) => lines.get(n),
         }
     }
 
     /// What all of its text has in common.
-    pub(super) fn style(&self, look: &Look<'_>) -> Style {
+    pub(super) fn style(&self, look: &DrawContext<'_>) -> Style {
         match &self.body {
-            Body::Message(message) => message.style(look),
+            ItemBody::Message(message) => message.style(look),
             _ => Style::new(),
         }
     }
 
     /// The image that has its row in this line, and which row that is.
-    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         match &self.body {
-            Body::Message(message) => message.image(n),
-            Body::Call(call) => call.image(n),
-            Body::Nothing | Body::Subagent(_) | Body::Lines(_) => None,
+            ItemBody::Message(message) => message.image(n),
+            ItemBody::ToolCall(call) => call.image(n),
+            ItemBody::Empty | ItemBody::Subagent(_) | ItemBody::Lines(_) => None,
         }
     }
 
     /// What stands in the margin.
-    pub(super) fn mark(&self, look: &Look<'_>) -> (&'static str, Style) {
+    pub(super) fn mark(&self, look: &DrawContext<'_>) -> (&'static str, Style) {
         match &self.body {
-            Body::Message(message) => message.mark(look),
+            ItemBody::Message(message) => message.mark(look),
             _ => (" ", Style::new()),
         }
     }
 }
 
 /// Who has said something to whom: a subagent by its name.
-fn addressed(message: &acp::thread::SessionMessage, thread: &Thread) -> String {
+fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
     let name = |id: &Option<acp::v1::SessionId>| {
         let subagent = thread.subagent(id.as_ref()?)?;
         Some(subagent.name().to_owned())
@@ -269,13 +291,13 @@ fn addressed(message: &acp::thread::SessionMessage, thread: &Thread) -> String {
 }
 
 /// A line of somebody's words behind a mark.
-fn said(mark: &'static str, text: &str, style: Style) -> Line<'static> {
+fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
     Line::from(vec![
         Span::styled(mark, style),
-        Span::styled(clean::line(text), style),
+        Span::styled(terminal_text::clean_line(text), style),
     ])
 }
 
-fn wrapped(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
+fn wrap_lines(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| wrap(line, width)).collect()
 }

@@ -1,21 +1,21 @@
 //! Messages and thoughts, laid out.
 
-use acp::thread::Message;
+use acp::thread::ThreadMessage;
 use acp::v1::ContentBlock;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::image::{self, Spot};
-use super::item::Wanted;
-use crate::look::Look;
-use crate::text::markdown::Markdown;
+use super::image::{self, ImageSpot};
+use super::item::ItemRequest;
+use crate::draw_context::DrawContext;
+use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap;
 
 /// How many lines of what was typed or pasted are shown.
 const TYPED: usize = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Speaker {
+pub(super) enum MessageSpeaker {
     #[default]
     Agent,
     User,
@@ -24,17 +24,17 @@ pub(super) enum Speaker {
 
 /// A message, laid out block by block.
 #[derive(Default)]
-pub(super) struct LaidMessage {
-    speaker: Speaker,
-    pieces: Vec<Piece>,
+pub(super) struct MessageLayout {
+    speaker: MessageSpeaker,
+    pieces: Vec<MessagePiece>,
     /// A thought that is folded: the one line that stands for it.
-    folded: Option<Line<'static>>,
+    summary: Option<Line<'static>>,
 }
 
-enum Piece {
+enum MessagePiece {
     /// Text, which may grow.
     Text {
-        markdown: Box<Markdown>,
+        markdown: Box<MarkdownView>,
         height: usize,
     },
     /// What was typed.
@@ -42,11 +42,11 @@ enum Piece {
     /// Anything else, which may be an image.
     Other {
         lines: Vec<Line<'static>>,
-        image: Option<Spot>,
+        image: Option<ImageSpot>,
     },
 }
 
-impl Piece {
+impl MessagePiece {
     fn height(&self) -> usize {
         match self {
             Self::Text { height, .. } => *height,
@@ -56,28 +56,30 @@ impl Piece {
 
     fn line(&self, n: usize) -> Option<&Line<'static>> {
         match self {
-            Self::Text { markdown, .. } => markdown.laid().get(n),
+            Self::Text { markdown, .. } => markdown.last_lines().get(n),
             Self::Lines(lines) | Self::Other { lines, .. } => lines.get(n),
         }
     }
 }
 
-impl LaidMessage {
+impl MessageLayout {
     /// Lays it out; gives whether it is shown whole.
     pub(super) fn update(
         &mut self,
-        message: &Message,
-        speaker: Speaker,
-        wanted: &Wanted<'_>,
-        look: &Look<'_>,
+        message: &ThreadMessage,
+        speaker: MessageSpeaker,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
     ) -> bool {
         self.speaker = speaker;
         // A thought is of interest while it is thought.
         let whole = match speaker {
-            Speaker::Thought => wanted.open.unwrap_or(wanted.detail.all || wanted.running),
-            _ => wanted.open.unwrap_or(true),
+            MessageSpeaker::Thought => wanted
+                .is_open
+                .unwrap_or(wanted.detail.all || wanted.is_running),
+            _ => wanted.is_open.unwrap_or(true),
         };
-        self.folded = (!whole).then(|| folded(message, speaker, look));
+        self.summary = (!whole).then(|| render_summary(message, speaker, look));
         if !whole {
             return false;
         }
@@ -85,28 +87,28 @@ impl LaidMessage {
         for (n, block) in message.content.iter().enumerate() {
             let piece = match block {
                 // What the person has typed is shown as they have typed it.
-                ContentBlock::Text(text) if speaker == Speaker::User => {
-                    Piece::Lines(typed(&text.text, wanted.width, look))
+                ContentBlock::Text(text) if speaker == MessageSpeaker::User => {
+                    MessagePiece::Lines(layout_plain(&text.text, wanted.width, look))
                 }
                 ContentBlock::Text(text) => {
                     let mut markdown = match self.pieces.get_mut(n) {
-                        Some(Piece::Text { markdown, .. }) => std::mem::take(markdown),
+                        Some(MessagePiece::Text { markdown, .. }) => std::mem::take(markdown),
                         _ => Box::default(),
                     };
                     let theme = look.theme;
-                    let lines = markdown.lines(&text.text, wanted.width, theme, wanted.until);
+                    let lines = markdown.lines(&text.text, wanted.width, theme, wanted.deadline);
                     let height = lines.len();
-                    Piece::Text { markdown, height }
+                    MessagePiece::Text { markdown, height }
                 }
                 other => {
-                    let (lines, key) = image::lay(other, wanted.width, look);
-                    let image = key.map(|key| Spot {
+                    let (lines, key) = image::layout_block(other, wanted.width, look);
+                    let image = key.map(|key| ImageSpot {
                         key,
                         line: lines.len() - usize::from(key.rows),
                         indent: 0,
                         block: n,
                     });
-                    Piece::Other { lines, image }
+                    MessagePiece::Other { lines, image }
                 }
             };
             match self.pieces.get_mut(n) {
@@ -117,47 +119,47 @@ impl LaidMessage {
         true
     }
 
-    fn texts(&self) -> impl Iterator<Item = &Markdown> {
-        let shown = self.folded.is_none();
+    fn markdown_views(&self) -> impl Iterator<Item = &MarkdownView> {
+        let shown = self.summary.is_none();
         let texts = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text { markdown, .. } => Some(&**markdown),
-            Piece::Lines(_) | Piece::Other { .. } => None,
+            MessagePiece::Text { markdown, .. } => Some(&**markdown),
+            MessagePiece::Lines(_) | MessagePiece::Other { .. } => None,
         });
         texts.filter(move |_| shown)
     }
 
     /// Whether not all of it is laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
-        self.texts().any(Markdown::is_unfinished)
+        self.markdown_views().any(MarkdownView::is_unfinished)
     }
 
     /// Whether there is code in it that is to get its colours.
-    pub(super) fn waits(&self) -> bool {
-        self.texts().any(Markdown::waits)
+    pub(super) fn is_waiting(&self) -> bool {
+        self.markdown_views().any(MarkdownView::is_waiting)
     }
 
     pub(super) fn height(&self) -> usize {
-        match self.folded {
+        match self.summary {
             Some(_) => 1,
-            None => self.pieces.iter().map(Piece::height).sum(),
+            None => self.pieces.iter().map(MessagePiece::height).sum(),
         }
     }
 
     pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
-        if let Some(folded) = &self.folded {
+        if let Some(folded) = &self.summary {
             return (n == 0).then_some(folded);
         }
-        let (piece, n) = self.piece(n)?;
+        let (piece, n) = self.piece_at(n)?;
         piece.line(n)
     }
 
     /// The image that has its row in this line, and which row that is.
-    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
-        if self.folded.is_some() {
+    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
+        if self.summary.is_some() {
             return None;
         }
-        match self.piece(n)? {
-            (Piece::Other { image, .. }, n) => {
+        match self.piece_at(n)? {
+            (MessagePiece::Other { image, .. }, n) => {
                 let spot = (*image)?;
                 Some((spot, spot.row(n)?))
             }
@@ -166,7 +168,7 @@ impl LaidMessage {
     }
 
     /// The piece that a line is of, and which line of it.
-    fn piece(&self, line: usize) -> Option<(&Piece, usize)> {
+    fn piece_at(&self, line: usize) -> Option<(&MessagePiece, usize)> {
         let mut line = line;
         for piece in &self.pieces {
             if line < piece.height() {
@@ -177,25 +179,25 @@ impl LaidMessage {
         None
     }
 
-    pub(super) fn style(&self, look: &Look<'_>) -> Style {
+    pub(super) fn style(&self, look: &DrawContext<'_>) -> Style {
         match self.speaker {
-            Speaker::Thought => look.theme.thought,
+            MessageSpeaker::Thought => look.theme.thought,
             _ => Style::new(),
         }
     }
 
-    pub(super) fn mark(&self, look: &Look<'_>) -> (&'static str, Style) {
+    pub(super) fn mark(&self, look: &DrawContext<'_>) -> (&'static str, Style) {
         match self.speaker {
-            Speaker::User => ("▌", look.theme.user),
-            Speaker::Thought => ("┊", look.theme.dim),
-            Speaker::Agent => (" ", Style::new()),
+            MessageSpeaker::User => ("▌", look.theme.user),
+            MessageSpeaker::Thought => ("┊", look.theme.dim),
+            MessageSpeaker::Agent => (" ", Style::new()),
         }
     }
 }
 
 /// A text as it was typed.
-fn typed(text: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
-    let text = acp_host::clean::clean(text);
+fn layout_plain(text: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
+    let text = acp_host::terminal_text::clean_text(text);
     let lines = text.trim_end().lines().take(TYPED);
     lines
         .flat_map(|line| wrap(&Line::styled(line.to_owned(), look.theme.text), width))
@@ -203,12 +205,16 @@ fn typed(text: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
 }
 
 /// The one line that stands for a message.
-fn folded(message: &Message, speaker: Speaker, look: &Look<'_>) -> Line<'static> {
+fn render_summary(
+    message: &ThreadMessage,
+    speaker: MessageSpeaker,
+    look: &DrawContext<'_>,
+) -> Line<'static> {
     let text = message.text();
     let first = text.lines().find(|line| !line.trim().is_empty());
-    let first = acp_host::clean::line(first.unwrap_or_default().trim());
+    let first = acp_host::terminal_text::clean_line(first.unwrap_or_default().trim());
     let (what, style) = match speaker {
-        Speaker::Thought => ("thought: ", look.theme.thought),
+        MessageSpeaker::Thought => ("thought: ", look.theme.thought),
         _ => ("", look.theme.dim),
     };
     Line::from(vec![

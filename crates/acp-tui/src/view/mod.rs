@@ -19,11 +19,11 @@ use acp::thread::{Item, ItemKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::images::Row;
-use crate::look::Look;
-use crate::text::diff::Layout;
+use crate::draw_context::DrawContext;
+use crate::images::ImageRow;
+use crate::text::diff::DiffLayout;
 pub(crate) use image::image_data;
-use item::Laid;
+use item::ItemLayout;
 
 /// How many lines of items that are not on the screen are kept laid out.
 const KEPT_LINES: usize = 20_000;
@@ -39,24 +39,24 @@ const MARGIN: u16 = 2;
 
 /// Where a line is: the number of its item, and its own within the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct At {
+struct LinePosition {
     item: usize,
     line: usize,
 }
 
 /// Where the screen is in the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Anchor {
+enum ScrollAnchor {
     /// At the end, which it follows.
     #[default]
     End,
     /// This line is at the top.
-    Top(At),
+    Top(LinePosition),
 }
 
 /// What is to be done with the place before the next drawing, when the thread is at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Move {
+enum ScrollMove {
     /// So many lines up.
     Up(usize),
     /// So many lines down.
@@ -69,37 +69,37 @@ enum Move {
 
 /// What was shown in detail, and what is to be.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Detail {
+pub(crate) struct DetailState {
     /// All thoughts and tool calls are shown whole.
     pub(crate) all: bool,
     /// How diffs are shown.
-    pub(crate) layout: Layout,
+    pub(crate) layout: DiffLayout,
 }
 
 /// A thread on the screen.
 #[derive(Default)]
 pub(crate) struct ThreadView {
-    anchor: Anchor,
-    moves: Vec<Move>,
+    anchor: ScrollAnchor,
+    moves: Vec<ScrollMove>,
     /// What is laid out, by the number of the item.
-    laid: HashMap<usize, Laid>,
+    layouts: HashMap<usize, ItemLayout>,
     /// What the person has opened or folded, by the number of the item.
-    open: HashMap<usize, bool>,
-    pub(crate) detail: Detail,
+    open_overrides: HashMap<usize, bool>,
+    pub(crate) detail: DetailState,
     selected: Option<usize>,
     /// What the last drawing showed.
-    shown: Shown,
+    viewport: ViewportState,
     /// The images of which it showed something, row by row.
-    images: Vec<Row>,
+    images: Vec<ImageRow>,
     /// How many drawings there were.
     drawings: u64,
 }
 
 /// What a drawing showed.
 #[derive(Debug, Default, Clone, Copy)]
-struct Shown {
-    top: Option<At>,
-    bottom: Option<At>,
+struct ViewportState {
+    top: Option<LinePosition>,
+    bottom: Option<LinePosition>,
     width: u16,
     height: u16,
     /// There is more below.
@@ -107,7 +107,7 @@ struct Shown {
 }
 
 impl ThreadView {
-    fn will(&mut self, moved: Move) {
+    fn queue_move(&mut self, moved: ScrollMove) {
         if self.moves.len() < MOVES {
             self.moves.push(moved);
         }
@@ -115,38 +115,38 @@ impl ThreadView {
 
     /// So many lines up.
     pub(crate) fn scroll_up(&mut self, lines: usize) {
-        self.will(Move::Up(lines));
+        self.queue_move(ScrollMove::Up(lines));
     }
 
     /// So many lines down.
     pub(crate) fn scroll_down(&mut self, lines: usize) {
-        self.will(Move::Down(lines));
+        self.queue_move(ScrollMove::Down(lines));
     }
 
     /// A page, less two lines that stay in sight.
     pub(crate) fn page(&self) -> usize {
-        usize::from(self.shown.height).saturating_sub(2).max(1)
+        usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
 
     /// To the first line.
     pub(crate) fn go_to_beginning(&mut self) {
-        self.will(Move::Beginning);
+        self.queue_move(ScrollMove::Beginning);
     }
 
     /// To the end, and with it from there on.
     pub(crate) fn go_to_end(&mut self) {
         self.moves.clear();
-        self.anchor = Anchor::End;
+        self.anchor = ScrollAnchor::End;
     }
 
     /// Whether there is more below what is seen.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.shown.below
+    pub(crate) fn has_more_below(&self) -> bool {
+        self.viewport.below
     }
 
     /// Another item is chosen: so many on, or back. What follows it means that one, whether or not it was drawn yet.
     pub(crate) fn select(&mut self, by: isize, thread: &Thread) {
-        let first = thread.dropped().items;
+        let first = thread.truncation().items;
         let Some(last) = thread.items().len().checked_sub(1) else {
             return;
         };
@@ -154,9 +154,9 @@ impl ThreadView {
         self.selected = Some(match self.selected {
             Some(selected) => selected.saturating_add_signed(by).clamp(first, last),
             // The nearest one: from below, that is the last one on the screen.
-            None => self.shown.bottom.map_or(last, |at| at.item.min(last)),
+            None => self.viewport.bottom.map_or(last, |at| at.item.min(last)),
         });
-        self.will(Move::Reveal);
+        self.queue_move(ScrollMove::Reveal);
     }
 
     /// None is chosen.
@@ -172,54 +172,60 @@ impl ThreadView {
     /// Opens or folds the item that is chosen.
     pub(crate) fn toggle(&mut self) {
         if let Some(number) = self.selected {
-            let open = self.laid.get(&number).is_some_and(|laid| laid.open);
-            self.open.insert(number, !open);
+            let open = self.layouts.get(&number).is_some_and(|laid| laid.is_open);
+            self.open_overrides.insert(number, !open);
         }
     }
 
     /// Shows everything whole, or folded.
     pub(crate) fn toggle_all(&mut self) {
         self.detail.all = !self.detail.all;
-        self.open.clear();
+        self.open_overrides.clear();
     }
 
     /// Shows diffs the other way.
     pub(crate) fn toggle_layout(&mut self) {
         self.detail.layout = match self.detail.layout {
-            Layout::Auto => Layout::Unified,
-            Layout::Unified => Layout::SideBySide,
-            Layout::SideBySide => Layout::Auto,
+            DiffLayout::Auto => DiffLayout::Unified,
+            DiffLayout::Unified => DiffLayout::SideBySide,
+            DiffLayout::SideBySide => DiffLayout::Auto,
         };
     }
 
     /// Whether there is more to be seen of what is on the screen than was laid out at once.
     pub(crate) fn is_unfinished(&self) -> bool {
-        let mut laid = self.laid.values();
+        let mut laid = self.layouts.values();
         laid.any(|laid| laid.is_unfinished_in(self.drawings))
     }
 
     /// The rows of images that the last drawing has left free.
-    pub(crate) fn images(&self) -> &[Row] {
+    pub(crate) fn images(&self) -> &[ImageRow] {
         &self.images
     }
 
     /// Draws what there is room for.
-    pub(crate) fn draw(&mut self, thread: &Thread, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
-        self.shown.width = area.width;
-        self.shown.height = area.height;
-        let first = thread.dropped().items;
+    pub(crate) fn draw(
+        &mut self,
+        thread: &Thread,
+        area: Rect,
+        buf: &mut Buffer,
+        look: &DrawContext<'_>,
+    ) {
+        self.viewport.width = area.width;
+        self.viewport.height = area.height;
+        let first = thread.truncation().items;
         let end = first + thread.items().len();
         self.drawings += 1;
-        let mut pages = Pages {
+        let mut pages = ViewPages {
             view: self,
             thread,
             first,
             end,
             width: area.width.saturating_sub(MARGIN).max(1),
             look,
-            until: Instant::now() + AT_ONCE,
+            deadline: Instant::now() + AT_ONCE,
         };
-        pages.forget_gone();
+        pages.drop_removed();
         let mut moves = std::mem::take(&mut pages.view.moves).into_iter();
         while let Some(moved) = moves.next() {
             if !pages.apply(moved, area.height) {
@@ -229,47 +235,49 @@ impl ThreadView {
             }
         }
         pages.view.images.clear();
-        let top = pages.top(area.height);
+        let top = pages.resolve_top(area.height);
         pages.paint(top, area, buf);
-        pages.forget_far();
+        pages.drop_distant();
     }
 }
 
 /// A view with its thread at hand.
-struct Pages<'a> {
+struct ViewPages<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
     /// The number of the first item that is there, and the one behind the last.
     first: usize,
     end: usize,
     width: u16,
-    look: &'a Look<'a>,
+    look: &'a DrawContext<'a>,
     /// How long this drawing lays out.
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Pages<'_> {
+impl ViewPages<'_> {
     fn item(&self, number: usize) -> Option<&Item> {
         self.thread.items().get(number.checked_sub(self.first)?)
     }
 
     /// Lets go of what was laid out of items that are gone.
-    fn forget_gone(&mut self) {
+    fn drop_removed(&mut self) {
         let first = self.first;
-        self.view.open.retain(|number, _| *number >= first);
-        self.view.laid.retain(|number, _| *number >= first);
+        self.view
+            .open_overrides
+            .retain(|number, _| *number >= first);
+        self.view.layouts.retain(|number, _| *number >= first);
         if self.view.selected.is_some_and(|s| s < first) {
             self.view.selected = None;
         }
     }
 
     /// Lets go of what was laid out far away, if it is much. What is being laid out stays: somebody is on the way there.
-    fn forget_far(&mut self) {
-        let lines: usize = self.view.laid.values().map(Laid::height).sum();
+    fn drop_distant(&mut self) {
+        let lines: usize = self.view.layouts.values().map(ItemLayout::height).sum();
         if lines > KEPT_LINES {
-            let near = self.view.shown.top.zip(self.view.shown.bottom);
+            let near = self.view.viewport.top.zip(self.view.viewport.bottom);
             let drawing = self.view.drawings;
-            self.view.laid.retain(|number, laid| {
+            self.view.layouts.retain(|number, laid| {
                 laid.is_unfinished_in(drawing)
                     || near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
             });
@@ -277,17 +285,19 @@ impl Pages<'_> {
     }
 
     fn is_unfinished(&mut self, number: usize) -> bool {
-        self.lay(number).is_some_and(Laid::is_unfinished)
+        self.layout_item(number)
+            .is_some_and(ItemLayout::is_unfinished)
     }
 
     /// How many lines an item takes, the empty one before it included.
-    fn height(&mut self, number: usize) -> usize {
-        let gap = self.gap(number);
-        self.lay(number).map_or(0, |laid| laid.height() + gap)
+    fn item_height(&mut self, number: usize) -> usize {
+        let gap = self.gap_before(number);
+        self.layout_item(number)
+            .map_or(0, |laid| laid.height() + gap)
     }
 
     /// The empty lines before an item. Tool calls that are one line each stand together.
-    fn gap(&mut self, number: usize) -> usize {
+    fn gap_before(&mut self, number: usize) -> usize {
         let Some(before) = number.checked_sub(1).filter(|n| *n >= self.first) else {
             return 0;
         };
@@ -298,32 +308,34 @@ impl Pages<'_> {
         let call = self
             .item(number)
             .is_some_and(|item| matches!(item.kind, ItemKind::ToolCall(_)));
-        call && self.lay(number).is_some_and(|laid| laid.height() == 1)
+        call && self
+            .layout_item(number)
+            .is_some_and(|laid| laid.height() == 1)
     }
 
     /// Lays an item out, if it is not yet as it is.
-    fn lay(&mut self, number: usize) -> Option<&Laid> {
+    fn layout_item(&mut self, number: usize) -> Option<&ItemLayout> {
         let at = number.checked_sub(self.first)?;
         let item = self.thread.items().get(at)?;
-        let open = self.view.open.get(&number).copied();
+        let open = self.view.open_overrides.get(&number).copied();
         let running = self.thread.is_running() && number + 1 == self.end;
-        let wanted = item::Wanted {
+        let wanted = item::ItemRequest {
             thread: self.thread,
             item,
             width: self.width,
-            open,
-            running,
+            is_open: open,
+            is_running: running,
             detail: self.view.detail,
             drawing: self.view.drawings,
-            until: self.until,
+            deadline: self.deadline,
         };
-        let laid = self.view.laid.entry(number).or_default();
+        let laid = self.view.layouts.entry(number).or_default();
         laid.update(&wanted, self.look);
         Some(laid)
     }
 
     /// The line so many lines above this one; the first one, if there are not as many.
-    fn above(&mut self, at: At, lines: usize) -> At {
+    fn line_above(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = at;
         let mut lines = lines;
         loop {
@@ -333,24 +345,24 @@ impl Pages<'_> {
             }
             lines -= at.line;
             if at.item <= self.first {
-                return At {
+                return LinePosition {
                     item: self.first,
                     line: 0,
                 };
             }
             at.item -= 1;
-            at.line = self.height(at.item);
+            at.line = self.item_height(at.item);
         }
     }
 
     /// The line so many lines below this one, which may be behind the last.
-    fn below(&mut self, at: At, lines: usize) -> At {
-        let mut at = At {
+    fn line_below(&mut self, at: LinePosition, lines: usize) -> LinePosition {
+        let mut at = LinePosition {
             item: at.item,
             line: at.line + lines,
         };
         while at.item < self.end {
-            let height = self.height(at.item);
+            let height = self.item_height(at.item);
             if at.line < height {
                 break;
             }
@@ -361,37 +373,37 @@ impl Pages<'_> {
     }
 
     /// The line at the top when the last one is at the bottom.
-    fn last_top(&mut self, height: u16) -> At {
-        let behind = At {
+    fn last_top(&mut self, height: u16) -> LinePosition {
+        let behind = LinePosition {
             item: self.end,
             line: 0,
         };
         // What was laid out while the items before were not counts anew: gaps depend on it.
-        let top = self.above(behind, usize::from(height));
-        top.max(At {
+        let top = self.line_above(behind, usize::from(height));
+        top.max(LinePosition {
             item: self.first,
             line: 0,
         })
     }
 
-    fn top(&mut self, height: u16) -> At {
+    fn resolve_top(&mut self, height: u16) -> LinePosition {
         let last = self.last_top(height);
-        let first = At {
+        let first = LinePosition {
             item: self.first,
             line: 0,
         };
         match self.view.anchor {
-            Anchor::Top(at) => {
+            ScrollAnchor::Top(at) => {
                 let at = at.max(first);
-                let there = self.height(at.item);
+                let there = self.item_height(at.item);
                 if at.line >= there && self.is_unfinished(at.item) {
                     // Its line is not laid out yet: as near as one can be.
                     let line = there.saturating_sub(usize::from(height));
-                    return At { line, ..at };
+                    return LinePosition { line, ..at };
                 }
                 // An item may have become shorter.
-                let at = self.below(
-                    At {
+                let at = self.line_below(
+                    LinePosition {
                         item: at.item,
                         line: 0,
                     },
@@ -399,75 +411,77 @@ impl Pages<'_> {
                 );
                 // Of what is not laid out yet the end is further down.
                 if at >= last && !self.is_unfinished(self.end.saturating_sub(1)) {
-                    self.view.anchor = Anchor::End;
+                    self.view.anchor = ScrollAnchor::End;
                     return last;
                 }
-                self.view.anchor = Anchor::Top(at);
+                self.view.anchor = ScrollAnchor::Top(at);
                 at
             }
-            Anchor::End => last,
+            ScrollAnchor::End => last,
         }
     }
 
     /// Moves; gives whether that could be done yet. One cannot go up into an item whose end is not laid out, nor from a
     /// line that is not.
-    fn apply(&mut self, moved: Move, height: u16) -> bool {
-        let top = self.top(height);
+    fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
+        let top = self.resolve_top(height);
         let known = match self.view.anchor {
-            Anchor::Top(at) => at == top,
+            ScrollAnchor::Top(at) => at == top,
             // The last item's end is where it is by now.
-            Anchor::End => top.item + 1 >= self.end || !self.is_unfinished(top.item),
+            ScrollAnchor::End => top.item + 1 >= self.end || !self.is_unfinished(top.item),
         };
         match moved {
-            Move::Up(_) | Move::Down(_) if !known => return false,
-            Move::Up(lines) => {
-                let to = self.above(top, lines);
+            ScrollMove::Up(_) | ScrollMove::Down(_) if !known => return false,
+            ScrollMove::Up(lines) => {
+                let to = self.line_above(top, lines);
                 if (to.item..top.item).any(|number| self.is_unfinished(number)) {
                     return false;
                 }
-                self.view.anchor = Anchor::Top(to);
+                self.view.anchor = ScrollAnchor::Top(to);
             }
-            Move::Down(lines) => self.view.anchor = Anchor::Top(self.below(top, lines)),
-            Move::Beginning => {
-                self.view.anchor = Anchor::Top(At {
+            ScrollMove::Down(lines) => {
+                self.view.anchor = ScrollAnchor::Top(self.line_below(top, lines))
+            }
+            ScrollMove::Beginning => {
+                self.view.anchor = ScrollAnchor::Top(LinePosition {
                     item: self.first,
                     line: 0,
                 });
             }
-            Move::Reveal => self.reveal(top, height),
+            ScrollMove::Reveal => self.reveal(top, height),
         }
         true
     }
 
     /// Brings the item that is chosen onto the screen.
-    fn reveal(&mut self, top: At, height: u16) {
+    fn reveal(&mut self, top: LinePosition, height: u16) {
         let here = self.first..self.end;
         let Some(selected) = self.view.selected.filter(|n| here.contains(n)) else {
             return;
         };
-        let begins = At {
+        let begins = LinePosition {
             item: selected,
             line: 0,
         };
         if begins < top {
-            let line = self.gap(selected);
-            self.view.anchor = Anchor::Top(At { line, ..begins });
+            let line = self.gap_before(selected);
+            self.view.anchor = ScrollAnchor::Top(LinePosition { line, ..begins });
             return;
         }
-        let lines = self.height(selected).min(usize::from(height));
-        let ends = self.below(begins, lines);
-        let fits = self.above(ends, usize::from(height));
+        let lines = self.item_height(selected).min(usize::from(height));
+        let ends = self.line_below(begins, lines);
+        let fits = self.line_above(ends, usize::from(height));
         if fits > top {
-            self.view.anchor = Anchor::Top(fits);
+            self.view.anchor = ScrollAnchor::Top(fits);
         }
     }
 
-    fn paint(&mut self, top: At, area: Rect, buf: &mut Buffer) {
+    fn paint(&mut self, top: LinePosition, area: Rect, buf: &mut Buffer) {
         let mut at = top;
         let mut last = top;
         for row in 0..area.height {
-            while at.item < self.end && at.line >= self.height(at.item) {
-                at = At {
+            while at.item < self.end && at.line >= self.item_height(at.item) {
+                at = LinePosition {
                     item: at.item + 1,
                     line: 0,
                 };
@@ -476,22 +490,22 @@ impl Pages<'_> {
                 break;
             }
             last = at;
-            let gap = self.gap(at.item);
+            let gap = self.gap_before(at.item);
             if at.line >= gap {
                 self.paint_line(at.item, at.line - gap, area, row, buf);
             }
             at.line += 1;
         }
-        let behind = self.below(last, 1);
-        self.view.shown.below = behind.item < self.end;
-        self.view.shown.top = Some(top);
-        self.view.shown.bottom = Some(last);
+        let behind = self.line_below(last, 1);
+        self.view.viewport.below = behind.item < self.end;
+        self.view.viewport.top = Some(top);
+        self.view.viewport.bottom = Some(last);
     }
 
     fn paint_line(&mut self, number: usize, line: usize, area: Rect, row: u16, buf: &mut Buffer) {
         let chosen = self.view.selected == Some(number);
         let look = self.look;
-        let Some(laid) = self.view.laid.get(&number) else {
+        let Some(laid) = self.view.layouts.get(&number) else {
             return;
         };
         let y = area.y + row;
@@ -509,10 +523,10 @@ impl Pages<'_> {
             buf.set_style(row, laid.style(look));
         }
         if let Some((spot, image_row)) = laid.image(line) {
-            self.view.images.push(Row {
+            self.view.images.push(ImageRow {
                 key: spot.key,
                 row: image_row,
-                at: Position::new(area.x + MARGIN + spot.indent, y),
+                position: Position::new(area.x + MARGIN + spot.indent, y),
                 item: number,
                 block: spot.block,
             });

@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 
 use acp::Thread;
-use acp::thread::{Item, ItemKind, Subagent};
+use acp::thread::{Item, ItemKind, ThreadSubagent};
 use acp::v2::StateUpdate;
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::text::{Line, Span};
 
-use super::item::{Laid, Wanted};
-use crate::look::{Look, SPINNER};
+use super::item::{ItemLayout, ItemRequest};
+use crate::draw_context::{DrawContext, SPINNER};
 use crate::text::wrap::wrap;
 
 /// What stands before each line of a subagent but its head.
@@ -25,28 +25,28 @@ const ITEMS: usize = 500;
 
 /// A subagent, laid out.
 #[derive(Default)]
-pub(super) struct LaidSubagent {
+pub(super) struct SubagentLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
     /// Its items, by their numbers.
-    items: HashMap<usize, Laid>,
+    items: HashMap<usize, ItemLayout>,
     unfinished: bool,
 }
 
-impl LaidSubagent {
+impl SubagentLayout {
     /// Lays it out; says whether it is shown whole.
     pub(super) fn update(
         &mut self,
-        subagent: &Subagent,
-        wanted: &Wanted<'_>,
-        look: &Look<'_>,
+        subagent: &ThreadSubagent,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
     ) -> bool {
-        let open = wanted.open.unwrap_or(wanted.detail.all);
+        let open = wanted.is_open.unwrap_or(wanted.detail.all);
         self.update_head(subagent, wanted.width, look);
         self.unfinished = false;
         let body = subagent
             .thread
-            .read(|thread| self.body(subagent, thread, open, wanted, look));
+            .read(|thread| self.render_body(subagent, thread, open, wanted, look));
         let left_out = if open {
             0
         } else {
@@ -62,26 +62,31 @@ impl LaidSubagent {
     }
 
     /// Lays out what it is for and what it does: the sign of that moves.
-    pub(super) fn update_head(&mut self, subagent: &Subagent, width: u16, look: &Look<'_>) {
-        self.head = wrap(&head(subagent, look), width);
+    pub(super) fn update_head(
+        &mut self,
+        subagent: &ThreadSubagent,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) {
+        self.head = wrap(&render_head(subagent, look), width);
     }
 
-    fn body(
+    fn render_body(
         &mut self,
-        subagent: &Subagent,
+        subagent: &ThreadSubagent,
         thread: &Thread,
         open: bool,
-        wanted: &Wanted<'_>,
-        look: &Look<'_>,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
     ) -> Vec<Line<'static>> {
-        let first = thread.dropped().items;
+        let first = thread.truncation().items;
         let count = thread.items().len();
         // Each item has a line at least, or is not seen.
         let shown = if open { ITEMS } else { 2 * LINES };
         let skipped = count.saturating_sub(shown);
         self.items.retain(|number, _| *number >= first + skipped);
         let mut body = Vec::new();
-        if skipped > 0 || !thread.dropped().is_empty() {
+        if skipped > 0 || !thread.truncation().is_empty() {
             body.push(Line::styled(
                 format!("{INDENT}… what was before is not shown"),
                 look.theme.dim,
@@ -90,12 +95,12 @@ impl LaidSubagent {
         for (number, item) in (first..).zip(thread.items()).skip(skipped) {
             let laid = self.items.entry(number).or_default();
             laid.update(
-                &Wanted {
+                &ItemRequest {
                     thread,
                     item,
                     width: wanted.width.saturating_sub(2).max(1),
-                    open: open.then_some(wanted.detail.all),
-                    running: subagent.is_running() && number + 1 == first + count,
+                    is_open: open.then_some(wanted.detail.all),
+                    is_running: subagent.is_running() && number + 1 == first + count,
                     ..*wanted
                 },
                 look,
@@ -132,7 +137,7 @@ impl LaidSubagent {
 }
 
 /// What it is for, and what it does.
-fn head(subagent: &Subagent, look: &Look<'_>) -> Line<'static> {
+fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'static> {
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {
         Some(StateUpdate::Running(_)) => {
@@ -154,8 +159,8 @@ fn head(subagent: &Subagent, look: &Look<'_>) -> Line<'static> {
     Line::from(vec![
         Span::styled(format!("{sign} "), style),
         Span::raw("Subagent: "),
-        Span::raw(clean::line(subagent.name())),
-        Span::styled(clean::line(&doing), theme.dim),
+        Span::raw(terminal_text::clean_line(subagent.name())),
+        Span::styled(terminal_text::clean_line(&doing), theme.dim),
     ])
 }
 

@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::ThreadView;
-use crate::look::Look;
+use crate::draw_context::DrawContext;
 use crate::{Background, Colors, Theme};
 
 fn says(thread: &mut Thread, text: &str) {
@@ -28,7 +28,7 @@ fn messages(count: usize) -> Thread {
 /// What is drawn, line by line.
 fn drawn(view: &mut ThreadView, thread: &Thread, width: u16, height: u16) -> Vec<String> {
     let theme = Theme::new(Background::Dark, Colors::None);
-    let look = Look {
+    let look = DrawContext {
         theme: &theme,
         cwd: Path::new("/project"),
         frame: 0,
@@ -51,7 +51,7 @@ fn the_end_is_shown_and_followed() {
     let mut view = ThreadView::default();
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[5], "  message 99");
-    assert!(!view.is_behind());
+    assert!(!view.has_more_below());
     says(&mut thread, "\n\nand more");
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[3..], ["  message 99", "", "  and more"]);
@@ -64,7 +64,7 @@ fn what_one_has_scrolled_to_stays_while_more_comes() {
     drawn(&mut view, &thread, 40, 6);
     view.scroll_up(8);
     let before = drawn(&mut view, &thread, 40, 6);
-    assert!(view.is_behind());
+    assert!(view.has_more_below());
     assert_eq!(before[5], "  message 97");
     says(&mut thread, "\n\nand more\n\nand still more");
     assert_eq!(drawn(&mut view, &thread, 40, 6), before);
@@ -73,7 +73,7 @@ fn what_one_has_scrolled_to_stays_while_more_comes() {
     view.scroll_down(1000);
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[5], "  and still more");
-    assert!(!view.is_behind());
+    assert!(!view.has_more_below());
     // And goes on following.
     says(&mut thread, "\n\nthe last");
     assert_eq!(drawn(&mut view, &thread, 40, 6)[5], "  the last");
@@ -99,10 +99,10 @@ fn a_long_thread_is_not_laid_out_as_a_whole() {
     let thread = messages(20_000);
     let mut view = ThreadView::default();
     drawn(&mut view, &thread, 40, 20);
-    assert!(view.laid.len() < 50, "{} items", view.laid.len());
+    assert!(view.layouts.len() < 50, "{} items", view.layouts.len());
     view.scroll_up(10);
     drawn(&mut view, &thread, 40, 20);
-    assert!(view.laid.len() < 80, "{} items", view.laid.len());
+    assert!(view.layouts.len() < 80, "{} items", view.layouts.len());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn who_goes_up_into_a_long_message_comes_to_its_end() {
         lines.iter().any(|line| line.contains("paragraph 5")),
         "{lines:?}"
     );
-    assert!(view.is_behind());
+    assert!(view.has_more_below());
 }
 
 #[test]

@@ -7,21 +7,21 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use acp::Thread;
-use acp::thread::{ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, TerminalId, ToolKind};
-use acp_host::clean;
+use acp_host::terminal_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::image::{self, Spot};
-use super::item::Wanted;
-use crate::look::{Look, SPINNER};
+use super::image::{self, ImageSpot};
+use super::item::ItemRequest;
+use crate::draw_context::{DrawContext, SPINNER};
 use crate::text::ansi::TerminalText;
-use crate::text::diff::{DiffOf, diff};
+use crate::text::diff::{DiffRequest, diff};
 use crate::text::highlight;
-use crate::text::markdown::Markdown;
-use crate::text::wrap::{Indent, wrap, wrap_into};
+use crate::text::markdown::MarkdownView;
+use crate::text::wrap::{LineIndent, wrap, wrap_into};
 
 /// What stands before each line of a card but its head.
 const INDENT: &str = "  ";
@@ -47,78 +47,82 @@ const LONGEST_RAW: usize = 64 * 1024;
 
 /// A tool call, laid out.
 #[derive(Default)]
-pub(super) struct LaidCall {
+pub(super) struct ToolCallLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
-    images: Vec<Spot>,
+    images: Vec<ImageSpot>,
     terminals: HashMap<TerminalId, TerminalText>,
     /// What an opened card shows of text, by its place in the call's content.
-    texts: HashMap<usize, Markdown>,
+    texts: HashMap<usize, MarkdownView>,
     /// There is code in a change that has no colours yet.
     plain: bool,
     /// How often it was laid out for the colours of that.
-    again: usize,
+    highlight_retries: usize,
     /// There is more to be read of what a command has printed than was read at once.
     pub(super) unfinished: bool,
 }
 
 /// How much the terminals of a call have printed, in bytes.
-pub(super) fn printed(call: &ThreadToolCall, thread: &Thread) -> u64 {
+pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
     let terminals = call.content.iter().filter_map(|content| match content {
-        ToolCallContent::Terminal(id) => thread.terminal(id),
+        ThreadToolCallContent::Terminal(id) => thread.terminal(id),
         _ => None,
     });
     terminals
-        .map(|terminal| terminal.total() + u64::from(terminal.exit_status.is_some()))
+        .map(|terminal| terminal.total_bytes() + u64::from(terminal.exit_status.is_some()))
         .sum()
 }
 
-impl LaidCall {
+impl ToolCallLayout {
     /// Lays it out; gives whether it is shown whole.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
-        wanted: &Wanted<'_>,
-        look: &Look<'_>,
+        wanted: &ItemRequest<'_>,
+        look: &DrawContext<'_>,
     ) -> bool {
-        let open = wanted.open.unwrap_or(wanted.detail.all);
+        let open = wanted.is_open.unwrap_or(wanted.detail.all);
         self.update_head(call, wanted.width, look);
         self.unfinished = false;
-        self.again = if self.plain { self.again + 1 } else { 0 };
+        self.highlight_retries = if self.plain {
+            self.highlight_retries + 1
+        } else {
+            0
+        };
         self.plain = false;
         if !open {
             self.texts.clear();
         }
-        let mut body = Body {
+        let mut body = ToolCallBody {
             lines: Vec::new(),
             images: Vec::new(),
             width: wanted.width.saturating_sub(2).max(1),
             open,
             look,
-            until: wanted.until,
-            shown: Vec::new(),
+            deadline: wanted.deadline,
+            shown_texts: Vec::new(),
         };
         if open {
-            body.locations(call);
+            body.push_locations(call);
         }
         for (place, content) in call.content.iter().enumerate() {
             match content {
-                ToolCallContent::Content(block) => {
-                    body.content(place, block, call, || self.texts.entry(place).or_default());
+                ThreadToolCallContent::Content(block) => {
+                    body.push_content(place, block, call, || self.texts.entry(place).or_default());
                 }
-                ToolCallContent::Diff(change) => {
-                    let of = DiffOf {
+                ThreadToolCallContent::Diff(change) => {
+                    let of = DiffRequest {
                         diff: change,
                         cwd: Some(look.cwd),
-                        whole: false,
+                        shows_all: false,
                     };
                     let layout = wanted.detail.layout;
                     let (lines, plain) =
-                        highlight::noticing(|| diff(of, layout, body.width, look.theme));
+                        highlight::with_pending_flag(|| diff(of, layout, body.width, look.theme));
                     self.plain |= plain;
-                    body.some(lines, CHANGE);
+                    body.push_lines(lines, CHANGE);
                 }
-                ToolCallContent::Terminal(id) => {
+                ThreadToolCallContent::Terminal(id) => {
                     let Some(terminal) = wanted.thread.terminal(id) else {
                         continue;
                     };
@@ -131,24 +135,27 @@ impl LaidCall {
                     };
                     body.lines.extend(lines);
                     if open {
-                        body.shows(&terminal.output());
+                        body.mark_shown(&terminal.output());
                     }
                     if open && let Some(exit) = &terminal.exit_status {
-                        body.note(&exit_words(exit));
+                        body.push_note(&exit_text(exit));
                     }
                 }
                 _ => {}
             }
         }
         if open {
-            body.raw("input", call.raw_input.as_ref());
-            let rest = call.raw_output.as_ref().and_then(|raw| body.not_shown(raw));
-            body.raw("output", rest.as_ref());
+            body.push_raw("input", call.raw_input.as_ref());
+            let rest = call
+                .raw_output
+                .as_ref()
+                .and_then(|raw| body.without_shown(raw));
+            body.push_raw("output", rest.as_ref());
         }
-        if call.cut {
-            body.note("some of it was too much to be kept");
+        if call.is_truncated {
+            body.push_note("some of it was too much to be kept");
         }
-        self.unfinished |= self.texts.values().any(Markdown::is_unfinished);
+        self.unfinished |= self.texts.values().any(MarkdownView::is_unfinished);
         self.body = body.lines;
         self.images = body.images;
         for line in &mut self.body {
@@ -158,22 +165,28 @@ impl LaidCall {
     }
 
     /// The line that says what it is: the only one that moves by itself.
-    pub(super) fn update_head(&mut self, call: &ThreadToolCall, width: u16, look: &Look<'_>) {
-        let (mark, style) = status(call, look);
-        let indent = Indent {
+    pub(super) fn update_head(
+        &mut self,
+        call: &ThreadToolCall,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) {
+        let (mark, style) = status_icon(call, look);
+        let indent = LineIndent {
             first: vec![
                 Span::styled(format!("{mark} "), style),
-                Span::styled(format!("{} ", icon(&call.kind)), look.theme.dim),
+                Span::styled(format!("{} ", kind_icon(&call.kind)), look.theme.dim),
             ],
             rest: vec![Span::raw("    ")],
         };
         self.head.clear();
-        wrap_into(&title(call, look), width, &indent, &mut self.head);
+        wrap_into(&render_title(call, look), width, &indent, &mut self.head);
     }
 
     /// Whether there is code in it that is to get its colours.
-    pub(super) fn waits(&self) -> bool {
-        self.plain && self.again < AGAIN || self.texts.values().any(Markdown::waits)
+    pub(super) fn is_waiting(&self) -> bool {
+        self.plain && self.highlight_retries < AGAIN
+            || self.texts.values().any(MarkdownView::is_waiting)
     }
 
     pub(super) fn height(&self) -> usize {
@@ -188,7 +201,7 @@ impl LaidCall {
     }
 
     /// The image that has its row in this line, and which row that is.
-    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         let n = n.checked_sub(self.head.len())?;
         let mut images = self.images.iter();
         images.find_map(|spot| Some((*spot, spot.row(n)?)))
@@ -196,25 +209,25 @@ impl LaidCall {
 }
 
 /// What stands below the head.
-struct Body<'a> {
+struct ToolCallBody<'a> {
     lines: Vec<Line<'static>>,
-    images: Vec<Spot>,
+    images: Vec<ImageSpot>,
     width: u16,
     open: bool,
-    look: &'a Look<'a>,
-    until: Instant,
+    look: &'a DrawContext<'a>,
+    deadline: Instant,
     /// The texts that an opened card shows already.
-    shown: Vec<String>,
+    shown_texts: Vec<String>,
 }
 
-impl Body<'_> {
-    fn note(&mut self, text: &str) {
-        let line = Line::styled(clean::line(text), self.look.theme.dim);
+impl ToolCallBody<'_> {
+    fn push_note(&mut self, text: &str) {
+        let line = Line::styled(terminal_text::clean_line(text), self.look.theme.dim);
         self.lines.extend(wrap(&line, self.width));
     }
 
     /// All of them if it is open, else the first ones, and how many there are beside.
-    fn some(&mut self, lines: Vec<Line<'static>>, most: usize) {
+    fn push_lines(&mut self, lines: Vec<Line<'static>>, most: usize) {
         let more = match self.open {
             true => 0,
             false => lines.len().saturating_sub(most),
@@ -223,21 +236,21 @@ impl Body<'_> {
         let shown = if more > 1 { most } else { lines.len() };
         self.lines.extend(lines.into_iter().take(shown));
         if more > 1 {
-            self.note(&format!("⋯ {more} more lines"));
+            self.push_note(&format!("⋯ {more} more lines"));
         }
     }
 
-    fn content<'m>(
+    fn push_content<'m>(
         &mut self,
         place: usize,
         block: &ContentBlock,
         call: &ThreadToolCall,
-        markdown: impl FnOnce() -> &'m mut Markdown,
+        markdown: impl FnOnce() -> &'m mut MarkdownView,
     ) {
         let ContentBlock::Text(text) = block else {
-            let (lines, key) = image::lay(block, self.width, self.look);
+            let (lines, key) = image::layout_block(block, self.width, self.look);
             self.lines.extend(lines);
-            self.images.extend(key.map(|key| Spot {
+            self.images.extend(key.map(|key| ImageSpot {
                 key,
                 line: self.lines.len() - usize::from(key.rows),
                 indent: 2,
@@ -250,18 +263,18 @@ impl Body<'_> {
             return;
         }
         if self.open {
-            self.shows(&text.text);
+            self.mark_shown(&text.text);
         }
-        if self.open && call.kind == ToolKind::Execute && fenced(&text.text).is_some() {
+        if self.open && call.kind == ToolKind::Execute && strip_fence(&text.text).is_some() {
             // What a command has printed looks as it did when its terminal was there.
-            let output = clean::clean(fenced(&text.text).unwrap_or_default());
+            let output = terminal_text::clean_text(strip_fence(&text.text).unwrap_or_default());
             for line in output.lines() {
                 let line = Line::styled(line.to_owned(), self.look.theme.dim);
                 self.lines.extend(wrap(&line, self.width));
             }
         } else if self.open {
             let theme = self.look.theme;
-            let lines = markdown().lines(&text.text, self.width, theme, self.until);
+            let lines = markdown().lines(&text.text, self.width, theme, self.deadline);
             self.lines.extend_from_slice(lines);
         } else if failed || call.kind == ToolKind::Execute {
             let style = if failed {
@@ -269,13 +282,13 @@ impl Body<'_> {
             } else {
                 self.look.theme.dim
             };
-            let text = clean::clean(&text.text);
+            let text = terminal_text::clean_text(&text.text);
             // Agents put output between fences, which say nothing here.
             let lines = text.trim_end().lines();
             let all: Vec<&str> = lines.filter(|line| !line.starts_with("```")).collect();
             let from = all.len().saturating_sub(FAILED);
             if from > 0 {
-                self.note(&format!("⋯ {from} lines before"));
+                self.push_note(&format!("⋯ {from} lines before"));
             }
             for line in all.get(from..).unwrap_or_default() {
                 let line = Line::styled((*line).to_owned(), style);
@@ -285,32 +298,32 @@ impl Body<'_> {
     }
 
     /// Remembers what is shown; the same is not shown again.
-    fn shows(&mut self, text: &str) {
-        let text = plain(text);
+    fn mark_shown(&mut self, text: &str) {
+        let text = normalize_text(text);
         if !text.is_empty() {
-            self.shown.push(text);
+            self.shown_texts.push(text);
         }
     }
 
     fn is_shown(&self, text: &str) -> bool {
-        !self.shown.is_empty() && self.shown.contains(&plain(text))
+        !self.shown_texts.is_empty() && self.shown_texts.contains(&normalize_text(text))
     }
 
     /// What a call gave back without what is shown of it already: most repeat the output of their command.
-    fn not_shown(&self, value: &Value) -> Option<Value> {
+    fn without_shown(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
             Value::Object(members) => {
                 let rest = members
                     .iter()
-                    .filter_map(|(name, member)| Some((name.clone(), self.not_shown(member)?)));
+                    .filter_map(|(name, member)| Some((name.clone(), self.without_shown(member)?)));
                 let rest: serde_json::Map<_, _> = rest.collect();
                 (!rest.is_empty() || members.is_empty()).then_some(Value::Object(rest))
             }
             Value::Array(items) => {
                 let rest: Vec<_> = items
                     .iter()
-                    .filter_map(|item| self.not_shown(item))
+                    .filter_map(|item| self.without_shown(item))
                     .collect();
                 (!rest.is_empty() || items.is_empty()).then_some(Value::Array(rest))
             }
@@ -318,18 +331,18 @@ impl Body<'_> {
         }
     }
 
-    fn locations(&mut self, call: &ThreadToolCall) {
+    fn push_locations(&mut self, call: &ThreadToolCall) {
         for location in &call.locations {
             let path = std::path::Path::new(&location.path);
             let path = path.strip_prefix(self.look.cwd).unwrap_or(path);
             let line = location.line.map(|line| format!(":{line}"));
             let text = format!("{}{}", path.display(), line.unwrap_or_default());
-            let line = Line::styled(clean::line(&text), self.look.theme.link);
+            let line = Line::styled(terminal_text::clean_line(&text), self.look.theme.link);
             self.lines.extend(wrap(&line, self.width));
         }
     }
 
-    fn raw(&mut self, what: &str, value: Option<&Value>) {
+    fn push_raw(&mut self, what: &str, value: Option<&Value>) {
         let Some(value) = value.filter(|value| !value.is_null()) else {
             return;
         };
@@ -339,21 +352,21 @@ impl Body<'_> {
             _ if text.len() <= LONGEST_RAW => serde_json::to_string_pretty(value).unwrap_or(text),
             _ => text.chars().take(LONGEST_RAW).collect(),
         };
-        self.note(&format!("{what}:"));
-        let text = clean::clean(&text);
+        self.push_note(&format!("{what}:"));
+        let text = terminal_text::clean_text(&text);
         let lines: Vec<&str> = text.lines().collect();
         for line in lines.iter().take(RAW) {
             let line = Line::styled(format!("  {line}"), self.look.theme.dim);
             self.lines.extend(wrap(&line, self.width));
         }
         if lines.len() > RAW {
-            self.note(&format!("⋯ {} more lines", lines.len() - RAW));
+            self.push_note(&format!("⋯ {} more lines", lines.len() - RAW));
         }
     }
 }
 
 /// What is between fences, if that is all of a text.
-fn fenced(text: &str) -> Option<&str> {
+fn strip_fence(text: &str) -> Option<&str> {
     let text = text.trim();
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
     let fence = text.get(..ticks).filter(|_| ticks >= 3)?;
@@ -364,17 +377,17 @@ fn fenced(text: &str) -> Option<&str> {
 }
 
 /// A text without what is different between two that are shown alike: fences, colours, ends of lines.
-fn plain(text: &str) -> String {
-    let text = clean::clean(fenced(text).unwrap_or(text));
+fn normalize_text(text: &str) -> String {
+    let text = terminal_text::clean_text(strip_fence(text).unwrap_or(text));
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim().to_owned()
 }
 
 /// What it does, with what is between backquotes as code.
-fn title(call: &ThreadToolCall, look: &Look<'_>) -> Line<'static> {
-    let title = clean::value(&call.title);
+fn render_title(call: &ThreadToolCall, look: &DrawContext<'_>) -> Line<'static> {
+    let title = terminal_text::clean_value(&call.title);
     let title = match title.trim() {
-        "" => clean::value(call.name.as_deref().unwrap_or("tool call")),
+        "" => terminal_text::clean_value(call.name.as_deref().unwrap_or("tool call")),
         title => title.to_owned(),
     };
     // A backquote that has no other is one of the title's own.
@@ -396,7 +409,7 @@ fn title(call: &ThreadToolCall, look: &Look<'_>) -> Line<'static> {
     Line::from(spans)
 }
 
-fn exit_words(exit: &acp::v2::TerminalExitStatus) -> String {
+fn exit_text(exit: &acp::v2::TerminalExitStatus) -> String {
     match (&exit.signal, exit.exit_code) {
         (Some(signal), _) => format!("ended by {signal}"),
         (None, Some(code)) => format!("ended with exit code {code}"),
@@ -404,9 +417,9 @@ fn exit_words(exit: &acp::v2::TerminalExitStatus) -> String {
     }
 }
 
-fn status(call: &ThreadToolCall, look: &Look<'_>) -> (&'static str, Style) {
+fn status_icon(call: &ThreadToolCall, look: &DrawContext<'_>) -> (&'static str, Style) {
     let theme = look.theme;
-    if call.cancelled {
+    if call.is_cancelled {
         return ("⊘", theme.dim);
     }
     match call.status {
@@ -423,7 +436,7 @@ fn status(call: &ThreadToolCall, look: &Look<'_>) -> (&'static str, Style) {
 }
 
 /// A sign for what sort of thing it does, one column wide everywhere.
-fn icon(kind: &ToolKind) -> &'static str {
+fn kind_icon(kind: &ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "▤",
         ToolKind::Edit => "✎",

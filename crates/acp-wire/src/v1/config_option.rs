@@ -133,12 +133,12 @@ impl SessionConfigSelect {
 pub enum SessionConfigSelectOptions {
     /// A list.
     Ungrouped(
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectOption>,
     ),
     /// Lists under headings.
     Grouped(
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectGroup>,
     ),
 }
@@ -155,12 +155,15 @@ impl SessionConfigSelectOptions {
             .chain(groups.iter().flat_map(|group| &group.options))
     }
 
-    fn of(items: Vec<RawObject>, names: Names) -> Self {
+    fn from_items(items: Vec<RawObject>, names: ConfigFieldNames) -> Self {
         let items: Vec<RawObject> = items
             .into_iter()
-            .map(|item| item.renamed(names.group, Names::V1.group))
+            .map(|item| item.renamed(names.group, ConfigFieldNames::V1.group))
             .collect();
-        if !items.iter().any(|item| item.has(Names::V1.group)) {
+        if !items
+            .iter()
+            .any(|item| item.has(ConfigFieldNames::V1.group))
+        {
             return Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect());
         }
         let groups: Vec<_> = items.iter().filter_map(|item| item.read().ok()).collect();
@@ -174,7 +177,10 @@ impl SessionConfigSelectOptions {
 
 impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Ok(Self::of(crate::lenient::list(d)?, Names::V1))
+        Ok(Self::from_items(
+            crate::lenient::list(d)?,
+            ConfigFieldNames::V1,
+        ))
     }
 }
 
@@ -198,7 +204,7 @@ record! {
         /// The heading.
         required name: String,
         /// The values; at least one.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: SessionConfigSelectOption,
     }
 }
@@ -219,14 +225,14 @@ open_enum! {
 
 /// What the versions call two fields by different names.
 #[derive(Clone, Copy)]
-pub(crate) struct Names {
+pub(crate) struct ConfigFieldNames {
     /// The id of an option.
     pub(crate) option: &'static str,
     /// The id of a group.
     pub(crate) group: &'static str,
 }
 
-impl Names {
+impl ConfigFieldNames {
     const V1: Self = Self {
         option: "id",
         group: "group",
@@ -234,7 +240,10 @@ impl Names {
 }
 
 impl SessionConfigOption {
-    pub(crate) fn read<E: serde::de::Error>(object: RawObject, names: Names) -> Result<Self, E> {
+    pub(crate) fn read<E: serde::de::Error>(
+        object: RawObject,
+        names: ConfigFieldNames,
+    ) -> Result<Self, E> {
         const COMMON: [&str; 4] = ["name", "description", "category", "_meta"];
         let kind = match object.field::<String>("type").as_deref() {
             Some("boolean") => SessionConfigKind::Boolean {
@@ -242,7 +251,7 @@ impl SessionConfigOption {
             },
             Some("select") | None => SessionConfigKind::Select(SessionConfigSelect {
                 current_value: object.required("currentValue")?,
-                options: SessionConfigSelectOptions::of(
+                options: SessionConfigSelectOptions::from_items(
                     object.list("options").unwrap_or_default(),
                     names,
                 ),
@@ -261,7 +270,11 @@ impl SessionConfigOption {
         })
     }
 
-    pub(crate) fn write<S: Serializer>(&self, s: S, names: Names) -> Result<S::Ok, S::Error> {
+    pub(crate) fn write<S: Serializer>(
+        &self,
+        s: S,
+        names: ConfigFieldNames,
+    ) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
         map.serialize_entry(names.option, &self.id)?;
         map.serialize_entry("name", &self.name)?;
@@ -280,8 +293,10 @@ impl SessionConfigOption {
                         map.serialize_entry("options", options)?;
                     }
                     SessionConfigSelectOptions::Grouped(groups) => {
-                        let groups: Vec<Group<'_>> =
-                            groups.iter().map(|group| Group(group, names)).collect();
+                        let groups: Vec<NamedGroup<'_>> = groups
+                            .iter()
+                            .map(|group| NamedGroup(group, names))
+                            .collect();
                         map.serialize_entry("options", &groups)?;
                     }
                 }
@@ -304,9 +319,9 @@ impl SessionConfigOption {
 }
 
 /// A group as it is written by these names.
-struct Group<'a>(&'a SessionConfigSelectGroup, Names);
+struct NamedGroup<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
-impl Serialize for Group<'_> {
+impl Serialize for NamedGroup<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let Self(group, names) = self;
         let mut map = s.serialize_map(None)?;
@@ -322,13 +337,13 @@ impl Serialize for Group<'_> {
 
 impl<'de> Deserialize<'de> for SessionConfigOption {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        Self::read(RawObject::deserialize(d)?, Names::V1)
+        Self::read(RawObject::deserialize(d)?, ConfigFieldNames::V1)
     }
 }
 
 impl Serialize for SessionConfigOption {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.write(s, Names::V1)
+        self.write(s, ConfigFieldNames::V1)
     }
 }
 
@@ -431,28 +446,28 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Value {
+        enum SetConfigValue {
             Boolean(bool),
             Id(SessionConfigValueId),
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Fields {
+        struct SetConfigFields {
             session_id: SessionId,
             config_id: SessionConfigId,
-            value: Value,
+            value: SetConfigValue,
             #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
             meta: Option<Meta>,
         }
-        let Fields {
+        let SetConfigFields {
             session_id,
             config_id,
             value,
             meta,
-        } = crate::object_only::deserialize::<D, Fields>(d)?;
+        } = crate::object_only::deserialize::<D, SetConfigFields>(d)?;
         let value = match value {
-            Value::Boolean(value) => SessionConfigOptionValue::Boolean(value),
-            Value::Id(id) => SessionConfigOptionValue::Id(id),
+            SetConfigValue::Boolean(value) => SessionConfigOptionValue::Boolean(value),
+            SetConfigValue::Id(id) => SessionConfigOptionValue::Id(id),
         };
         Ok(Self {
             session_id,

@@ -154,12 +154,12 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
         const COMMON: [&str; 5] = ["message", "sessionId", "toolCallId", "requestId", "_meta"];
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Form {
+        struct FormParams {
             requested_schema: ElicitationSchema,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Url {
+        struct UrlParams {
             elicitation_id: ElicitationId,
             url: String,
         }
@@ -179,11 +179,11 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
         let mode = match object.field::<String>("mode").as_deref() {
             // MCP's form elicitation names no mode.
             Some("form") | None => {
-                let Form { requested_schema } = object.read().map_err(D::Error::custom)?;
+                let FormParams { requested_schema } = object.read().map_err(D::Error::custom)?;
                 ElicitationMode::Form { requested_schema }
             }
             Some("url") => {
-                let Url {
+                let UrlParams {
                     elicitation_id,
                     url,
                 } = object.read().map_err(D::Error::custom)?;
@@ -265,10 +265,10 @@ record! {
         optional default: String,
         /// The strings to choose from; at least one.
         #[serde(rename = "enum")]
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list enum_values: String,
         /// The strings to choose from, with titles; at least one.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list one_of: EnumOption,
     }
 }
@@ -384,7 +384,7 @@ record! {
     pub struct StringMultiSelectItems {
         /// The strings; at least one.
         #[serde(rename = "enum")]
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required values: Vec<String>,
     }
 }
@@ -394,7 +394,7 @@ record! {
     pub struct TitledMultiSelectItems {
         /// The strings; at least one.
         #[serde(rename = "anyOf")]
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required options: Vec<EnumOption>,
     }
 }
@@ -403,12 +403,12 @@ impl Serialize for MultiSelectItems {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(tag = "type")]
-        enum Typed<'a> {
+        enum TypedItems<'a> {
             #[serde(rename = "string")]
             Strings(&'a StringMultiSelectItems),
         }
         match self {
-            Self::Strings(items) => Typed::Strings(items).serialize(s),
+            Self::Strings(items) => TypedItems::Strings(items).serialize(s),
             Self::Titled(items) => items.serialize(s),
             Self::Unknown(object) => object.serialize(s),
         }

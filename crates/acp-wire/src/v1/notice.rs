@@ -7,7 +7,7 @@ record! {
         /// How serious it is.
         required severity: NoticeSeverity,
         /// What it says, in a few words; at least one character.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some_text))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_text))]
         required title: String,
         /// More of it.
         optional description: String,

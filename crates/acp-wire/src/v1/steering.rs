@@ -9,7 +9,7 @@ record! {
         /// The session.
         required session_id: SessionId,
         /// The message; at least one block.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
 }

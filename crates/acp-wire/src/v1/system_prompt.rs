@@ -9,7 +9,7 @@ record! {
         /// How they go with those of the agent.
         required mode: SystemPromptMode,
         /// What they say: blocks of text, at least one.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required content: Vec<ContentBlock>,
     }
 }

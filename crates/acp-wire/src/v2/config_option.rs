@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{SessionConfigId, SessionConfigValueId, SessionId};
 use crate::lenient::{Lenient, via_raw};
-use crate::v1::{self, Names};
+use crate::v1::{self, ConfigFieldNames};
 use crate::{Meta, RawObject};
 
 /// Something about a session that can be set.
@@ -22,7 +22,7 @@ impl From<v1::SessionConfigOption> for SessionConfigOption {
     }
 }
 
-const NAMES: Names = Names {
+const NAMES: ConfigFieldNames = ConfigFieldNames {
     option: "configId",
     group: "groupId",
 };

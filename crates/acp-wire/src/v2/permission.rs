@@ -14,7 +14,7 @@ record! {
         /// What it is about.
         optional subject: RequestPermissionSubject,
         /// What the person can answer; at least one option.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: PermissionOption,
     }
 }

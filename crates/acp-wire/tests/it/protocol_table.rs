@@ -9,11 +9,11 @@ use acp_wire::{Method, MethodKind, Sender, v1, v2};
 
 /// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
 /// because this crate cannot see it. Name, agent's side, client's side.
-type Status = (&'static str, &'static str, &'static str);
+type MethodStatus = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
 
-const METHODS: &[Status] = &[
+const METHODS: &[MethodStatus] = &[
     ("initialize", YES, YES),
     ("authenticate", YES, YES),
     ("logout", YES, YES),
@@ -56,7 +56,7 @@ const METHODS: &[Status] = &[
     ("$/cancel_request", YES, YES),
 ];
 
-const UPDATES: &[Status] = &[
+const UPDATES: &[MethodStatus] = &[
     ("user_message_chunk", YES, YES),
     ("user_message", YES, YES),
     ("agent_message_chunk", YES, YES),
@@ -85,7 +85,7 @@ const UPDATES: &[Status] = &[
     ("session_message_chunk", YES, YES),
 ];
 
-const CONTENT: &[Status] = &[
+const CONTENT: &[MethodStatus] = &[
     ("text", YES, YES),
     ("image", YES, YES),
     ("audio", YES, YES),
@@ -254,13 +254,13 @@ fn content(text: &mut String) {
 }
 
 /// The kinds of a version, those of them that are unstable, and what to say of these.
-type Kinds = (
+type VersionKinds = (
     &'static [&'static str],
     &'static [&'static str],
     &'static str,
 );
 
-fn kinds(text: &mut String, statuses: &[Status], v1: Kinds, v2: Kinds) {
+fn kinds(text: &mut String, statuses: &[MethodStatus], v1: VersionKinds, v2: VersionKinds) {
     for (all, unstable, _) in [v1, v2] {
         for kind in unstable {
             assert!(all.contains(kind), "{kind} is not there to be unstable");
@@ -286,7 +286,11 @@ fn kinds(text: &mut String, statuses: &[Status], v1: Kinds, v2: Kinds) {
 }
 
 /// That the list kept by hand names each that there is, once, and nothing else.
-fn exactly<'a>(what: &str, statuses: &[Status], there: impl Iterator<Item = &'a &'static str>) {
+fn exactly<'a>(
+    what: &str,
+    statuses: &[MethodStatus],
+    there: impl Iterator<Item = &'a &'static str>,
+) {
     let there: BTreeSet<&str> = there.copied().collect();
     let named: BTreeSet<&str> = statuses.iter().map(|(name, ..)| *name).collect();
     assert_eq!(named.len(), statuses.len(), "a {what} is named twice");

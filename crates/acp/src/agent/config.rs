@@ -21,7 +21,7 @@ fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> 
 }
 
 /// The id of the option of a category: where several share it, of the first.
-pub(crate) fn option_of(
+pub(crate) fn option_id_of_category(
     options: &[SessionConfigOption],
     category: &SessionConfigOptionCategory,
 ) -> Option<SessionConfigId> {
@@ -86,7 +86,7 @@ pub(crate) fn check(
 }
 
 /// The options that a client understands.
-pub(crate) fn understood(
+pub(crate) fn options_for_client(
     options: Vec<SessionConfigOption>,
     booleans: bool,
 ) -> Vec<SessionConfigOption> {

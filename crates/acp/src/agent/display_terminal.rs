@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use crate::error::Result;
-use crate::update::{ToolCallUpdate, Update};
+use crate::update::{ToolCallPatch, Update};
 use crate::utf8::Utf8Pieces;
 
 /// A terminal of the agent's own, which the client shows. What runs in it is the agent's business.
@@ -25,7 +25,7 @@ pub struct DisplayTerminal {
     id: TerminalId,
     tool_call: ToolCallId,
     /// Version 1 takes text only.
-    text: Utf8Pieces,
+    utf8_pieces: Utf8Pieces,
 }
 
 impl Session {
@@ -33,7 +33,7 @@ impl Session {
     /// a tool call when [`as_content`](DisplayTerminal::as_content) is made part of its content.
     ///
     /// # Errors
-    /// The client shows none ([`ClientInfo::shows_terminals`](super::ClientInfo::shows_terminals)), or
+    /// The client shows none ([`ClientInfo::supports_display_terminals`](super::ClientInfo::supports_display_terminals)), or
     /// the connection has ended.
     pub async fn display_terminal(
         &self,
@@ -41,22 +41,22 @@ impl Session {
         command: &str,
         cwd: Option<&str>,
     ) -> Result<DisplayTerminal> {
-        if !self.client().shows_terminals() {
-            return Err(Self::not_offered("_meta.terminal_output"));
+        if !self.client().supports_display_terminals() {
+            return Err(Self::client_capability_error("_meta.terminal_output"));
         }
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let terminal = DisplayTerminal {
             session: self.clone(),
-            id: format!("term_{}_{number}", self.mark()).into(),
+            id: format!("term_{}_{number}", self.opening_id()).into(),
             tool_call: tool_call.into(),
-            text: Utf8Pieces::default(),
+            utf8_pieces: Utf8Pieces::default(),
         };
         let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
         update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
         let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
         let update = Update::TerminalUpdate(update.into());
-        terminal.tell(update, "terminal_info", info).await?;
+        terminal.send_update(update, "terminal_info", info).await?;
         Ok(terminal)
     }
 }
@@ -85,21 +85,21 @@ impl DisplayTerminal {
             let chunk = v2::TerminalOutputChunk::new(id, STANDARD.encode(bytes));
             Update::TerminalOutputChunk(chunk)
         };
-        if self.session.client().speaks_v2() {
+        if self.session.client().is_v2() {
             return self.session.update(chunk()).await;
         }
-        let text = self.text.push(bytes);
+        let text = self.utf8_pieces.push(bytes);
         let output = json!({"terminal_id": self.id.as_str(), "data": text});
         let output = (!text.is_empty()).then_some(output);
-        let told = output.map(|output| self.meta("terminal_output", output));
-        self.session.update_as(chunk, told).await
+        let told = output.map(|output| self.new_meta_update("terminal_output", output));
+        self.session.record_and_send(chunk, told).await
     }
 
     /// Shows how the command ended. What is shown stays.
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn exited(self, status: TerminalExitStatus) -> Result<()> {
+    pub async fn set_exited(self, status: TerminalExitStatus) -> Result<()> {
         let exit = json!({
             "terminal_id": self.id.as_str(),
             "exit_code": status.exit_code,
@@ -107,27 +107,27 @@ impl DisplayTerminal {
         });
         let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
         let update = Update::TerminalUpdate(update.into());
-        self.tell(update, "terminal_exit", exit).await
+        self.send_update(update, "terminal_exit", exit).await
     }
 
     /// Tells it in version 2's words, or in what clients of version 1 are known to read. What is recorded is
     /// in those of version 2 either way: those of version 1 are an agreement of a few.
-    async fn tell(&self, update: Update, what: &str, value: Value) -> Result<()> {
-        if self.session.client().speaks_v2() {
+    async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
+        if self.session.client().is_v2() {
             return self.session.update(update).await;
         }
-        let told = self.meta(what, value);
-        self.session.update_as(|| update, Some(told)).await
+        let told = self.new_meta_update(what, value);
+        self.session.record_and_send(|| update, Some(told)).await
     }
 
-    fn meta(&self, what: &str, value: Value) -> Update {
+    fn new_meta_update(&self, what: &str, value: Value) -> Update {
         let mut meta = Meta::new();
         meta.insert(what.to_owned(), value);
-        let mut update = ToolCallUpdate::new(&self.tool_call);
+        let mut update = ToolCallPatch::new(&self.tool_call);
         update.meta = Some(Some(meta));
         Update::ToolCallUpdate(update.into())
     }
 }
 
 /// What makes the ids of one opening of a session differ from those of any other.
-pub(crate) type Mark = Arc<str>;
+pub(crate) type OpeningId = Arc<str>;

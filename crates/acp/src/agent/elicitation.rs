@@ -15,10 +15,10 @@ pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
     let offered = client.capabilities().elicitation.as_ref();
     match mode {
         ElicitationMode::Form { .. } if offered.is_none_or(|e| e.form.is_none()) => {
-            Err(Session::not_offered("elicitation.form"))
+            Err(Session::client_capability_error("elicitation.form"))
         }
         ElicitationMode::Url { .. } if offered.is_none_or(|e| e.url.is_none()) => {
-            Err(Session::not_offered("elicitation.url"))
+            Err(Session::client_capability_error("elicitation.url"))
         }
         _ => Ok(()),
     }

@@ -13,9 +13,9 @@ use serde_json::value::RawValue;
 
 use super::Agent;
 use super::methods::{self, Authentication};
-use crate::capabilities::{offered_capabilities, this_library};
+use crate::capabilities::{library_implementation, offered_capabilities};
 use crate::dialect;
-use crate::object::{object, raw};
+use crate::object::{object, to_raw_value};
 
 /// What is known of a client.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl ClientInfo {
         self.version
     }
 
-    pub(crate) fn speaks_v2(&self) -> bool {
+    pub(crate) fn is_v2(&self) -> bool {
         self.version == ProtocolVersion::V2
     }
 
@@ -62,17 +62,17 @@ impl ClientInfo {
     /// Whether it shows terminals that the agent runs by itself: a part of version 2, and in version 1
     /// something that clients tell in `_meta`.
     #[must_use]
-    pub fn shows_terminals(&self) -> bool {
+    pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
         let told = meta.and_then(|meta| meta.get("terminal_output"));
-        self.speaks_v2() || told == Some(&serde_json::Value::Bool(true))
+        self.is_v2() || told == Some(&serde_json::Value::Bool(true))
     }
 
-    pub(crate) fn takes_plans(&self) -> bool {
+    pub(crate) fn supports_plans(&self) -> bool {
         self.capabilities.plan.is_some()
     }
 
-    pub(crate) fn takes_boolean_options(&self) -> bool {
+    pub(crate) fn supports_boolean_options(&self) -> bool {
         let options = self
             .capabilities
             .session
@@ -85,7 +85,7 @@ impl ClientInfo {
 /// The answer to `initialize`, in the words of the version that will be spoken.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum InitializeAnswer {
+pub(crate) enum VersionedInitializeResponse {
     V1(InitializeResponse),
     V2(v2::InitializeResponse),
 }
@@ -96,13 +96,13 @@ pub(crate) fn initialize<A: Agent>(
     agent: &A,
     latest: ProtocolVersion,
     params: Option<&RawValue>,
-) -> Result<(Arc<ClientInfo>, InitializeAnswer), ReadError> {
+) -> Result<(Arc<ClientInfo>, VersionedInitializeResponse), ReadError> {
     let request: InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
     let version = request
         .protocol_version
         .min(latest)
         .max(ProtocolVersion::V1);
-    let capabilities = capabilities(agent);
+    let capabilities = agent_capabilities(agent);
     if version == ProtocolVersion::V2 {
         let request: v2::InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
         let client = ClientInfo {
@@ -114,12 +114,14 @@ pub(crate) fn initialize<A: Agent>(
             .into_iter()
             .filter_map(dialect::auth_method_to_v2)
             .collect();
-        let mut answer =
-            v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
-                .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
-                .auth_methods(methods);
-        answer.meta = meta(agent);
-        return Ok((Arc::new(client), InitializeAnswer::V2(answer)));
+        let mut answer = v2::InitializeResponse::new(
+            version,
+            agent.info().unwrap_or_else(library_implementation),
+        )
+        .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
+        .auth_methods(methods);
+        answer.meta = response_meta(agent);
+        return Ok((Arc::new(client), VersionedInitializeResponse::V2(answer)));
     }
     let client = ClientInfo {
         version,
@@ -130,12 +132,12 @@ pub(crate) fn initialize<A: Agent>(
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
-    answer.meta = meta(agent);
-    Ok((Arc::new(client), InitializeAnswer::V1(answer)))
+    answer.meta = response_meta(agent);
+    Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
 /// What it offers of extensions that the library knows.
-fn meta<A: Agent>(agent: &A) -> Option<Meta> {
+fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     agent.steer_turn()?;
     let mut meta = Meta::new();
     meta.insert("steering".to_owned(), json!({ "supported": true }));
@@ -143,7 +145,7 @@ fn meta<A: Agent>(agent: &A) -> Option<Meta> {
 }
 
 /// What the agent can do is what it gives: a method that is offered allows its capability.
-fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
+fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     let is_offered = |method: &str| methods::is_offered(agent, method);
     let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
     if agent.additional_directories() {
@@ -169,7 +171,7 @@ pub(super) fn offered_system_prompt<A: Agent>(
 }
 
 fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabilities {
-    let capabilities = object(Some(&raw(capabilities)));
+    let capabilities = object(Some(&to_raw_value(capabilities)));
     let capabilities = dialect::agent_to_v2(&capabilities, mcp_stdio);
     capabilities.read().unwrap_or_default()
 }

@@ -10,10 +10,9 @@ mod dyn_agent;
 mod elicitation;
 mod initialize;
 mod methods;
-mod opening;
+mod open_session;
 mod permission;
-mod place;
-mod prompting;
+mod prompt_turn;
 mod recording;
 mod session;
 mod side;
@@ -22,6 +21,7 @@ mod subagent;
 mod terminal;
 mod tool_call;
 mod turn;
+mod turn_queue;
 mod updates;
 
 pub use crate::extension::{ExtensionNotification, ExtensionRequest};
@@ -48,15 +48,15 @@ use methods::{
     ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
     SteerTurn,
 };
-pub use permission::Permission;
+pub use permission::PermissionAnswer;
 pub use recording::Recorder;
-pub use session::{Session, SessionOpened};
+pub use session::{OpenedSession, Session};
 #[cfg(feature = "stdio")]
 pub use side::serve_stdio;
 pub use side::{limits, serve, serve_with, start};
 #[cfg(feature = "unstable")]
 pub use subagent::Subagent;
-pub use terminal::{Terminal, TerminalCommand};
+pub use terminal::{ClientTerminal, TerminalCommand};
 pub use tool_call::{NewToolCall, ToolCallHandle};
 pub use turn::{Prompt, Turn};
 
@@ -68,7 +68,7 @@ use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::pending_request::NotOffered;
+use crate::pending_request::UnsupportedMethod;
 
 /// An agent. [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are all it must have.
 ///
@@ -92,7 +92,7 @@ pub trait Agent: Send + Sync + 'static {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened<Self::State>>> + Send;
+    ) -> impl Future<Output = Result<OpenedSession<Self::State>>> + Send;
 
     /// Runs a turn: the specification's page Prompt Turn.
     ///
@@ -179,85 +179,85 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/load`.
     fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/resume`.
     fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/fork`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `tool_call/cancel` and `terminal/cancel`, of version 2.
     #[cfg_attr(not(feature = "unstable-v2"), doc(hidden))]
     fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/list`.
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/close`.
     fn close_session(&self) -> Option<&impl CloseSession<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/set_title`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/archive` and `session/unarchive`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `session/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn session_status(&self) -> Option<&impl CheckSessionStatus> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `auth/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `providers/list`, `providers/set` and `providers/disable`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn providers(&self) -> Option<&impl Providers> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `_session/steering`, an extension.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// Stores each update before it is sent.
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// `authenticate` and `logout`.
     fn authentication(&self) -> Option<&impl Authentication> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// A request of an extension: [`ExtensionRequest`]. One may come before `initialize`.

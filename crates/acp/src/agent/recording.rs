@@ -11,14 +11,14 @@ use super::Agent;
 use super::session::Session;
 use super::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::NotOffered;
+use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
 /// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way
 /// the agent sent it. With [`LoadSession`](super::LoadSession) nothing that was shown is lost, though the agent be killed.
 ///
 /// An agent that has one sends nothing of a session's past that could not be recorded: the call that was to
-/// send it fails with [`Error::Unrecorded`]. The order in which a session's updates
+/// send it fails with [`Error::RecordFailed`]. The order in which a session's updates
 /// are recorded is the order in which they are sent. So whoever records slowly sends slowly, and a `record`
 /// that itself sends in this session waits for ever.
 ///
@@ -52,21 +52,21 @@ pub trait Recorder<S = ()>: Send + Sync {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl<S: Sync> Recorder<S> for NotOffered {
+impl<S: Sync> Recorder<S> for UnsupportedMethod {
     async fn record(&self, _: &S, _: &Session, _: &Update) -> Result<()> {
         match *self {}
     }
 }
 
-type Recorded<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+type RecordFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 /// The [`Recorder`] of an agent whose type nobody here knows.
-pub(crate) trait Records: Send + Sync {
-    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> Recorded<'a>;
+pub(crate) trait DynRecorder: Send + Sync {
+    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a>;
 }
 
-impl<A: Agent> Records for AgentSide<A> {
-    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> Recorded<'a> {
+impl<A: Agent> DynRecorder for AgentSide<A> {
+    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a> {
         match self.agent.recorder() {
             Some(recorder) => Box::pin(async move {
                 let state = session.require_state::<A>()?;
@@ -79,53 +79,53 @@ impl<A: Agent> Records for AgentSide<A> {
 
 impl<A: Agent> AgentSide<A> {
     /// How the sessions of this agent are recorded, if they are.
-    pub(crate) fn recording(self: &Arc<Self>) -> Option<Recording> {
+    pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
-        Some(Recording {
-            recorder: Arc::clone(self) as Arc<dyn Records>,
-            order: Mutex::default(),
+        Some(SessionRecording {
+            recorder: Arc::clone(self) as Arc<dyn DynRecorder>,
+            order_lock: Mutex::default(),
             replaying: AtomicBool::new(false),
         })
     }
 }
 
 /// That a session is recorded.
-pub(crate) struct Recording {
-    recorder: Arc<dyn Records>,
+pub(crate) struct SessionRecording {
+    recorder: Arc<dyn DynRecorder>,
     /// Held from before an update is recorded until it is sent: with two senders in one session, both
     /// orders are the same.
-    order: Mutex<()>,
+    order_lock: Mutex<()>,
     /// What is sent is the past, and recorded already.
     replaying: AtomicBool,
 }
 
 /// The right to be the next that is recorded and sent.
-pub(crate) type InOrder<'a> = Option<MutexGuard<'a, ()>>;
+pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
-impl Recording {
+impl SessionRecording {
     /// How a subagent's session is recorded: by the same recorder, under its own id.
-    pub(super) fn of_child(&self) -> Self {
+    pub(super) fn for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
-            order: Mutex::default(),
+            order_lock: Mutex::default(),
             replaying: AtomicBool::new(false),
         }
     }
 
-    pub(crate) async fn in_order(&self) -> InOrder<'_> {
-        Some(self.order.lock().await)
+    pub(crate) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
+        Some(self.order_lock.lock().await)
     }
 }
 
 impl Session {
     /// How it is recorded: not at all by most agents, and not while it is replayed.
-    pub(super) fn records(&self) -> Option<&Recording> {
+    pub(super) fn active_recording(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
     /// What is sent from here on is a replay, or is not any more.
-    pub(super) fn replay(&self, replaying: bool) {
+    pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
             recording.replaying.store(replaying, Ordering::Release);
         }
@@ -133,11 +133,11 @@ impl Session {
 
     /// Records an update, if it is of what is recorded. To be called by whoever has the order.
     pub(super) async fn record(&self, update: &Update) -> Result<()> {
-        let Some(recording) = self.records().filter(|_| is_past(update)) else {
+        let Some(recording) = self.active_recording().filter(|_| is_history(update)) else {
             return Ok(());
         };
         let recorded = recording.recorder.record(self, update).await;
-        recorded.map_err(|error| Error::Unrecorded {
+        recorded.map_err(|error| Error::RecordFailed {
             reason: match error {
                 // Its code is of no use to anyone here.
                 Error::Rpc(error) => error.message,
@@ -152,17 +152,17 @@ impl Session {
         &self,
         id: &MessageId,
         content: &[ContentBlock],
-    ) -> Result<InOrder<'_>> {
-        let in_order = self.in_order().await;
+    ) -> Result<RecordingOrderGuard<'_>> {
+        let in_order = self.lock_order().await;
         self.record_user_message(id, content).await?;
         Ok(in_order)
     }
 
     /// Until what this gives is dropped nothing else of the session is recorded or sent. Nothing is in order in a session
     /// that is not recorded.
-    pub(super) async fn in_order(&self) -> InOrder<'_> {
-        match self.records() {
-            Some(recording) => recording.in_order().await,
+    pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
+        match self.active_recording() {
+            Some(recording) => recording.lock_order().await,
             None => None,
         }
     }
@@ -183,7 +183,7 @@ impl Session {
 
 /// Whether an update is of the session's past. What else there is, is how the session stands: its options,
 /// modes and commands, and what the agent does just now. That is told anew whenever it is opened.
-fn is_past(update: &Update) -> bool {
+fn is_history(update: &Update) -> bool {
     !matches!(
         update,
         Update::AvailableCommandsUpdate(_)

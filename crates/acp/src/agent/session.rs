@@ -16,20 +16,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::Agent;
 use super::config;
-use super::display_terminal::Mark;
+use super::display_terminal::OpeningId;
 use super::initialize::ClientInfo;
-use super::place::Place;
-use super::recording::Recording;
+use super::recording::SessionRecording;
 use super::tool_call::{NewToolCall, ToolCallHandle};
+use super::turn_queue::TurnTicket;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-use crate::recent::Recent;
+use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// What an opened session has. `S` is the agent's [`State`](super::Agent::State).
+/// What an opened session has. `S` is the agent's [`AgentSessionState`](super::Agent::AgentSessionState).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct SessionOpened<S = ()> {
+pub struct OpenedSession<S = ()> {
     /// What the agent has of it.
     pub state: S,
     /// Its config options, the most important first. The one of category `mode` is its mode.
@@ -38,7 +38,7 @@ pub struct SessionOpened<S = ()> {
     pub meta: Option<Meta>,
 }
 
-impl SessionOpened {
+impl OpenedSession {
     /// Without config options, of an agent that has nothing of its sessions.
     #[must_use]
     pub fn new() -> Self {
@@ -46,7 +46,7 @@ impl SessionOpened {
     }
 }
 
-impl<S> SessionOpened<S> {
+impl<S> OpenedSession<S> {
     /// Without config options.
     #[must_use]
     pub fn with_state(state: S) -> Self {
@@ -76,63 +76,63 @@ impl<S> SessionOpened<S> {
 ///
 /// Its methods send updates. Each waits when the client reads slowly, and fails when the connection
 /// has ended. If the agent has a [`Recorder`](super::Recorder), each waits for that, too, and fails with
-/// [`Error::Unrecorded`] if it does.
+/// [`Error::RecordFailed`] if it does.
 #[derive(Clone)]
-pub struct Session(Arc<Inner>);
+pub struct Session(Arc<SessionInner>);
 
-struct Inner {
+struct SessionInner {
     id: SessionId,
     cwd: String,
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
     /// Makes the ids of this opening differ from those of any other.
-    mark: Mark,
+    opening_id: OpeningId,
     /// What is sent is sent to nobody.
     muted: AtomicBool,
     /// Of an agent that has a recorder.
-    recording: Option<Recording>,
-    state: Mutex<State>,
-    /// What the agent has of it, an `A::State`, once it is open. Its owner is the agent's side.
-    of_agent: OnceLock<Weak<dyn Any + Send + Sync>>,
+    recording: Option<SessionRecording>,
+    state: Mutex<AgentSessionState>,
+    /// What the agent has of it, an `A::AgentSessionState`, once it is open. Its owner is the agent's side.
+    agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
     /// Turns of a session run one after the other.
-    turns: Arc<tokio::sync::Mutex<()>>,
+    turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// How many unfinished tool calls are known by their titles.
 const TITLES: usize = 1024;
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
     /// The message that the next chunk is part of, unless it is another speaker's.
-    pub(super) speaking: Option<(&'static str, MessageId)>,
-    messages: u64,
+    pub(super) current_message: Option<(&'static str, MessageId)>,
+    message_count: u64,
     /// How many tool calls were given an id.
-    calls: u64,
+    tool_call_count: u64,
     /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
-    titles: Recent<String, TITLES>,
+    titles: LruMap<String, TITLES>,
     /// The plans, for clients that know one only.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// How many answers of the person's are waited for in the turn that is being worked on.
-    asking: usize,
+    pending_questions: usize,
     /// Which turn that is, counted by the beginnings and ends of work: what an earlier one has asked is not
     /// waited for any more.
-    work: u64,
+    work_epoch: u64,
     /// A turn is being worked on, as far as clients of version 2 have been told.
     working: bool,
     /// The turn in which the agent works on a prompt.
-    prompting: Option<CancellationToken>,
+    prompt_token: Option<CancellationToken>,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
 
 /// An agent that works on a prompt.
-pub(super) struct Prompting(Session);
+pub(super) struct PromptGuard(Session);
 
-impl Drop for Prompting {
+impl Drop for PromptGuard {
     fn drop(&mut self) {
-        self.0.state().prompting = None;
+        self.0.state().prompt_token = None;
     }
 }
 
@@ -151,9 +151,9 @@ impl Session {
         setup: &SessionSetup,
         conn: Connection,
         client: Arc<ClientInfo>,
-        recording: Option<Recording>,
+        recording: Option<SessionRecording>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(SessionInner {
             id,
             cwd: setup.cwd.clone(),
             roots: std::iter::once(&setup.cwd)
@@ -162,29 +162,33 @@ impl Session {
                 .collect(),
             conn,
             client,
-            mark: short_mark(),
+            opening_id: new_opening_id(),
             muted: AtomicBool::new(false),
             recording,
             state: Mutex::default(),
-            of_agent: OnceLock::new(),
-            turns: Arc::default(),
+            agent_state: OnceLock::new(),
+            turn_lock: Arc::default(),
         }))
     }
 
     /// A session that this one makes for a part of its work.
     pub(super) fn child(&self, id: SessionId) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(SessionInner {
             id,
             cwd: self.0.cwd.clone(),
             roots: self.0.roots.clone(),
             conn: self.0.conn.clone(),
             client: Arc::clone(&self.0.client),
-            mark: short_mark(),
+            opening_id: new_opening_id(),
             muted: AtomicBool::new(false),
-            recording: self.0.recording.as_ref().map(Recording::of_child),
+            recording: self
+                .0
+                .recording
+                .as_ref()
+                .map(SessionRecording::for_subagent),
             state: Mutex::default(),
-            of_agent: self.0.of_agent.clone(),
-            turns: Arc::default(),
+            agent_state: self.0.agent_state.clone(),
+            turn_lock: Arc::default(),
         }))
     }
 
@@ -192,17 +196,17 @@ impl Session {
     pub(super) fn set_state<A: Agent>(&self, state: &Arc<A::State>) {
         let state: Arc<dyn Any + Send + Sync> = Arc::<A::State>::clone(state);
         // It is opened once.
-        let _ = self.0.of_agent.set(Arc::downgrade(&state));
+        let _ = self.0.agent_state.set(Arc::downgrade(&state));
     }
 
     /// Whether the other one is this, and not merely one with the same id.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// What the agent has of it; `None` while it is being opened, and when it has been closed.
     pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
-        self.0.of_agent.get()?.upgrade()?.downcast().ok()
+        self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
 
     /// What the agent has of it.
@@ -214,7 +218,7 @@ impl Session {
             .ok_or_else(|| Error::internal(format!("session {} is not open", self.id())))
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, AgentSessionState> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -253,12 +257,12 @@ impl Session {
         &self.0.muted
     }
 
-    pub(super) fn recording(&self) -> Option<&Recording> {
+    pub(super) fn recording(&self) -> Option<&SessionRecording> {
         self.0.recording.as_ref()
     }
 
-    pub(crate) fn mark(&self) -> &Mark {
-        &self.0.mark
+    pub(crate) fn opening_id(&self) -> &OpeningId {
+        &self.0.opening_id
     }
 
     /// Reports a piece of the agent's message (`agent_message_chunk`): Markdown text. Pieces that follow
@@ -298,13 +302,13 @@ impl Session {
     }
 
     /// The message that a chunk of this kind is part of.
-    pub(super) fn speaking(&self, kind: &'static str) -> MessageId {
+    pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
         let mut state = self.state();
-        match &state.speaking {
+        match &state.current_message {
             Some((speaker, id)) if *speaker == kind => id.clone(),
             _ => {
-                let id = state.next_message(&self.0.mark);
-                state.speaking = Some((kind, id.clone()));
+                let id = state.next_message_id(&self.0.opening_id);
+                state.current_message = Some((kind, id.clone()));
                 id
             }
         }
@@ -312,12 +316,12 @@ impl Session {
 
     /// The id of a message that begins.
     pub(crate) fn new_message_id(&self) -> MessageId {
-        self.state().next_message(&self.0.mark)
+        self.state().next_message_id(&self.0.opening_id)
     }
 
     /// The next chunk begins a new message.
-    pub(crate) fn speaks_no_more(&self) {
-        self.state().speaking = None;
+    pub(crate) fn end_message(&self) {
+        self.state().current_message = None;
     }
 
     /// Reports a new tool call: Tool calls, "Creating". An id of your own must not have been used in this session.
@@ -325,7 +329,9 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
-        let call = call.into().with_id(|| self.state().next_call(&self.0.mark));
+        let call = call
+            .into()
+            .with_id(|| self.state().next_tool_call_id(&self.0.opening_id));
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
         self.update(SessionUpdate::ToolCall(call.into())).await?;
         Ok(handle)
@@ -345,18 +351,18 @@ impl Session {
     }
 
     /// Reports one of several plans, whole; it replaces the one with this id. A client that knows one
-    /// plan only (version 1, without `plan`) is shown the steps of all of them, one after the other.
+    /// plan only (version 1, without `replace_plan`) is shown the steps of all of them, one after the other.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn plan_by_id(&self, id: impl Into<PlanId>, entries: Vec<PlanEntry>) -> Result<()> {
         let id = id.into();
-        if self.0.client.takes_plans() {
+        if self.0.client.supports_plans() {
             let items = PlanUpdateContent::Items(PlanItems::new(id, entries));
             let update = SessionUpdate::PlanUpdate(PlanUpdate::new(items));
             return self.update(update).await;
         }
-        let all = self.state().plan(id, entries);
+        let all = self.state().replace_plan(id, entries);
         self.plan(all).await
     }
 
@@ -366,11 +372,11 @@ impl Session {
     /// The connection has ended.
     pub async fn remove_plan(&self, id: impl Into<PlanId>) -> Result<()> {
         let id = id.into();
-        if self.0.client.takes_plans() {
+        if self.0.client.supports_plans() {
             let update = SessionUpdate::PlanRemoved(PlanRemoved::new(id));
             return self.update(update).await;
         }
-        let all = self.state().plan(id, Vec::new());
+        let all = self.state().replace_plan(id, Vec::new());
         self.plan(all).await
     }
 
@@ -430,12 +436,12 @@ impl Session {
     /// The connection has ended.
     pub async fn set_config_options(&self, options: Vec<SessionConfigOption>) -> Result<()> {
         let mode = self.replace_config_options(options.clone());
-        let shown = config::understood(options, self.0.client.takes_boolean_options());
+        let shown = config::options_for_client(options, self.0.client.supports_boolean_options());
         self.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(
             shown,
         )))
         .await?;
-        if let (Some(mode), false) = (mode, self.0.client.speaks_v2()) {
+        if let (Some(mode), false) = (mode, self.0.client.is_v2()) {
             self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
                 mode,
             )))
@@ -458,20 +464,23 @@ impl Session {
 
     /// The person is asked something in the turn of this token; the agent waits for it until this is
     /// dropped. Tells clients that are told.
-    pub(crate) async fn asking<'a>(&'a self, turn: &'a CancellationToken) -> Result<Asking<'a>> {
+    pub(crate) async fn begin_question<'a>(
+        &'a self,
+        turn: &'a CancellationToken,
+    ) -> Result<PendingQuestion<'a>> {
         let (first, work) = {
             let mut state = self.state();
-            state.asking += 1;
-            (state.asking == 1, state.work)
+            state.pending_questions += 1;
+            (state.pending_questions == 1, state.work_epoch)
         };
-        let asking = Asking {
+        let asking = PendingQuestion {
             session: self,
             turn,
-            work,
-            waits: true,
-            untold: false,
+            work_epoch: work,
+            is_pending: true,
+            needs_state_update: false,
         };
-        if first && self.0.client.speaks_v2() {
+        if first && self.0.client.is_v2() {
             let state = v2::RequiresActionStateUpdate::new();
             self.state_update(v2::StateUpdate::RequiresAction(state))
                 .await?;
@@ -481,39 +490,39 @@ impl Session {
 
     /// A turn begins to be worked on, or the work has ended. Set before it is told: a state that is told
     /// meanwhile may come early, but is never the last one and wrong.
-    pub(crate) fn works(&self, working: bool) {
+    pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.state();
         state.working = working;
-        state.work += 1;
-        state.asking = 0;
+        state.work_epoch += 1;
+        state.pending_questions = 0;
     }
 
     /// The agent works on a prompt until what this gives is dropped.
-    pub(super) fn begin_prompting(&self, turn: CancellationToken) -> Prompting {
-        self.state().prompting = Some(turn);
-        Prompting(self.clone())
+    pub(super) fn begin_prompt(&self, turn: CancellationToken) -> PromptGuard {
+        self.state().prompt_token = Some(turn);
+        PromptGuard(self.clone())
     }
 
     /// Whether [`Agent::prompt`] works in it, on a turn that is not cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.state();
         state
-            .prompting
+            .prompt_token
             .as_ref()
             .is_some_and(|turn| !turn.is_cancelled())
     }
 
     /// What the agent does in it.
-    pub(crate) fn doing(&self) -> v2::StateUpdate {
+    pub(crate) fn state_update_of(&self) -> v2::StateUpdate {
         let state = self.state();
-        match (state.working, state.asking) {
+        match (state.working, state.pending_questions) {
             (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
             (true, 0) => v2::StateUpdate::Running(v2::RunningStateUpdate::new()),
             (true, _) => v2::StateUpdate::RequiresAction(v2::RequiresActionStateUpdate::new()),
         }
     }
 
-    pub(crate) fn turn_begins(&self, cancel: CancellationToken) {
+    pub(crate) fn register_turn(&self, cancel: CancellationToken) {
         self.state().turns.push(cancel);
     }
 
@@ -523,7 +532,7 @@ impl Session {
     }
 
     /// Forgets turns that have ended: each cancels its token when it ends.
-    pub(crate) fn turn_ends(&self) {
+    pub(crate) fn remove_ended_turns(&self) {
         self.state().turns.retain(|turn| !turn.is_cancelled());
     }
 
@@ -535,18 +544,18 @@ impl Session {
     }
 
     /// Waits until no other turn of this session runs.
-    pub(crate) async fn my_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.0.turns.lock().await
+    pub(crate) async fn lock_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.turn_lock.lock().await
     }
 
     /// The place of a turn behind those that run and wait.
-    pub(crate) fn place(&self) -> Place {
-        Place::take(&self.0.turns)
+    pub(crate) fn turn_ticket(&self) -> TurnTicket {
+        TurnTicket::take(&self.0.turn_lock)
     }
 
     /// The error for what the client did not say it can do.
-    pub(crate) fn not_offered(what: &str) -> Error {
-        Error::NotOffered {
+    pub(crate) fn client_capability_error(what: &str) -> Error {
+        Error::Unsupported {
             peer: "client",
             what: what.to_owned(),
         }
@@ -554,47 +563,51 @@ impl Session {
 }
 
 /// The person is asked something.
-pub(crate) struct Asking<'a> {
+pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,
-    work: u64,
+    work_epoch: u64,
     /// Its answer is waited for.
-    waits: bool,
+    is_pending: bool,
     /// The client has not been told yet that the agent works on.
-    untold: bool,
+    needs_state_update: bool,
 }
 
-impl Asking<'_> {
+impl PendingQuestion<'_> {
     /// There is an answer, or an error in its place: the agent works on, unless something else is asked.
-    pub(crate) async fn answered(mut self) -> Result<()> {
-        self.waits_no_more();
-        if self.untold {
-            let told = self.session.state_update(self.session.doing()).await;
-            self.untold = false;
+    pub(crate) async fn finish(mut self) -> Result<()> {
+        self.end_wait();
+        if self.needs_state_update {
+            let told = self
+                .session
+                .state_update(self.session.state_update_of())
+                .await;
+            self.needs_state_update = false;
             told?;
         }
         Ok(())
     }
 
-    fn waits_no_more(&mut self) {
-        if !std::mem::take(&mut self.waits) {
+    fn end_wait(&mut self) {
+        if !std::mem::take(&mut self.is_pending) {
             return;
         }
         let mut state = self.session.state();
-        if state.work == self.work {
-            state.asking -= 1;
-            self.untold = state.asking == 0 && self.session.0.client.speaks_v2();
+        if state.work_epoch == self.work_epoch {
+            state.pending_questions -= 1;
+            self.needs_state_update = state.pending_questions == 0 && self.session.0.client.is_v2();
         }
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for PendingQuestion<'_> {
     /// A question that was dropped has no answer, and the agent works on all the same. A cancelled turn
     /// does not: it ends.
     fn drop(&mut self) {
-        self.waits_no_more();
-        if self.untold && !self.turn.is_cancelled() {
-            self.session.state_update_now(self.session.doing());
+        self.end_wait();
+        if self.needs_state_update && !self.turn.is_cancelled() {
+            self.session
+                .state_update_now(self.session.state_update_of());
         }
     }
 }
@@ -603,15 +616,15 @@ pub(super) const USER: &str = "user_message_chunk";
 pub(super) const AGENT: &str = "agent_message_chunk";
 pub(super) const THOUGHT: &str = "agent_thought_chunk";
 
-impl State {
-    fn next_message(&mut self, mark: &str) -> MessageId {
-        self.messages += 1;
-        format!("msg_{mark}_{}", self.messages).into()
+impl AgentSessionState {
+    fn next_message_id(&mut self, mark: &str) -> MessageId {
+        self.message_count += 1;
+        format!("msg_{mark}_{}", self.message_count).into()
     }
 
-    fn next_call(&mut self, mark: &str) -> ToolCallId {
-        self.calls += 1;
-        format!("call_{mark}_{}", self.calls).into()
+    fn next_tool_call_id(&mut self, mark: &str) -> ToolCallId {
+        self.tool_call_count += 1;
+        format!("call_{mark}_{}", self.tool_call_count).into()
     }
 
     pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
@@ -623,7 +636,7 @@ impl State {
     }
 
     /// Replaces a plan, and gives the steps of all of them.
-    fn plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
+    fn replace_plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
         match self.plans.iter_mut().find(|(known, _)| *known == id) {
             Some((_, known)) => *known = entries,
             None => self.plans.push((id, entries)),
@@ -634,7 +647,7 @@ impl State {
     }
 }
 
-fn short_mark() -> Mark {
+fn new_opening_id() -> OpeningId {
     let id = uuid::Uuid::new_v4().simple().to_string();
     id.get(..8).unwrap_or_default().into()
 }

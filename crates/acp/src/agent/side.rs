@@ -101,11 +101,11 @@ pub(crate) struct AgentSide<A: Agent> {
     pub(crate) agent: Arc<A>,
     latest: ProtocolVersion,
     client: OnceLock<Arc<ClientInfo>>,
-    sessions: Mutex<HashMap<SessionId, SessionEntry<A>>>,
+    sessions: Mutex<HashMap<SessionId, AgentSessionEntry<A>>>,
 }
 
 /// A session that is open, or is being opened.
-pub(crate) struct SessionEntry<A: Agent> {
+pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
     /// What the agent has of it, once it is open. This is its owner: a [`Session`] that the agent keeps there must not
     /// keep it alive.
@@ -113,7 +113,7 @@ pub(crate) struct SessionEntry<A: Agent> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, SessionEntry<A>>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, AgentSessionEntry<A>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,14 +152,14 @@ impl<A: Agent> AgentSide<A> {
     pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
-        drop(session.my_turn().await);
+        drop(session.lock_turn().await);
         let removed = self.sessions().remove(id);
         Ok(removed.and_then(|entry| entry.state))
     }
 }
 
 /// The request that was read, if the connection has begun.
-fn read<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
+fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)
 }
@@ -167,7 +167,7 @@ fn read<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
 impl<A: Agent> Handler for AgentSide<A> {
     type Event = (Connection, Extension);
 
-    const NOISE: NoisePolicy = NoisePolicy::Answer;
+    const NOISE: NoisePolicy = NoisePolicy::Respond;
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
         if method == InitializeRequest::METHOD {
@@ -183,13 +183,13 @@ impl<A: Agent> Handler for AgentSide<A> {
             false => self.client().map(drop),
         };
         let pending = PendingRequest::new(self, responder);
-        if self.client_info().speaks_v2() {
-            match read(v2::ClientRequest::read(method, params), begun) {
+        if self.client_info().is_v2() {
+            match require_initialized(v2::ClientRequest::read(method, params), begun) {
                 Ok(request) => request.handle(pending),
                 Err(error) => pending.refuse(error),
             }
         } else {
-            match read(v1::ClientRequest::read(method, params), begun) {
+            match require_initialized(v1::ClientRequest::read(method, params), begun) {
                 Ok(request) => request.handle(pending),
                 Err(error) => pending.refuse(error),
             }
@@ -214,7 +214,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             Ok(ClientNotification::Extension(extension)) => Some((conn.clone(), extension)),
             Ok(_) => None,
             Err(error) => {
-                conn.0.counters.unread();
+                conn.0.counters.count_unread();
                 tracing::warn!(%error, "a notification is passed over");
                 None
             }

@@ -40,7 +40,7 @@ impl Turn {
         title: impl Into<String>,
     ) -> Result<Subagent> {
         if self.client().capabilities().subagents.is_none() {
-            return Err(Session::not_offered("subagents"));
+            return Err(Session::client_capability_error("subagents"));
         }
         let id = id.into();
         let subagent = Subagent {
@@ -48,9 +48,9 @@ impl Turn {
             turn: Turn::new(self.session().child(id), self.token().clone()),
         };
         let running = StateUpdate::Running(RunningStateUpdate::new());
-        let announced = subagent.change().title(title).state(running.clone());
+        let announced = subagent.new_update().title(title).state(running.clone());
         subagent.update_subagent(announced).await?;
-        subagent.tell(running).await?;
+        subagent.send_state(running).await?;
         Ok(subagent)
     }
 }
@@ -58,11 +58,11 @@ impl Turn {
 impl Subagent {
     /// An update of what its parent says of it, to be filled in.
     #[must_use]
-    pub fn change(&self) -> SubagentUpdate {
+    pub fn new_update(&self) -> SubagentUpdate {
         SubagentUpdate::new(self.id())
     }
 
-    /// Reports a change made from [`change`](Self::change).
+    /// Reports a change made from [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -78,13 +78,13 @@ impl Subagent {
     pub async fn end(self, stop_reason: StopReason) -> Result<()> {
         let idle = IdleStateUpdate::new().stop_reason(stop_reason.as_str());
         let idle = StateUpdate::Idle(idle);
-        self.tell(idle.clone()).await?;
-        self.update_subagent(self.change().state(idle)).await
+        self.send_state(idle.clone()).await?;
+        self.update_subagent(self.new_update().state(idle)).await
     }
 
     /// Tells in its own session what it does: a part of version 2.
-    async fn tell(&self, state: StateUpdate) -> Result<()> {
-        if self.client().speaks_v2() {
+    async fn send_state(&self, state: StateUpdate) -> Result<()> {
+        if self.client().is_v2() {
             return self.state_update(state).await;
         }
         Ok(())

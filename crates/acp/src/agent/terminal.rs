@@ -74,13 +74,13 @@ impl TerminalCommand {
 /// A terminal of the client's: the specification's page Terminals. Dropping it releases it, which ends its
 /// command.
 #[derive(Debug)]
-pub struct Terminal {
+pub struct ClientTerminal {
     session: Session,
     id: TerminalId,
     released: bool,
 }
 
-impl Terminal {
+impl ClientTerminal {
     pub(crate) fn new(session: Session, id: TerminalId) -> Self {
         Self {
             session,
@@ -144,7 +144,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for ClientTerminal {
     fn drop(&mut self) {
         if !self.released {
             let request = ReleaseTerminalRequest::new(self.session.id(), &self.id);

@@ -117,11 +117,11 @@ impl ToolCallHandle {
 
     /// An update of this call, to be filled in.
     #[must_use]
-    pub fn change(&self) -> ToolCallUpdate {
+    pub fn new_update(&self) -> ToolCallUpdate {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Reports a change made from [`change`](Self::change).
+    /// Reports a change made from [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -136,7 +136,7 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn start(&self) -> Result<()> {
-        self.update(self.change().status(ToolCallStatus::InProgress))
+        self.update(self.new_update().status(ToolCallStatus::InProgress))
             .await
     }
 
@@ -145,7 +145,7 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn content(&self, content: Vec<ToolCallContent>) -> Result<()> {
-        self.update(self.change().content(content)).await
+        self.update(self.new_update().content(content)).await
     }
 
     /// It is done (`completed`).
@@ -153,7 +153,7 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn complete(&self) -> Result<()> {
-        self.update(self.change().status(ToolCallStatus::Completed))
+        self.update(self.new_update().status(ToolCallStatus::Completed))
             .await
     }
 
@@ -163,14 +163,14 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
-        let status = if self.session.client().speaks_v2() {
+        let status = if self.session.client().is_v2() {
             // Which the conversion leaves as it is.
             ToolCallStatus::from(CANCELLED)
         } else {
             content.push(ContentBlock::text("Cancelled.").into());
             ToolCallStatus::Failed
         };
-        self.update(self.change().status(status).content(content))
+        self.update(self.new_update().status(status).content(content))
             .await
     }
 
@@ -181,7 +181,7 @@ impl ToolCallHandle {
     pub async fn fail(&self, why: impl Into<String>) -> Result<()> {
         let why = ToolCallContent::from(ContentBlock::text(why));
         self.update(
-            self.change()
+            self.new_update()
                 .status(ToolCallStatus::Failed)
                 .content(vec![why]),
         )

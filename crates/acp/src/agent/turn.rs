@@ -11,8 +11,8 @@ use acp_wire::v1::{
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
-use super::terminal::{Terminal, TerminalCommand};
-use crate::connection::Ask;
+use super::terminal::{ClientTerminal, TerminalCommand};
+use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
 /// What the person said: Prompt turn, "User Message".
@@ -40,8 +40,8 @@ impl Prompt {
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
-    cancel: CancellationToken,
-    taken: Arc<AtomicBool>,
+    cancel_token: CancellationToken,
+    cancellation_taken: Arc<AtomicBool>,
 }
 
 impl Deref for Turn {
@@ -55,8 +55,8 @@ impl Turn {
     pub(crate) fn new(session: Session, cancel: CancellationToken) -> Self {
         Self {
             session,
-            cancel,
-            taken: Arc::default(),
+            cancel_token: cancel,
+            cancellation_taken: Arc::default(),
         }
     }
 
@@ -71,32 +71,32 @@ impl Turn {
     /// what is left to be said, and return. The turn ends as cancelled whatever it returns.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
-        self.taken.store(true, Ordering::Release);
-        self.cancel.clone()
+        self.cancellation_taken.store(true, Ordering::Release);
+        self.cancel_token.clone()
     }
 
     /// Whether the client has cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+        self.cancel_token.is_cancelled()
     }
 
     /// Waits until the client cancels; for ever if it does not. By itself this does not keep the turn from
     /// being dropped: see [`take_cancellation`](Self::take_cancellation).
     pub async fn cancelled(&self) {
-        self.cancel.cancelled().await;
+        self.cancel_token.cancelled().await;
     }
 
     /// Waits until the turn is cancelled and nobody has taken that over.
-    pub(crate) async fn must_be_dropped(&self) {
-        self.cancel.cancelled().await;
-        if self.taken.load(Ordering::Acquire) {
+    pub(crate) async fn cancelled_untaken(&self) {
+        self.cancel_token.cancelled().await;
+        if self.cancellation_taken.load(Ordering::Acquire) {
             std::future::pending::<()>().await;
         }
     }
 
     pub(crate) fn token(&self) -> &CancellationToken {
-        &self.cancel
+        &self.cancel_token
     }
 
     /// Waits for the person's answer, `None` if the turn is cancelled first. Clients that are told what
@@ -109,13 +109,13 @@ impl Turn {
         if self.is_cancelled() {
             return Ok(None);
         }
-        let asking = self.session.asking(&self.cancel).await?;
+        let asking = self.session.begin_question(&self.cancel_token).await?;
         let answer = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => return Ok(None),
+            () = self.cancel_token.cancelled() => return Ok(None),
             answer = answer => answer,
         };
-        let told = asking.answered().await;
+        let told = asking.finish().await;
         let answer = answer?;
         told.map(|()| Some(answer))
     }
@@ -133,12 +133,12 @@ impl Turn {
         limit: Option<u32>,
     ) -> Result<String> {
         if !self.session.client().capabilities().fs.read_text_file {
-            return Err(Session::not_offered("fs.readTextFile"));
+            return Err(Session::client_capability_error("fs.readTextFile"));
         }
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
         let answer = self.session.connection().read_text_file(&request);
-        Ok(self.unless_cancelled(answer).await?.content)
+        Ok(self.or_cancelled(answer).await?.content)
     }
 
     /// Writes a text file through the client: File system, "Writing Files". `path` is absolute; a file that
@@ -148,7 +148,7 @@ impl Turn {
     /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
-            return Err(Session::not_offered("fs.writeTextFile"));
+            return Err(Session::client_capability_error("fs.writeTextFile"));
         }
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
         // Not given up half-way: whether a file was written must be known.
@@ -160,24 +160,24 @@ impl Turn {
     ///
     /// # Errors
     /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
-    pub async fn create_terminal(&self, command: TerminalCommand) -> Result<Terminal> {
+    pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         if !self.session.client().capabilities().terminal {
-            return Err(Session::not_offered("terminal"));
+            return Err(Session::client_capability_error("terminal"));
         }
         let request: CreateTerminalRequest = command.into_request(self.session.id());
         // Whoever comes to hold the terminal releases it: this future, or, if that is dropped, the
         // answer that comes too late.
         let place = Arc::new(Mutex::new(None));
         let (session, there) = (self.session.clone(), Arc::clone(&place));
-        let ask = Ask {
-            cancel_when_dropped: false,
-            ..Ask::default()
+        let ask = RequestOptions {
+            cancel_on_drop: false,
+            ..RequestOptions::default()
         };
         self.session
             .connection()
             .request_with(&request, ask, move |answer| {
                 if let Ok(created) = answer {
-                    let terminal = Terminal::new(session, created.terminal_id.clone());
+                    let terminal = ClientTerminal::new(session, created.terminal_id.clone());
                     *there.lock().unwrap_or_else(PoisonError::into_inner) = Some(terminal);
                 }
             })
@@ -190,10 +190,10 @@ impl Turn {
     ///
     /// # Errors
     /// [`Error::Cancelled`], or what `work` gives.
-    pub async fn unless_cancelled<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub async fn or_cancelled<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Err(Error::Cancelled),
+            () = self.cancel_token.cancelled() => Err(Error::Cancelled),
             result = work => result,
         }
     }

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
 /// An update as a message of the version that is spoken; not at all if the client has no need of it.
-enum WrittenUpdate {
+enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
     None,
@@ -25,67 +25,66 @@ impl Session {
     /// the connection has ended.
     pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
         let mut update = update.into();
-        let Some(recording) = self.records() else {
-            self.note(&mut update);
-            return self.send(self.written(update)?).await;
+        let Some(recording) = self.active_recording() else {
+            self.track_update(&mut update);
+            return self.send(self.to_wire_update(update)?).await;
         };
-        let _in_order = recording.in_order().await;
-        self.note(&mut update);
-        let message = self.written(update.clone())?;
+        let _in_order = recording.lock_order().await;
+        self.track_update(&mut update);
+        let message = self.to_wire_update(update.clone())?;
         self.record(&update).await?;
         self.send(message).await
     }
 
     /// Records an update, and sends another in its place, or none.
-    pub(super) async fn update_as(
+    pub(super) async fn record_and_send(
         &self,
         recorded: impl FnOnce() -> Update,
         sent: Option<Update>,
     ) -> Result<()> {
-        let _in_order = match self.records() {
+        let _in_order = match self.active_recording() {
             Some(recording) => {
-                let in_order = recording.in_order().await;
+                let in_order = recording.lock_order().await;
                 self.record(&recorded()).await?;
                 in_order
             }
             None => None,
         };
         match sent {
-            Some(update) => self.send(self.written(update)?).await,
+            Some(update) => self.send(self.to_wire_update(update)?).await,
             None => Ok(()),
         }
     }
 
-    fn written(&self, update: Update) -> Result<WrittenUpdate> {
-        if self.client().speaks_v2() {
-            return Ok(update
-                .into_v2()
-                .map_or(WrittenUpdate::None, WrittenUpdate::V2));
+    fn to_wire_update(&self, update: Update) -> Result<WireUpdate> {
+        if self.client().is_v2() {
+            return Ok(update.into_v2().map_or(WireUpdate::None, WireUpdate::V2));
         }
-        let message = update.into_v1().map(WrittenUpdate::V1);
-        message.ok_or_else(|| Self::not_offered("version 2"))
+        let message = update.into_v1().map(WireUpdate::V1);
+        message.ok_or_else(|| Self::client_capability_error("version 2"))
     }
 
-    async fn send(&self, message: WrittenUpdate) -> Result<()> {
+    async fn send(&self, message: WireUpdate) -> Result<()> {
         if self.is_muted() {
             return Ok(());
         }
         match message {
-            WrittenUpdate::V1(update) => {
+            WireUpdate::V1(update) => {
                 let update = SessionNotification::new(self.id(), update);
                 self.connection().notify(&update).await
             }
-            WrittenUpdate::V2(update) => {
+            WireUpdate::V2(update) => {
                 let update = v2::UpdateSessionNotification::new(self.id(), update);
                 self.connection().notify(&update).await
             }
-            WrittenUpdate::None => Ok(()),
+            WireUpdate::None => Ok(()),
         }
     }
 
     /// Tells what the person said, which has been recorded.
-    pub(super) async fn tell_prompt(&self, message: v2::Message) -> Result<()> {
-        self.send(self.written(Update::UserMessage(message))?).await
+    pub(super) async fn send_user_message(&self, message: v2::Message) -> Result<()> {
+        self.send(self.to_wire_update(Update::UserMessage(message))?)
+            .await
     }
 
     /// Tells what the agent does, to clients that are told.
@@ -107,15 +106,15 @@ impl Session {
     }
 
     /// Keeps what later messages depend on: which message a chunk is part of, what a tool call does.
-    fn note(&self, update: &mut Update) {
+    fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER, chunk),
             Update::AgentMessageChunk(chunk) => (AGENT, chunk),
             Update::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
             Update::ToolCallUpdate(update) => {
                 let mut state = self.state();
-                if update.begins {
-                    state.speaking = None;
+                if update.is_new {
+                    state.current_message = None;
                 }
                 let title = update.title.as_ref().and_then(Option::as_ref);
                 let status = update.status.as_ref().and_then(Option::as_ref);
@@ -126,27 +125,27 @@ impl Session {
         };
         match &chunk.message_id {
             Some(_) if chunk.by_id => {}
-            Some(id) => self.state().speaking = Some((kind, id.clone())),
-            None => chunk.message_id = Some(self.speaking(kind)),
+            Some(id) => self.state().current_message = Some((kind, id.clone())),
+            None => chunk.message_id = Some(self.chunk_message_id(kind)),
         }
     }
 
     /// The message of which there are the most: written from where it lies, without a copy.
     pub(super) async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
-        if self.records().is_some() {
+        if self.active_recording().is_some() {
             // On the heap, so that those who record nothing carry nothing of it.
-            return Box::pin(self.recorded_text(kind, text)).await;
+            return Box::pin(self.record_and_send_text(kind, text)).await;
         }
-        let id = self.speaking(kind);
+        let id = self.chunk_message_id(kind);
         self.send_text(kind, text, &id).await
     }
 
-    async fn recorded_text(&self, kind: &'static str, text: &str) -> Result<()> {
-        let _in_order = match self.records() {
-            Some(recording) => recording.in_order().await,
+    async fn record_and_send_text(&self, kind: &'static str, text: &str) -> Result<()> {
+        let _in_order = match self.active_recording() {
+            Some(recording) => recording.lock_order().await,
             None => None,
         };
-        let id = self.speaking(kind);
+        let id = self.chunk_message_id(kind);
         let chunk = MessageChunk::new(ContentBlock::text(text)).message_id(id.clone());
         self.record(&if kind == THOUGHT {
             Update::AgentThoughtChunk(chunk)
@@ -160,36 +159,36 @@ impl Session {
     async fn send_text(&self, kind: &'static str, text: &str, id: &MessageId) -> Result<()> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
+        struct ChunkNotification<'a> {
             session_id: &'a str,
-            update: Chunk<'a>,
+            update: OutgoingChunk<'a>,
         }
         // The same in both versions.
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Chunk<'a> {
+        struct OutgoingChunk<'a> {
             session_update: &'static str,
-            content: Text<'a>,
+            content: OutgoingText<'a>,
             message_id: &'a str,
         }
         #[derive(Serialize)]
-        struct Text<'a> {
+        struct OutgoingText<'a> {
             r#type: &'static str,
             text: &'a str,
         }
         if self.is_muted() {
             return Ok(());
         }
-        let content = Text {
+        let content = OutgoingText {
             r#type: "text",
             text,
         };
-        let update = Chunk {
+        let update = OutgoingChunk {
             session_update: kind,
             content,
             message_id: id.as_str(),
         };
-        let params = Params {
+        let params = ChunkNotification {
             session_id: self.id().as_str(),
             update,
         };

@@ -4,7 +4,7 @@
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
-use super::json::{items, object, raw};
+use super::json::{items, object, to_raw_value};
 
 /// How much of a session's options is remembered, in bytes. An agent that has more than this can be
 /// used, but its modes cannot be set by version 1's method.
@@ -12,15 +12,15 @@ const KEPT: usize = 1024 * 1024;
 
 /// An option as version 2 writes it.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
-    with_groups(option.renamed("id", "configId"), "group", "groupId")
+    rename_groups(option.renamed("id", "configId"), "group", "groupId")
 }
 
 /// An option as version 1 writes it.
 pub(super) fn option_to_v1(option: RawObject) -> RawObject {
-    with_groups(option.renamed("configId", "id"), "groupId", "group")
+    rename_groups(option.renamed("configId", "id"), "groupId", "group")
 }
 
-fn with_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
+fn rename_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
     let Some(options) = option.field::<Vec<RawObject>>("options") else {
         return option;
     };
@@ -29,29 +29,29 @@ fn with_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
             .into_iter()
             .map(|group| group.renamed(from, to))
             .collect();
-        option.set("options", raw(&groups));
+        option.set("options", to_raw_value(&groups));
     }
     option
 }
 
-fn objects(list: &[Box<RawValue>]) -> impl Iterator<Item = RawObject> {
+fn to_objects(list: &[Box<RawValue>]) -> impl Iterator<Item = RawObject> {
     list.iter()
         .map(|item| object(Some(item)))
         .filter(|item| !item.is_empty())
 }
 
-fn category_is(option: &RawObject, category: &str) -> bool {
+fn has_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
 /// What an agent of version 1 has as modes or as models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Switch {
+pub(super) enum LegacyOption {
     Mode,
     Model,
 }
 
-impl Switch {
+impl LegacyOption {
     /// Names: of the category, which is also the id; of the option, for people; of the field that
     /// version 1 has it in; of the current one and the list there; of an id in that list.
     fn names(self) -> [&'static str; 6] {
@@ -80,9 +80,9 @@ impl Switch {
     }
 
     /// Version 1's state as a config option.
-    fn option(self, state: &RawObject) -> Option<RawObject> {
+    fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
-        let options: Vec<RawObject> = objects(&items(state, available))
+        let options: Vec<RawObject> = to_objects(&items(state, available))
             .map(|value| value.renamed(id, "value"))
             .collect();
         Some(object! {
@@ -98,75 +98,76 @@ impl Switch {
 
 /// The config options of a session of a version 1 agent, as version 2 has them.
 #[derive(Debug, Default)]
-pub(super) struct ConfigOfV1 {
+pub(super) struct V1ConfigOptions {
     /// The agent's own, in version 2's words.
-    own: Vec<RawObject>,
+    agent_options: Vec<RawObject>,
     /// What it has as modes and as models.
-    made: Vec<(Switch, RawObject)>,
+    legacy_options: Vec<(LegacyOption, RawObject)>,
 }
 
-impl ConfigOfV1 {
+impl V1ConfigOptions {
     /// Takes options, modes and models out of an answer and puts all of them back as options.
-    pub(super) fn answer(&mut self, result: &mut RawObject) {
+    pub(super) fn rewrite_response(&mut self, result: &mut RawObject) {
         if result.has("configOptions") {
             self.set_own(&items(result, "configOptions"));
         }
-        for switch in [Switch::Mode, Switch::Model] {
+        for switch in [LegacyOption::Mode, LegacyOption::Model] {
             let state = object(result.take(switch.names()[2]).as_deref());
-            if let Some(option) = switch.option(&state) {
-                self.made.retain(|(known, _)| *known != switch);
-                self.made.push((switch, option));
+            if let Some(option) = switch.to_config_option(&state) {
+                self.legacy_options.retain(|(known, _)| *known != switch);
+                self.legacy_options.push((switch, option));
             }
         }
         result.retain(|key, _| key != "configOptions");
         let list = self.list();
         if !list.is_empty() {
-            result.set("configOptions", raw(&list));
+            result.set("configOptions", to_raw_value(&list));
         }
-        self.bound();
+        self.truncate();
     }
 
     /// The agent has told its options anew.
     pub(super) fn set_own(&mut self, options: &[Box<RawValue>]) {
-        self.own = objects(options).map(option_to_v2).collect();
+        self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
     /// Forgets what is too large to be remembered, once it has been passed on.
-    pub(super) fn bound(&mut self) {
-        bound(&mut self.own);
-        self.made.retain(|(_, option)| size(option) <= KEPT);
+    pub(super) fn truncate(&mut self) {
+        clear_if_oversized(&mut self.agent_options);
+        self.legacy_options
+            .retain(|(_, option)| size(option) <= KEPT);
     }
 
     /// All options: the agent's own, then those made of what it has no option for.
     pub(super) fn list(&self) -> Vec<RawObject> {
-        let mut list = self.own.clone();
-        for (switch, option) in &self.made {
-            if self.stands_for(*switch) {
-                list.push(self.named(*switch, option));
+        let mut list = self.agent_options.clone();
+        for (switch, option) in &self.legacy_options {
+            if self.is_shown(*switch) {
+                list.push(self.with_free_id(*switch, option));
             }
         }
         list
     }
 
     /// Whether the option made for this is shown: not if the agent has one itself.
-    fn stands_for(&self, switch: Switch) -> bool {
+    fn is_shown(&self, switch: LegacyOption) -> bool {
         !self
-            .own
+            .agent_options
             .iter()
-            .any(|option| category_is(option, switch.category()))
+            .any(|option| has_category(option, switch.category()))
     }
 
     /// The made option, under an id that none of the agent's has.
-    fn named(&self, switch: Switch, option: &RawObject) -> RawObject {
+    fn with_free_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
         let mut option = option.clone();
-        option.set("configId", raw(&self.id_of(switch)));
+        option.set("configId", to_raw_value(&self.id_of(switch)));
         option
     }
 
-    fn id_of(&self, switch: Switch) -> String {
+    fn id_of(&self, switch: LegacyOption) -> String {
         let mut id = switch.category().to_owned();
         let taken = |id: &str| {
-            let mut own = self.own.iter();
+            let mut own = self.agent_options.iter();
             own.any(|option| option.field::<String>("configId").as_deref() == Some(id))
         };
         while taken(&id) {
@@ -176,19 +177,22 @@ impl ConfigOfV1 {
     }
 
     /// What the option of this id was made of, if it is none of the agent's.
-    pub(super) fn switch_of(&self, id: &str) -> Option<Switch> {
-        let made = self.made.iter().map(|(switch, _)| *switch);
-        made.filter(|switch| self.stands_for(*switch))
+    pub(super) fn switch_of(&self, id: &str) -> Option<LegacyOption> {
+        let made = self.legacy_options.iter().map(|(switch, _)| *switch);
+        made.filter(|switch| self.is_shown(*switch))
             .find(|switch| self.id_of(*switch) == id)
     }
 
     /// The mode or model has changed. Says whether that is news.
-    pub(super) fn switched(&mut self, switch: Switch, value: &RawValue) -> bool {
+    pub(super) fn set_current(&mut self, switch: LegacyOption, value: &RawValue) -> bool {
         let own = self
-            .own
+            .agent_options
             .iter_mut()
-            .filter(|option| category_is(option, switch.category()));
-        let made = self.made.iter_mut().filter(|(known, _)| *known == switch);
+            .filter(|option| has_category(option, switch.category()));
+        let made = self
+            .legacy_options
+            .iter_mut()
+            .filter(|(known, _)| *known == switch);
         let mut changed = false;
         for option in own.chain(made.map(|(_, option)| option)) {
             if option.get("currentValue").map(RawValue::get) != Some(value.get()) {
@@ -202,18 +206,18 @@ impl ConfigOfV1 {
 
 /// The config options of a session of a version 2 agent.
 #[derive(Debug, Default)]
-pub(super) struct ConfigOfV2 {
+pub(super) struct V2ConfigOptions {
     /// As version 2 has them.
     options: Vec<RawObject>,
 }
 
-impl ConfigOfV2 {
+impl V2ConfigOptions {
     pub(super) fn set(&mut self, options: &[Box<RawValue>]) {
-        self.options = objects(options).collect();
+        self.options = to_objects(options).collect();
     }
 
-    pub(super) fn bound(&mut self) {
-        bound(&mut self.options);
+    pub(super) fn truncate(&mut self) {
+        clear_if_oversized(&mut self.options);
     }
 
     /// The options as version 1 has them. Yes-or-no options are only for clients that know them.
@@ -226,30 +230,32 @@ impl ConfigOfV2 {
     }
 
     /// The choice of this category.
-    fn choice(&self, switch: Switch) -> Option<&RawObject> {
+    fn find_select(&self, switch: LegacyOption) -> Option<&RawObject> {
         self.options.iter().find(|option| {
-            category_is(option, switch.category())
+            has_category(option, switch.category())
                 && option.field::<String>("type").as_deref() == Some("select")
         })
     }
 
     /// The id of the option that stands for modes, or for models.
-    pub(super) fn id_of(&self, switch: Switch) -> Option<Box<RawValue>> {
-        self.choice(switch)?.get("configId").map(ToOwned::to_owned)
+    pub(super) fn id_of(&self, switch: LegacyOption) -> Option<Box<RawValue>> {
+        self.find_select(switch)?
+            .get("configId")
+            .map(ToOwned::to_owned)
     }
 
     /// The current mode.
     pub(super) fn mode(&self) -> Option<&RawValue> {
-        self.choice(Switch::Mode)?.get("currentValue")
+        self.find_select(LegacyOption::Mode)?.get("currentValue")
     }
 
     /// The modes, as version 1 has them beside the options.
     pub(super) fn modes(&self) -> Option<RawObject> {
-        let option = self.choice(Switch::Mode)?;
+        let option = self.find_select(LegacyOption::Mode)?;
         let mut modes = Vec::new();
-        for value in objects(&items(option, "options")) {
+        for value in to_objects(&items(option, "options")) {
             if value.has("groupId") || value.has("options") {
-                modes.extend(objects(&items(&value, "options")));
+                modes.extend(to_objects(&items(&value, "options")));
             } else {
                 modes.push(value);
             }
@@ -272,7 +278,7 @@ fn size(option: &RawObject) -> usize {
         .sum()
 }
 
-fn bound(options: &mut Vec<RawObject>) {
+fn clear_if_oversized(options: &mut Vec<RawObject>) {
     if options.iter().map(size).sum::<usize>() > KEPT {
         options.clear();
     }

@@ -2,7 +2,7 @@
 
 use acp_wire::{RawObject, v1};
 
-use super::json::raw;
+use super::json::to_raw_value;
 use crate::dialect::git_patch;
 
 /// A version 1 diff in version 2's words.
@@ -15,10 +15,10 @@ pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
     };
     item = item.without(&["path", "oldText", "newText"]);
     let change = object! { "operation": operation, "path": diff.path, "fileType": "text" };
-    item.push("changes".to_owned(), raw(&[change]));
+    item.push("changes".to_owned(), to_raw_value(&[change]));
     if let Some(text) = git_patch(&diff) {
         let patch = object! { "format": "git_patch", "text": text };
-        item.push("patch".to_owned(), raw(&patch));
+        item.push("patch".to_owned(), to_raw_value(&patch));
     }
     Some(item)
 }
@@ -45,7 +45,7 @@ pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     let patch: Option<RawObject> = item.field("patch");
     let patch = patch.and_then(|patch| patch.field::<String>("text"));
     let text = match patch {
-        Some(patch) => fenced(&patch),
+        Some(patch) => to_fenced_block(&patch),
         None => lines.join("\n"),
     };
     let block = object! { "type": "text", "text": text };
@@ -57,7 +57,7 @@ pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
 }
 
 /// Text between fences that are longer than any within it.
-fn fenced(text: &str) -> String {
+fn to_fenced_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
     for c in text.chars() {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_longer_than_any_within() {
-        assert_eq!(fenced("+a\n"), "```diff\n+a\n```");
-        assert_eq!(fenced("+````"), "`````diff\n+````\n`````");
+        assert_eq!(to_fenced_block("+a\n"), "```diff\n+a\n```");
+        assert_eq!(to_fenced_block("+````"), "`````diff\n+````\n`````");
     }
 }

@@ -6,22 +6,22 @@ use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
 use serde_json::value::RawValue;
 
-pub(super) use crate::object::{object, raw};
+pub(super) use crate::object::{object, to_raw_value};
 
 /// What is to be written to the two sides because of one line.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
     pub(super) agent: Vec<u8>,
 }
 
 /// A line that is a message.
-pub(super) struct Line<'a> {
+pub(super) struct BridgeLine<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) message: Incoming<'a>,
 }
 
-impl Line<'_> {
+impl BridgeLine<'_> {
     /// Writes it as it came.
     pub(super) fn pass(&self, buf: &mut Vec<u8>) {
         pass(buf, self.bytes);
@@ -38,26 +38,26 @@ impl Line<'_> {
 
     /// Writes it with other params.
     pub(super) fn with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
-        self.pass_with(buf, |line| line.set("params", raw(params)));
+        self.pass_with(buf, |line| line.set("params", to_raw_value(params)));
     }
 
     /// Writes it with another method and other params.
     pub(super) fn with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
         self.pass_with(buf, |line| {
-            line.set("method", raw(method));
-            line.set("params", raw(params));
+            line.set("method", to_raw_value(method));
+            line.set("params", to_raw_value(params));
         });
     }
 
     /// Writes it with another result.
     pub(super) fn with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
-        self.pass_with(buf, |line| line.set("result", raw(result)));
+        self.pass_with(buf, |line| line.set("result", to_raw_value(result)));
     }
 }
 
 /// A list without items.
 pub(super) fn empty_list() -> Box<RawValue> {
-    raw(&[(); 0])
+    to_raw_value(&[(); 0])
 }
 
 /// Reads JSON as a `T`.
@@ -66,7 +66,7 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
 }
 
 /// The session a message is about.
-pub(super) fn session_of(params: &RawObject) -> Option<String> {
+pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
@@ -74,8 +74,9 @@ pub(super) fn session_of(params: &RawObject) -> Option<String> {
 ///
 /// # Errors
 /// There is none.
-pub(super) fn session_asked(params: &RawObject) -> Result<String, jsonrpc::Error> {
-    session_of(params).ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: no sessionId"))
+pub(super) fn require_session_id(params: &RawObject) -> Result<String, jsonrpc::Error> {
+    session_id_of(params)
+        .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: no sessionId"))
 }
 
 pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {
@@ -122,32 +123,32 @@ pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
 
 /// What is sent for an update that came.
 #[derive(Debug)]
-pub(super) enum Emit {
+pub(super) enum UpdateTranslation {
     /// The line as it came.
-    Same,
+    Unchanged,
     /// The line with another update in it.
     Changed(RawObject),
     /// An update of the bridge's own.
-    Own(RawObject),
+    Generated(RawObject),
 }
 
 /// Sends what is to be sent for the `session/update` in `line`.
 pub(super) fn emit(
     buf: &mut Vec<u8>,
-    line: &Line<'_>,
+    line: &BridgeLine<'_>,
     params: &RawObject,
     session: &str,
-    emits: Vec<Emit>,
+    emits: Vec<UpdateTranslation>,
 ) {
     for emit in emits {
         match emit {
-            Emit::Same => line.pass(buf),
-            Emit::Changed(changed) => {
+            UpdateTranslation::Unchanged => line.pass(buf),
+            UpdateTranslation::Changed(changed) => {
                 let mut params = params.clone();
-                params.set("update", raw(&changed));
+                params.set("update", to_raw_value(&changed));
                 line.with_params(buf, &params);
             }
-            Emit::Own(own) => update(buf, session, &own),
+            UpdateTranslation::Generated(own) => update(buf, session, &own),
         }
     }
 }
@@ -161,12 +162,12 @@ pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
 pub(super) const META: &str = "acp-bridge";
 
 /// Notes in the object's `_meta` what has been said in other words.
-pub(super) fn note(object_: &mut RawObject, key: &str, original: &RawValue) {
+pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawValue) {
     let mut meta = object(object_.get("_meta"));
     let mut noted = object(meta.get(META));
     noted.set(key, original.to_owned());
-    meta.set(META, raw(&noted));
-    object_.set("_meta", raw(&meta));
+    meta.set(META, to_raw_value(&noted));
+    object_.set("_meta", to_raw_value(&meta));
 }
 
 /// Cuts a text to at most this many bytes.

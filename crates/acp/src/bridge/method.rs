@@ -29,6 +29,6 @@ pub(super) const CANCEL: &str = v1::CancelNotification::METHOD;
 pub(super) const CANCEL_REQUEST: &str = CancelRequestNotification::METHOD;
 
 /// Whether a client of version 1 lends its agent this, and one of version 2 does not.
-pub(super) fn lent_by_v1_client(method: &str) -> bool {
+pub(super) fn is_v1_client_method(method: &str) -> bool {
     method.starts_with("fs/") || method.starts_with("terminal/")
 }

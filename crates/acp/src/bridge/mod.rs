@@ -44,30 +44,30 @@
 
 mod config;
 mod diff;
-mod down;
 mod json;
 mod method;
 mod negotiate;
-mod outlet;
 mod pump;
 mod setup;
 mod state;
-mod up;
+mod v1_to_v2;
+mod v2_to_v1;
+mod writer;
 
 use std::io;
 use std::time::Duration;
 
-use self::negotiate::{Core, To};
+use self::negotiate::{BridgeState, BridgeTarget};
 use self::pump::Pump;
 use crate::connection::Limits;
 use crate::transport::Transport;
 
 /// What is done with a line of the agent's that is no message.
-pub(crate) type OnNoise = Box<dyn FnMut(&str) + Send>;
+pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
 /// A side of the bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum BridgeSide {
     /// The client.
     Client,
     /// The agent.
@@ -77,9 +77,9 @@ pub enum Side {
 /// How a bridge has ended.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct End {
+pub struct BridgeEnd {
     /// The side that ended first.
-    pub first: Side,
+    pub first: BridgeSide,
     /// Why, if it did not simply close its side.
     pub error: Option<io::Error>,
     /// How many lines of the agent's were no messages.
@@ -95,28 +95,28 @@ pub struct End {
 /// ```
 #[must_use = "a bridge does nothing until it is run"]
 pub struct Bridge {
-    to: To,
+    target: BridgeTarget,
     limits: Limits,
-    on_noise: OnNoise,
+    on_noise: BridgeNoiseHandler,
 }
 
 impl std::fmt::Debug for Bridge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bridge")
-            .field("to", &self.to)
+            .field("to", &self.target)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
 
 impl Bridge {
-    fn new(to: To) -> Self {
+    fn new(to: BridgeTarget) -> Self {
         let limits = Limits {
             linger: Duration::from_secs(2),
             ..Limits::default()
         };
         Self {
-            to,
+            target: to,
             limits,
             on_noise: Box::new(|_| ()),
         }
@@ -124,12 +124,12 @@ impl Bridge {
 
     /// Puts an agent of version 1 behind a client of version 2.
     pub fn to_v2() -> Self {
-        Self::new(To::V2)
+        Self::new(BridgeTarget::V2)
     }
 
     /// Puts an agent of version 2 behind a client of version 1.
     pub fn to_v1() -> Self {
-        Self::new(To::V1)
+        Self::new(BridgeTarget::V1)
     }
 
     /// Sets what is kept. Of the limits, `message`, `outbox` (for each side), `requests` (of each side)
@@ -151,8 +151,8 @@ impl Bridge {
     /// When the client ends, the agent's input is closed, and what it still says within
     /// [`Limits::linger`] is passed on. When the agent ends, every request that it has not answered is
     /// answered with an error. Either way the transports are closed when this returns.
-    pub async fn run(self, client: Transport, agent: Transport) -> End {
-        let core = Core::new(self.to, self.limits.clone());
+    pub async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
+        let core = BridgeState::new(self.target, self.limits.clone());
         Pump::new(core, self.limits, self.on_noise)
             .run(client, agent)
             .await

@@ -3,100 +3,118 @@
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
 
-use super::Side;
-use super::down::{self, Down};
-use super::json::{Line, Out, object, pass, refuse};
+use super::BridgeSide;
+use super::json::{BridgeLine, BridgeOutput, object, pass, refuse};
 use super::method;
-use super::up::{self, Up};
+use super::v1_to_v2::{self, V1ToV2Bridge};
+use super::v2_to_v1::{self, V2ToV1Bridge};
 use crate::connection::Limits;
-use crate::connection::outline::Outline;
+use crate::connection::outline::MessageOutline;
 
 /// No version is spoken by both sides.
 const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
 /// Which version the client is to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum To {
+pub(super) enum BridgeTarget {
     V1,
     V2,
 }
 
 /// What is done with each line.
-pub(super) struct Core {
-    to: To,
+pub(super) struct BridgeState {
+    target: BridgeTarget,
     limits: Limits,
-    phase: Phase,
+    phase: NegotiationPhase,
 }
 
-enum Phase {
+enum NegotiationPhase {
     /// The client has not initialized the connection yet.
-    Before,
+    Uninitialized,
     /// The agent has been asked. What follows waits for its answer.
-    Asked {
+    Initializing {
         id: RequestId,
-        client: down::initialize::Client,
+        client: v2_to_v1::initialize::V1ClientFeatures,
         /// What the client has asked.
         line: Box<[u8]>,
     },
     /// Both sides speak the same version.
-    Through,
-    Up(Box<Up>),
-    Down(Box<Down>),
+    PassThrough,
+    V1ToV2(Box<V1ToV2Bridge>),
+    V2ToV1(Box<V2ToV1Bridge>),
 }
 
-impl Core {
-    pub(super) fn new(to: To, limits: Limits) -> Self {
+impl BridgeState {
+    pub(super) fn new(to: BridgeTarget, limits: Limits) -> Self {
         Self {
-            to,
+            target: to,
             limits,
-            phase: Phase::Before,
+            phase: NegotiationPhase::Uninitialized,
         }
     }
 
     /// Whether the client's next line can only be understood once the agent has answered.
-    pub(super) fn waiting(&self) -> bool {
-        matches!(self.phase, Phase::Asked { .. })
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
 
     /// Looks at a line. Says whether it was noise, which is passed over.
-    pub(super) fn line(&mut self, from: Side, bytes: &[u8], out: &mut Out) -> bool {
-        if matches!(self.phase, Phase::Through) {
+    pub(super) fn handle_line(
+        &mut self,
+        from: BridgeSide,
+        bytes: &[u8],
+        out: &mut BridgeOutput,
+    ) -> bool {
+        if matches!(self.phase, NegotiationPhase::PassThrough) {
             match from {
-                Side::Client => pass(&mut out.agent, bytes),
+                BridgeSide::Client => pass(&mut out.agent, bytes),
                 // Agents are known to print logs and banners to stdout.
-                Side::Agent if !matches!(bytes.first(), Some(b'{' | b'[')) => return true,
-                Side::Agent => pass(&mut out.client, bytes),
+                BridgeSide::Agent if !matches!(bytes.first(), Some(b'{' | b'[')) => return true,
+                BridgeSide::Agent => pass(&mut out.client, bytes),
             }
             return false;
         }
         let message = match jsonrpc::parse(bytes) {
             Ok(message) => message,
-            Err(error) => return self.no_message(from, bytes, error, out),
+            Err(error) => return self.handle_invalid_line(from, bytes, error, out),
         };
-        let line = Line { bytes, message };
+        let line = BridgeLine { bytes, message };
         match (&mut self.phase, from) {
-            (Phase::Up(up), Side::Client) => up.client_line(&line, out),
-            (Phase::Up(up), Side::Agent) => up.agent_line(&line, out),
-            (Phase::Down(down), Side::Client) => down.client_line(&line, out),
-            (Phase::Down(down), Side::Agent) => down.agent_line(&line, out),
-            (_, Side::Client) => self.client_first(&line, out),
-            (_, Side::Agent) => self.agent_first(&line, out),
+            (NegotiationPhase::V1ToV2(up), BridgeSide::Client) => up.handle_client_line(&line, out),
+            (NegotiationPhase::V1ToV2(up), BridgeSide::Agent) => up.handle_agent_line(&line, out),
+            (NegotiationPhase::V2ToV1(down), BridgeSide::Client) => {
+                down.handle_client_line(&line, out)
+            }
+            (NegotiationPhase::V2ToV1(down), BridgeSide::Agent) => {
+                down.handle_agent_line(&line, out)
+            }
+            (_, BridgeSide::Client) => self.handle_client_initialize(&line, out),
+            (_, BridgeSide::Agent) => self.handle_agent_initialize(&line, out),
         }
         false
     }
 
     /// A line that is no message of JSON-RPC.
-    fn no_message(&self, from: Side, bytes: &[u8], error: ParseError, out: &mut Out) -> bool {
+    fn handle_invalid_line(
+        &self,
+        from: BridgeSide,
+        bytes: &[u8],
+        error: ParseError,
+        out: &mut BridgeOutput,
+    ) -> bool {
         match from {
-            Side::Client => {
-                let (id, error) = error.answer();
+            BridgeSide::Client => {
+                let (id, error) = error.to_response();
                 refuse(&mut out.client, &id, &error);
                 false
             }
-            Side::Agent => {
+            BridgeSide::Agent => {
                 // JSON of some other shape is for the client to judge.
                 let json = matches!(error, ParseError::NotAMessage { .. });
-                let between = matches!(self.phase, Phase::Up(_) | Phase::Down(_));
+                let between = matches!(
+                    self.phase,
+                    NegotiationPhase::V1ToV2(_) | NegotiationPhase::V2ToV1(_)
+                );
                 if json && between {
                     pass(&mut out.client, bytes);
                 }
@@ -106,7 +124,7 @@ impl Core {
     }
 
     /// The client's first request is `initialize`.
-    fn client_first(&mut self, line: &Line<'_>, out: &mut Out) {
+    fn handle_client_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let Incoming::Request { id, method, params } = &line.message else {
             return;
         };
@@ -119,24 +137,24 @@ impl Core {
         let wanted: ProtocolVersion = params
             .field("protocolVersion")
             .unwrap_or(ProtocolVersion(0));
-        let needed = match self.to {
-            To::V2 => wanted >= ProtocolVersion::V2,
-            To::V1 => wanted < ProtocolVersion::V2,
+        let needed = match self.target {
+            BridgeTarget::V2 => wanted >= ProtocolVersion::V2,
+            BridgeTarget::V1 => wanted < ProtocolVersion::V2,
         };
         if !needed {
             line.pass(&mut out.agent);
-            self.phase = Phase::Through;
+            self.phase = NegotiationPhase::PassThrough;
             return;
         }
-        let (params, client) = match self.to {
-            To::V2 => (
-                up::initialize::request(params),
-                down::initialize::Client::default(),
+        let (params, client) = match self.target {
+            BridgeTarget::V2 => (
+                v1_to_v2::initialize::request(params),
+                v2_to_v1::initialize::V1ClientFeatures::default(),
             ),
-            To::V1 => down::initialize::request(params),
+            BridgeTarget::V1 => v2_to_v1::initialize::request(params),
         };
         line.with_params(&mut out.agent, &params);
-        self.phase = Phase::Asked {
+        self.phase = NegotiationPhase::Initializing {
             id: id.clone(),
             client,
             line: line.bytes.into(),
@@ -144,7 +162,7 @@ impl Core {
     }
 
     /// The agent's first answer is the one to `initialize`.
-    fn agent_first(&mut self, line: &Line<'_>, out: &mut Out) {
+    fn handle_agent_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let (id, result) = match &line.message {
             Incoming::Response { id, result } => (id, result),
             Incoming::Request { id, .. } => {
@@ -155,7 +173,7 @@ impl Core {
             Incoming::Notification { .. } => return,
         };
         let (client, asked) = match &mut self.phase {
-            Phase::Asked {
+            NegotiationPhase::Initializing {
                 id: asked,
                 client,
                 line,
@@ -167,12 +185,12 @@ impl Core {
             Err(error) if error.code == UNSUPPORTED_VERSION => {
                 // It does not speak the other version. Then it may speak the client's.
                 pass(&mut out.agent, &asked);
-                self.phase = Phase::Through;
+                self.phase = NegotiationPhase::PassThrough;
                 return;
             }
             Err(_) => {
                 line.pass(&mut out.client);
-                self.phase = Phase::Before;
+                self.phase = NegotiationPhase::Uninitialized;
                 return;
             }
         };
@@ -180,79 +198,85 @@ impl Core {
         let version: ProtocolVersion = result
             .field("protocolVersion")
             .unwrap_or(ProtocolVersion(0));
-        self.phase = match (self.to, version) {
-            (To::V2, ProtocolVersion::V1) => {
-                let (result, offers) = up::initialize::answer(result);
+        self.phase = match (self.target, version) {
+            (BridgeTarget::V2, ProtocolVersion::V1) => {
+                let (result, offers) = v1_to_v2::initialize::answer(result);
                 line.with_result(&mut out.client, &result);
-                Phase::Up(Box::new(Up::new(offers, &self.limits)))
+                NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(offers, &self.limits)))
             }
-            (To::V1, ProtocolVersion::V2) => {
-                let result = down::initialize::answer(result, &client);
+            (BridgeTarget::V1, ProtocolVersion::V2) => {
+                let result = v2_to_v1::initialize::answer(result, &client);
                 line.with_result(&mut out.client, &result);
-                Phase::Down(Box::new(Down::new(client, &self.limits)))
+                NegotiationPhase::V2ToV1(Box::new(V2ToV1Bridge::new(client, &self.limits)))
             }
             // The agent speaks what the client speaks, and nothing else.
-            (To::V2, ProtocolVersion::V2) | (To::V1, ProtocolVersion::V1) => {
+            (BridgeTarget::V2, ProtocolVersion::V2) | (BridgeTarget::V1, ProtocolVersion::V1) => {
                 line.pass(&mut out.client);
-                Phase::Through
+                NegotiationPhase::PassThrough
             }
             (to, _) => {
                 let text = format!(
                     "the agent speaks version {version} of the protocol; the bridge knows 1 and 2"
                 );
                 let code = match to {
-                    To::V2 => UNSUPPORTED_VERSION,
-                    To::V1 => jsonrpc::Error::INTERNAL_ERROR,
+                    BridgeTarget::V2 => UNSUPPORTED_VERSION,
+                    BridgeTarget::V1 => jsonrpc::Error::INTERNAL_ERROR,
                 };
                 refuse(&mut out.client, id, &jsonrpc::Error::new(code, text));
-                Phase::Before
+                NegotiationPhase::Uninitialized
             }
         };
     }
 
     /// A message over the limit has been passed over: whoever waits for it is told.
-    pub(super) fn too_long(&mut self, from: Side, whose: Outline, length: usize, out: &mut Out) {
+    pub(super) fn handle_oversized(
+        &mut self,
+        from: BridgeSide,
+        whose: MessageOutline,
+        length: usize,
+        out: &mut BridgeOutput,
+    ) {
         let limit = self.limits.message;
         let text = format!("a message of {length} bytes is over the limit of {limit} bytes");
         tracing::warn!("{text}");
         let back = match from {
-            Side::Client => &mut out.client,
-            Side::Agent => &mut out.agent,
+            BridgeSide::Client => &mut out.client,
+            BridgeSide::Agent => &mut out.agent,
         };
         match whose {
-            Outline::Request(id) if id != RequestId::Null || from == Side::Client => {
+            MessageOutline::Request(id) if id != RequestId::Null || from == BridgeSide::Client => {
                 let text = format!("Invalid request: {text}");
                 let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
                 refuse(back, &id, &error);
             }
-            Outline::Answer(id) => {
+            MessageOutline::Response(id) => {
                 // As if that had been the answer.
                 let mut answer = Vec::new();
                 refuse(&mut answer, &id, &jsonrpc::Error::internal(text));
-                self.line(from, answer.trim_ascii_end(), out);
+                self.handle_line(from, answer.trim_ascii_end(), out);
             }
-            Outline::Request(_) | Outline::Noise => {}
+            MessageOutline::Request(_) | MessageOutline::Noise => {}
         }
     }
 
     /// The client will say nothing more.
     pub(super) fn client_closed(&mut self) {
-        if let Phase::Up(up) = &mut self.phase {
+        if let NegotiationPhase::V1ToV2(up) = &mut self.phase {
             up.client_closed();
         }
     }
 
     /// The agent will say nothing more: what it has not answered is answered with an error.
-    pub(super) fn agent_closed(&mut self, out: &mut Out) {
+    pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent has ended without an answer");
         match &mut self.phase {
-            Phase::Asked { id, .. } => {
+            NegotiationPhase::Initializing { id, .. } => {
                 refuse(&mut out.client, id, &error);
-                self.phase = Phase::Before;
+                self.phase = NegotiationPhase::Uninitialized;
             }
-            Phase::Up(up) => up.agent_closed(&error, out),
-            Phase::Down(down) => down.agent_closed(&error, out),
-            Phase::Before | Phase::Through => {}
+            NegotiationPhase::V1ToV2(up) => up.agent_closed(&error, out),
+            NegotiationPhase::V2ToV1(down) => down.agent_closed(&error, out),
+            NegotiationPhase::Uninitialized | NegotiationPhase::PassThrough => {}
         }
     }
 }

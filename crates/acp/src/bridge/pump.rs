@@ -9,31 +9,31 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::json::Out;
-use super::negotiate::Core;
-use super::outlet::Outlet;
-use super::{End, OnNoise, Side};
+use super::json::BridgeOutput;
+use super::negotiate::BridgeState;
+use super::writer::BridgeWriter;
+use super::{BridgeEnd, BridgeNoiseHandler, BridgeSide};
 use crate::connection::Limits;
 use crate::connection::frame::{Frame, Framer};
 use crate::connection::outline::outline;
-use crate::transport::{Reader, Transport};
+use crate::transport::{Transport, TransportReader};
 
 pub(super) struct Pump {
-    core: Mutex<Core>,
-    to_client: Outlet,
-    to_agent: Outlet,
+    state: Mutex<BridgeState>,
+    to_client: BridgeWriter,
+    to_agent: BridgeWriter,
     /// The agent has answered `initialize`, or never will.
     negotiated: Notify,
     limits: Limits,
-    noise: Mutex<(u64, OnNoise)>,
+    noise: Mutex<(u64, BridgeNoiseHandler)>,
 }
 
 impl Pump {
-    pub(super) fn new(core: Core, limits: Limits, on_noise: OnNoise) -> Self {
+    pub(super) fn new(core: BridgeState, limits: Limits, on_noise: BridgeNoiseHandler) -> Self {
         Self {
-            core: Mutex::new(core),
-            to_client: Outlet::default(),
-            to_agent: Outlet::default(),
+            state: Mutex::new(core),
+            to_client: BridgeWriter::default(),
+            to_agent: BridgeWriter::default(),
             negotiated: Notify::new(),
             limits,
             noise: Mutex::new((0, on_noise)),
@@ -41,15 +41,15 @@ impl Pump {
     }
 
     /// Runs until one side has ended and the other has had its last words.
-    pub(super) async fn run(self, client: Transport, agent: Transport) -> End {
-        let mut client_in = pin!(self.read(client.reader, Side::Client));
-        let mut agent_in = pin!(self.read(agent.reader, Side::Agent));
+    pub(super) async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
+        let mut client_in = pin!(self.read(client.reader, BridgeSide::Client));
+        let mut agent_in = pin!(self.read(agent.reader, BridgeSide::Agent));
         let mut client_out = pin!(self.to_client.drain(client.writer));
         let mut agent_out = pin!(self.to_agent.drain(agent.writer));
         // What is over already.
         let (mut no_client_in, mut no_agent_in) = (false, false);
         let (mut no_client_out, mut no_agent_out) = (false, false);
-        let mut end = Ending::default();
+        let mut end = PumpEnd::default();
         loop {
             if no_agent_in && no_client_out {
                 break;
@@ -57,28 +57,28 @@ impl Pump {
             tokio::select! {
                 failed = &mut client_in, if !no_client_in => {
                     no_client_in = true;
-                    end.begin(Side::Client, failed, &self.limits);
-                    self.client_closed();
+                    end.set_first(BridgeSide::Client, failed, &self.limits);
+                    self.handle_client_closed();
                 }
                 failed = &mut agent_in, if !no_agent_in => {
                     no_agent_in = true;
-                    end.begin(Side::Agent, failed, &self.limits);
-                    end.again(&self.limits);
-                    self.agent_closed();
+                    end.set_first(BridgeSide::Agent, failed, &self.limits);
+                    end.extend_deadline(&self.limits);
+                    self.handle_agent_closed();
                 }
                 done = &mut client_out, if !no_client_out => {
                     no_client_out = true;
                     if let Err(error) = done {
                         // It reads no more; what it says has no point any more either.
                         no_client_in = true;
-                        end.begin(Side::Client, Some(error), &self.limits);
-                        self.client_closed();
+                        end.set_first(BridgeSide::Client, Some(error), &self.limits);
+                        self.handle_client_closed();
                     }
                 }
                 done = &mut agent_out, if !no_agent_out => {
                     no_agent_out = true;
                     if let Err(error) = done {
-                        end.begin(Side::Agent, Some(error), &self.limits);
+                        end.set_first(BridgeSide::Agent, Some(error), &self.limits);
                     }
                 }
                 () = sleep_until(end.deadline.unwrap_or_else(Instant::now)), if end.deadline.is_some() => {
@@ -86,33 +86,33 @@ impl Pump {
                         break;
                     }
                     no_agent_in = true;
-                    end.again(&self.limits);
-                    self.agent_closed();
+                    end.extend_deadline(&self.limits);
+                    self.handle_agent_closed();
                 }
             }
         }
         let noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner).0;
-        End {
-            first: end.first.unwrap_or(Side::Client),
+        BridgeEnd {
+            first: end.first.unwrap_or(BridgeSide::Client),
             error: end.error,
             noise,
         }
     }
 
-    fn core(&self) -> std::sync::MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> std::sync::MutexGuard<'_, BridgeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What waits for the agent is still written, and then its input is closed.
-    fn client_closed(&self) {
-        self.core().client_closed();
+    fn handle_client_closed(&self) {
+        self.lock_state().client_closed();
         self.to_agent.close();
     }
 
     /// What waits for the client is still written, and then its input is closed.
-    fn agent_closed(&self) {
-        let mut out = Out::default();
-        self.core().agent_closed(&mut out);
+    fn handle_agent_closed(&self) {
+        let mut out = BridgeOutput::default();
+        self.lock_state().agent_closed(&mut out);
         self.to_client.push(&out.client);
         self.to_client.close();
         self.to_agent.close();
@@ -120,13 +120,13 @@ impl Pump {
     }
 
     /// Reads one side until its end; gives the error, if reading failed.
-    async fn read(&self, mut input: Reader, from: Side) -> Option<io::Error> {
+    async fn read(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
         let mut framer = Framer::new(self.limits.message);
         let mut ended: Option<Option<io::Error>> = None;
         loop {
-            if from == Side::Client && self.core().waiting() {
+            if from == BridgeSide::Client && self.lock_state().is_waiting() {
                 // Nothing can be understood now, but an end must not go unseen.
-                let room = ended.is_none() && framer.waiting() < self.limits.outbox;
+                let room = ended.is_none() && framer.buffered_len() < self.limits.outbox;
                 tokio::select! {
                     () = self.negotiated.notified() => {}
                     end = fill(&mut input, &mut framer), if room => ended = end,
@@ -135,11 +135,11 @@ impl Pump {
                     }
                 }
             } else if let Some(frame) = framer.next() {
-                self.look_at(from, frame);
-                self.room(from).await;
+                self.handle_frame(from, frame);
+                self.wait_for_room(from).await;
             } else if let Some(failed) = ended {
                 if let Some(frame) = framer.finish() {
-                    self.look_at(from, frame);
+                    self.handle_frame(from, frame);
                 }
                 return failed;
             } else {
@@ -148,23 +148,23 @@ impl Pump {
         }
     }
 
-    fn look_at(&self, from: Side, frame: Frame<'_>) {
-        let mut out = Out::default();
-        let mut core = self.core();
-        let waited = core.waiting();
+    fn handle_frame(&self, from: BridgeSide, frame: Frame<'_>) {
+        let mut out = BridgeOutput::default();
+        let mut core = self.lock_state();
+        let waited = core.is_waiting();
         match frame {
             Frame::Line(line) => {
-                if core.line(from, line, &mut out) {
-                    self.noise(line);
+                if core.handle_line(from, line, &mut out) {
+                    self.report_noise(line);
                 }
             }
             // Lines are handed on as they came: no text is taken out of them.
             Frame::LargeText(_) => {}
-            Frame::TooLong { head, tail, length } => {
-                core.too_long(from, outline(head, tail), length, &mut out);
+            Frame::Oversized { head, tail, length } => {
+                core.handle_oversized(from, outline(head, tail), length, &mut out);
             }
         }
-        let negotiated = waited && !core.waiting();
+        let negotiated = waited && !core.is_waiting();
         // While the lock is held: what was decided in one order is written in that order.
         self.to_client.push(&out.client);
         self.to_agent.push(&out.agent);
@@ -177,16 +177,17 @@ impl Pump {
     /// Waits for room for what the next line may bring about. The other side's is the back-pressure. A
     /// side's own is much more: answers of the bridge's to a side that takes none of them must not keep
     /// that side's other messages, such as a cancel, from getting through.
-    async fn room(&self, from: Side) {
+    async fn wait_for_room(&self, from: BridgeSide) {
         let (other, own) = match from {
-            Side::Client => (&self.to_agent, &self.to_client),
-            Side::Agent => (&self.to_client, &self.to_agent),
+            BridgeSide::Client => (&self.to_agent, &self.to_client),
+            BridgeSide::Agent => (&self.to_client, &self.to_agent),
         };
-        other.room(self.limits.outbox).await;
-        own.room(self.limits.outbox.saturating_mul(4)).await;
+        other.wait_for_room(self.limits.outbox).await;
+        own.wait_for_room(self.limits.outbox.saturating_mul(4))
+            .await;
     }
 
-    fn noise(&self, line: &[u8]) {
+    fn report_noise(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         tracing::debug!(line = %text.chars().take(200).collect::<String>(), "not a message");
         let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,30 +198,30 @@ impl Pump {
 
 /// How it came to the end.
 #[derive(Default)]
-struct Ending {
-    first: Option<Side>,
+struct PumpEnd {
+    first: Option<BridgeSide>,
     error: Option<io::Error>,
     /// When the other side has had time enough.
     deadline: Option<Instant>,
 }
 
-impl Ending {
-    fn begin(&mut self, side: Side, failed: Option<io::Error>, limits: &Limits) {
+impl PumpEnd {
+    fn set_first(&mut self, side: BridgeSide, failed: Option<io::Error>, limits: &Limits) {
         if self.first.is_none() {
             self.first = Some(side);
             self.error = failed;
-            self.again(limits);
+            self.extend_deadline(limits);
         }
     }
 
-    fn again(&mut self, limits: &Limits) {
+    fn extend_deadline(&mut self, limits: &Limits) {
         self.deadline = Some(Instant::now() + limits.linger);
     }
 }
 
 /// Reads what is there into the framer; at the end of the input, says so.
-async fn fill(input: &mut Reader, framer: &mut Framer) -> Option<Option<io::Error>> {
-    match input.read_buf(framer.room()).await {
+async fn fill(input: &mut TransportReader, framer: &mut Framer) -> Option<Option<io::Error>> {
+    match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(None),
         Ok(_) => None,
         Err(e) if e.kind() == io::ErrorKind::Interrupted => None,

@@ -4,10 +4,10 @@
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
-use super::json::{empty_list, items, object, raw};
+use super::json::{empty_list, items, object, to_raw_value};
 
 /// Changes each item of a list that is there.
-fn each(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
+fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
     if let Some(list) = params.field::<Vec<Box<RawValue>>>(key) {
         let list: Vec<Box<RawValue>> = list
             .into_iter()
@@ -17,11 +17,11 @@ fn each(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObje
                 if read.is_empty() {
                     item
                 } else {
-                    raw(&change(read))
+                    to_raw_value(&change(read))
                 }
             })
             .collect();
-        params.set(key, raw(&list));
+        params.set(key, to_raw_value(&list));
     }
 }
 
@@ -34,7 +34,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());
     }
-    each(params, "mcpServers", |mut server| {
+    map_items(params, "mcpServers", |mut server| {
         let lists: &[&str] = match type_of(&server).as_deref() {
             Some("stdio") | None => {
                 server = server.without(&["type"]);
@@ -54,7 +54,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
 
 /// MCP servers as version 2 has them: each with its type.
 pub(super) fn servers_to_v2(params: &mut RawObject) {
-    each(params, "mcpServers", |server| {
+    map_items(params, "mcpServers", |server| {
         if server.has("type") {
             return server;
         }
@@ -71,10 +71,10 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     if !result.has("authMethods") {
         result.retain(|key, _| key != "authMethods");
     }
-    each(result, "authMethods", |method| {
+    map_items(result, "authMethods", |method| {
         let mut method = method.renamed("id", "methodId");
         if !method.has("type") {
-            method.set("type", raw("agent"));
+            method.set("type", to_raw_value("agent"));
         }
         let env = object(method.get("env"));
         if method.has("env") && items(&method, "env").is_empty() {
@@ -82,7 +82,7 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
                 .iter()
                 .map(|(name, value)| object! { "name": name, "value": value })
                 .collect();
-            method.set("env", raw(&env));
+            method.set("env", to_raw_value(&env));
         }
         method
     });
@@ -94,8 +94,8 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
         .into_iter()
         .filter(|method| terminal || type_of(&object(Some(method))).as_deref() != Some("terminal"))
         .collect();
-    result.set("authMethods", raw(&methods));
-    each(result, "authMethods", |method| {
+    result.set("authMethods", to_raw_value(&methods));
+    map_items(result, "authMethods", |method| {
         let mut method = method.renamed("methodId", "id");
         match type_of(&method).as_deref() {
             Some("agent") => method = method.without(&["type"]),
@@ -110,7 +110,7 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
                 }
                 method.retain(|key, _| key != "env");
                 if !env.is_empty() {
-                    method.push("env".to_owned(), raw(&env));
+                    method.push("env".to_owned(), to_raw_value(&env));
                 }
             }
             _ => {}
@@ -121,15 +121,15 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
 
 /// Commands as version 2 has them.
 pub(super) fn commands_to_v2(update: &mut RawObject) {
-    each(update, "availableCommands", |mut command| {
+    map_items(update, "availableCommands", |mut command| {
         if !command.has("type") {
-            command.set("type", raw("command"));
+            command.set("type", to_raw_value("command"));
         }
         if command.has("input") {
             let mut input = object(command.get("input"));
             if !input.has("type") {
-                input.set("type", raw("text"));
-                command.set("input", raw(&input));
+                input.set("type", to_raw_value("text"));
+                command.set("input", to_raw_value(&input));
             }
         }
         command
@@ -146,13 +146,13 @@ pub(super) fn commands_to_v1(update: &mut RawObject) {
         .into_iter()
         .filter(|command| known(command))
         .collect();
-    update.set("availableCommands", raw(&commands));
-    each(update, "availableCommands", |command| {
+    update.set("availableCommands", to_raw_value(&commands));
+    map_items(update, "availableCommands", |command| {
         let mut command = command.without(&["type"]);
         if command.has("input") {
             let input = object(command.get("input"));
             if matches!(type_of(&input).as_deref(), None | Some("text")) {
-                command.set("input", raw(&input.without(&["type"])));
+                command.set("input", to_raw_value(&input.without(&["type"])));
             } else {
                 command = command.without(&["input"]);
             }

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashMap};
 
 use acp_wire::jsonrpc::{self, RequestId};
 
-use crate::recent::key;
+use crate::lru_map::key;
 use crate::session_setup::LONGEST_ID;
 
 /// The requests that one side has made and that are not answered yet.
 #[derive(Debug)]
-pub(super) struct Requests<T> {
-    open: BTreeMap<RequestId, T>,
+pub(super) struct PendingRequests<T> {
+    pending: BTreeMap<RequestId, T>,
     limit: usize,
 }
 
-impl<T> Requests<T> {
+impl<T> PendingRequests<T> {
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            open: BTreeMap::new(),
+            pending: BTreeMap::new(),
             limit,
         }
     }
@@ -26,8 +26,8 @@ impl<T> Requests<T> {
     ///
     /// # Errors
     /// What to answer if it cannot: the id is in use, or too many requests are open.
-    pub(super) fn room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
-        if self.open.contains_key(id) {
+    pub(super) fn check_room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
+        if self.pending.contains_key(id) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
                 "Invalid request: a request with this id is still being worked on",
@@ -39,7 +39,7 @@ impl<T> Requests<T> {
                 format!("Invalid request: its id has more than {LONGEST_ID} bytes"),
             ));
         }
-        if self.open.len() >= self.limit {
+        if self.pending.len() >= self.limit {
             return Err(jsonrpc::Error::internal(format!(
                 "more than {} requests at once",
                 self.limit
@@ -49,20 +49,20 @@ impl<T> Requests<T> {
     }
 
     pub(super) fn add(&mut self, id: &RequestId, what: T) {
-        self.open.insert(id.clone(), what);
+        self.pending.insert(id.clone(), what);
     }
 
     pub(super) fn get(&self, id: &RequestId) -> Option<&T> {
-        self.open.get(id)
+        self.pending.get(id)
     }
 
     pub(super) fn take(&mut self, id: &RequestId) -> Option<T> {
-        self.open.remove(id)
+        self.pending.remove(id)
     }
 
     /// All of them, in the order of their ids.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
-        std::mem::take(&mut self.open).into_iter()
+        std::mem::take(&mut self.pending).into_iter()
     }
 }
 
@@ -72,20 +72,20 @@ const SESSIONS: usize = 2048;
 
 /// What is known of each session. Beyond the limit the one that was not heard of longest is forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Sessions<T> {
-    known: HashMap<String, (u64, T)>,
+pub(super) struct BridgeSessions<T> {
+    entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
 /// Whether a session is in the middle of something, so that it must not be forgotten.
-pub(super) trait Busy {
-    fn busy(&self) -> bool;
+pub(super) trait Activeness {
+    fn is_busy(&self) -> bool;
 }
 
-impl<T: Busy + Default> Sessions<T> {
+impl<T: Activeness + Default> BridgeSessions<T> {
     pub(super) fn get(&mut self, id: &str) -> Option<&mut T> {
         self.clock += 1;
-        let (heard, session) = self.known.get_mut(&*key(id))?;
+        let (heard, session) = self.entries.get_mut(&*key(id))?;
         *heard = self.clock;
         Some(session)
     }
@@ -94,28 +94,28 @@ impl<T: Busy + Default> Sessions<T> {
     pub(super) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
-        if !self.known.contains_key(&*id) && self.known.len() >= SESSIONS {
+        if !self.entries.contains_key(&*id) && self.entries.len() >= SESSIONS {
             let oldest = self
-                .known
+                .entries
                 .iter()
-                .filter(|(_, (_, session))| !session.busy())
+                .filter(|(_, (_, session))| !session.is_busy())
                 .min_by_key(|(_, (heard, _))| *heard);
             if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
-                self.known.remove(&oldest);
+                self.entries.remove(&oldest);
             }
         }
-        let entry = self.known.entry(id.into_owned()).or_default();
+        let entry = self.entries.entry(id.into_owned()).or_default();
         entry.0 = self.clock;
         &mut entry.1
     }
 
     pub(super) fn forget(&mut self, id: &str) {
-        self.known.remove(&*key(id));
+        self.entries.remove(&*key(id));
     }
 
     /// All of them, those first that were heard of last.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
-        let mut all: Vec<_> = self.known.iter().collect();
+        let mut all: Vec<_> = self.entries.iter().collect();
         all.sort_by_key(|(_, (heard, _))| std::cmp::Reverse(*heard));
         all.into_iter()
             .map(|(id, (_, session))| (id.as_str(), session))
@@ -127,16 +127,16 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Session(bool);
-    impl Busy for Session {
-        fn busy(&self) -> bool {
+    struct TestBridgeSession(bool);
+    impl Activeness for TestBridgeSession {
+        fn is_busy(&self) -> bool {
             self.0
         }
     }
 
     #[test]
     fn the_session_that_was_not_heard_of_longest_is_forgotten_but_none_that_works() {
-        let mut sessions = Sessions::<Session>::default();
+        let mut sessions = BridgeSessions::<TestBridgeSession>::default();
         sessions.touch("works").0 = true;
         for n in 0..SESSIONS - 1 {
             sessions.touch(&n.to_string());
@@ -146,6 +146,6 @@ mod tests {
         assert!(sessions.get("works").is_some());
         assert!(sessions.get("0").is_some());
         assert!(sessions.get("1").is_none());
-        assert_eq!(sessions.known.len(), SESSIONS);
+        assert_eq!(sessions.entries.len(), SESSIONS);
     }
 }

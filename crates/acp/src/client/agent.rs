@@ -12,14 +12,14 @@ use acp_wire::v1::{
 use acp_wire::{Request, v2};
 
 use super::Client;
-use super::initialize::{Agreed, initialize};
-use super::mcp_servers::OwnServers;
-use super::opening::Old;
-use super::session::Session;
-use super::sessions::Sessions;
+use super::initialize::{NegotiatedCapabilities, initialize};
+use super::mcp_servers::ClientMcpServers;
+use super::open_session::SessionReopening;
+use super::session::ClientSession;
+use super::sessions::ClientSessions;
 use super::side::ClientSide;
-use crate::capabilities::{missing_for_server, not_offered_by_agent};
-use crate::connection::{Ask, Connection, Driver};
+use crate::capabilities::{agent_capability_error, missing_mcp_capability};
+use crate::connection::{Connection, Driver, RequestOptions};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
 use crate::session_setup::{SessionSetup, SystemPromptError};
@@ -57,26 +57,26 @@ pub(super) fn connect_shared<C: Client>(
     client: Arc<C>,
     options: Options,
 ) -> (Handshake, Driver) {
-    let sessions = Arc::new(Sessions::new(options.limits.thread, &client));
+    let sessions = Arc::new(ClientSessions::new(options.limits.thread, &client));
     let spoken = Arc::new(OnceLock::new());
     let side = Arc::new(ClientSide {
         client,
         sessions: Arc::clone(&sessions),
-        spoken: Arc::clone(&spoken),
+        negotiated_version: Arc::clone(&spoken),
     });
     let (capabilities, info) = (side.capabilities(), side.client.info());
-    let own_servers = OwnServers::of(&side.client);
+    let own_servers = ClientMcpServers::from_client(&side.client);
     let latest = options.latest();
     let (conn, driver) = Connection::new(transport, options, side);
     // Until the connection is given away, an early return ends it, and so does dropping the handshake.
-    let conn = OpenConnection(Some(conn));
+    let conn = ConnectionGuard(Some(conn));
     let handshake = async move {
         let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
-        let inner = Inner {
+        let inner = AgentConnectionInner {
             conn,
             sessions,
-            own_servers,
-            agreed,
+            mcp_servers: own_servers,
+            negotiated: agreed,
         };
         Ok(AgentConnection(Arc::new(inner)))
     };
@@ -108,26 +108,26 @@ impl Future for Handshake {
 /// The agent at the other end of a connection. Cloning it is cheap; the connection ends when the
 /// last clone, its sessions included, is dropped.
 #[derive(Clone)]
-pub struct AgentConnection(pub(crate) Arc<Inner>);
+pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
 
-pub(crate) struct Inner {
-    pub(crate) conn: OpenConnection,
-    pub(crate) sessions: Arc<Sessions>,
-    own_servers: OwnServers,
-    pub(super) agreed: Agreed,
+pub(crate) struct AgentConnectionInner {
+    pub(crate) conn: ConnectionGuard,
+    pub(crate) sessions: Arc<ClientSessions>,
+    mcp_servers: ClientMcpServers,
+    pub(super) negotiated: NegotiatedCapabilities,
 }
 
 /// A connection that ends when this is dropped.
-pub(crate) struct OpenConnection(Option<Connection>);
+pub(crate) struct ConnectionGuard(Option<Connection>);
 
-impl OpenConnection {
+impl ConnectionGuard {
     #[allow(clippy::expect_used, reason = "it is there until drop")]
     pub(crate) fn get(&self) -> &Connection {
         self.0.as_ref().expect("there until drop")
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         if let Some(conn) = self.0.take() {
             conn.close();
@@ -138,7 +138,7 @@ impl Drop for OpenConnection {
 impl std::fmt::Debug for AgentConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentConnection")
-            .field("agreed", &self.0.agreed)
+            .field("agreed", &self.0.negotiated)
             .finish_non_exhaustive()
     }
 }
@@ -147,7 +147,7 @@ impl AgentConnection {
     /// The version of the protocol that is spoken.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
-        self.0.agreed.version
+        self.0.negotiated.version
     }
 
     pub(super) fn speaks_v2(&self) -> bool {
@@ -157,19 +157,19 @@ impl AgentConnection {
     /// Who the agent is, if it said.
     #[must_use]
     pub fn info(&self) -> Option<&Implementation> {
-        self.0.agreed.info.as_ref()
+        self.0.negotiated.info.as_ref()
     }
 
     /// What the agent can do, in the words of version 1 whichever it speaks.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
-        &self.0.agreed.capabilities
+        &self.0.negotiated.capabilities
     }
 
     /// How one can authenticate, as the agent said when it was connected to.
     #[must_use]
     pub fn auth_methods(&self) -> &[AuthMethod] {
-        &self.0.agreed.auth_methods
+        &self.0.negotiated.auth_methods
     }
 
     /// The connection, for messages this type has no method for.
@@ -196,7 +196,7 @@ impl AgentConnection {
             }
             // Agents are known to take methods that they did not name; version 2 forbids to try.
             None if self.speaks_v2() => {
-                return Err(not_offered_by_agent(format!("the method {method}")));
+                return Err(agent_capability_error(format!("the method {method}")));
             }
             _ => {}
         }
@@ -227,12 +227,15 @@ impl AgentConnection {
     /// # Errors
     /// The agent's error ([`Error::is_auth_required`] when one must authenticate first), an MCP
     /// server it does not take, or the end of the connection.
-    pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<Session> {
+    pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<ClientSession> {
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
-            return self.open(&setup.new_v2(), None, Ask::default()).await;
+            return self
+                .open(&setup.new_v2(), None, RequestOptions::default())
+                .await;
         }
-        self.open(&setup.new_v1(), None, Ask::default()).await
+        self.open(&setup.new_v1(), None, RequestOptions::default())
+            .await
     }
 
     /// Opens an old session and has it replayed (`session/load`; in version 2 `session/resume` with
@@ -244,23 +247,23 @@ impl AgentConnection {
         &self,
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
-    ) -> Result<Session> {
+    ) -> Result<ClientSession> {
         let id = id.into();
         self.require(v1::LoadSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         // The replay comes ahead of the answer, and is seen ahead of it.
-        let ask = Ask {
-            ordered: true,
-            ..Ask::default()
+        let ask = RequestOptions {
+            is_ordered: true,
+            ..RequestOptions::default()
         };
         if self.speaks_v2() {
             let request = setup.resume_v2(&id).replay_from(v2::ReplayFrom::start());
             return self
-                .open(&request, Some(Old::replayed(self, id)), ask)
+                .open(&request, Some(SessionReopening::replay(self, id)), ask)
                 .await;
         }
         let request = setup.load_v1(&id);
-        self.open(&request, Some(Old::replayed(self, id)), ask)
+        self.open(&request, Some(SessionReopening::replay(self, id)), ask)
             .await
     }
 
@@ -272,19 +275,27 @@ impl AgentConnection {
         &self,
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
-    ) -> Result<Session> {
+    ) -> Result<ClientSession> {
         let id = id.into();
         self.require(v1::ResumeSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
             let request = setup.resume_v2(&id);
             return self
-                .open(&request, Some(Old::as_it_is(id)), Ask::default())
+                .open(
+                    &request,
+                    Some(SessionReopening::resume(id)),
+                    RequestOptions::default(),
+                )
                 .await;
         }
         let request = setup.resume_v1(&id);
-        self.open(&request, Some(Old::as_it_is(id)), Ask::default())
-            .await
+        self.open(
+            &request,
+            Some(SessionReopening::resume(id)),
+            RequestOptions::default(),
+        )
+        .await
     }
 
     /// A page of the sessions there are (`session/list`); the answer's `next_cursor` is for the request of
@@ -326,19 +337,19 @@ impl AgentConnection {
         self.connection().closed().await
     }
 
-    pub(super) fn session(&self, id: SessionId) -> Session {
+    pub(super) fn session(&self, id: SessionId) -> ClientSession {
         let thread = self.0.sessions.claim(&id);
-        Session::new(self.clone(), id, thread)
+        ClientSession::new(self.clone(), id, thread)
     }
 
     /// That the agent offers a method, by its name in version 1.
     ///
     /// # Errors
-    /// It does not: [`Error::NotOffered`].
+    /// It does not: [`Error::Unsupported`].
     pub(super) fn require(&self, method: &str) -> Result<()> {
         match v1::method(method) {
-            Some(method) if !method.is_offered(&self.0.agreed.offered) => {
-                Err(not_offered_by_agent(
+            Some(method) if !method.is_offered(&self.0.negotiated.capabilities_json) => {
+                Err(agent_capability_error(
                     method
                         .capability
                         .map_or(method.name, |capability| capability.path),
@@ -351,34 +362,39 @@ impl AgentConnection {
     /// What the agent did not say it can do is not asked of it. Of the client's own MCP servers, those
     /// that the agent does not connect to are left out.
     pub(super) fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
-        if !self.0.agreed.sessions {
-            return Err(not_offered_by_agent("session"));
+        if !self.0.negotiated.has_sessions {
+            return Err(agent_capability_error("session"));
         }
-        setup.check_paths().map_err(Error::Invalid)?;
-        if let Some(missing) = setup.mcp_servers.iter().find_map(|s| self.missing_for(s)) {
-            return Err(not_offered_by_agent(missing));
+        setup.check_paths_absolute().map_err(Error::Invalid)?;
+        if let Some(missing) = setup
+            .mcp_servers
+            .iter()
+            .find_map(|s| self.missing_mcp_capability(s))
+        {
+            return Err(agent_capability_error(missing));
         }
         let sessions = &self.capabilities().session_capabilities;
         let roots = sessions.additional_directories.is_some();
         if !setup.additional_directories.is_empty() && !roots {
-            return Err(not_offered_by_agent(
+            return Err(agent_capability_error(
                 "sessionCapabilities.additionalDirectories",
             ));
         }
         setup
             .check_system_prompt(sessions.system_prompt.as_ref())
             .map_err(|error| match error {
-                SystemPromptError::NotOffered(name) => not_offered_by_agent(name),
+                SystemPromptError::Unsupported(name) => agent_capability_error(name),
                 SystemPromptError::Invalid(text) => Error::Invalid(text),
             })?;
-        let takes = |server: &McpServer| self.missing_for(server).is_none();
-        Ok(self.0.own_servers.join(setup, takes))
+        let takes = |server: &McpServer| self.missing_mcp_capability(server).is_none();
+        Ok(self.0.mcp_servers.add_to(setup, takes))
     }
 
     /// The capability that an MCP server needs and the agent has not.
-    fn missing_for(&self, server: &McpServer) -> Option<String> {
+    fn missing_mcp_capability(&self, server: &McpServer) -> Option<String> {
         let offered = &self.capabilities().mcp_capabilities;
-        let missing = missing_for_server(offered, self.0.agreed.mcp_stdio, server)?;
+        let missing =
+            missing_mcp_capability(offered, self.0.negotiated.supports_mcp_stdio, server)?;
         // Of version 2 alone.
         Some(if missing == "stdio" {
             "session.mcp.stdio".to_owned()

@@ -10,35 +10,35 @@ use acp_wire::{Meta, RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::capabilities::this_library;
-use crate::connection::{Ask, Connection};
+use crate::capabilities::library_implementation;
+use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
 /// What the two sides have agreed on, in the words of version 1.
 #[derive(Debug)]
-pub(crate) struct Agreed {
+pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
     /// The same, for the gates of the method table.
-    pub(crate) offered: Value,
+    pub(crate) capabilities_json: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
     /// Whether the agent has sessions at all.
-    pub(crate) sessions: bool,
+    pub(crate) has_sessions: bool,
     /// Whether it connects to MCP servers on stdio.
-    pub(crate) mcp_stdio: bool,
+    pub(crate) supports_mcp_stdio: bool,
     /// Whether it takes messages for a turn that runs (`_session/steering`).
-    pub(crate) steering: bool,
+    pub(crate) supports_steering: bool,
 }
 
 /// The version that has been agreed on, for whoever reads what comes in.
-pub(crate) type Spoken = Arc<OnceLock<ProtocolVersion>>;
+pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
 /// What is asked of an agent that may speak either version: it reads the fields of its own.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Both<'a> {
+struct BothVersionsRequest<'a> {
     #[serde(flatten)]
     v1: &'a InitializeRequest,
     info: Implementation,
@@ -51,14 +51,14 @@ pub(crate) async fn initialize(
     latest: ProtocolVersion,
     capabilities: ClientCapabilities,
     info: Option<Implementation>,
-    spoken: Spoken,
-) -> Result<Agreed> {
+    spoken: NegotiatedVersion,
+) -> Result<NegotiatedCapabilities> {
     let mut request = InitializeRequest::new(latest).client_capabilities(capabilities);
     request.client_info = info;
     let read = move |answer: Result<&serde_json::value::RawValue>| {
         let agreed = match answer {
-            Ok(answer) => agree(answer, latest)?,
-            Err(Error::Rpc(error)) => return Err(refused(error, latest)),
+            Ok(answer) => negotiate(answer, latest)?,
+            Err(Error::Rpc(error)) => return Err(version_error(error, latest)),
             Err(error) => return Err(error),
         };
         let _ = spoken.set(agreed.version);
@@ -66,17 +66,26 @@ pub(crate) async fn initialize(
     };
     let method = InitializeRequest::METHOD;
     if latest < ProtocolVersion::V2 {
-        return conn.call(method, &request, Ask::default(), read).await;
+        return conn
+            .call(method, &request, RequestOptions::default(), read)
+            .await;
     }
-    let both = Both {
-        info: request.client_info.clone().unwrap_or_else(this_library),
+    let both = BothVersionsRequest {
+        info: request
+            .client_info
+            .clone()
+            .unwrap_or_else(library_implementation),
         capabilities: dialect::client_to_v2(&request.client_capabilities),
         v1: &request,
     };
-    conn.call(method, &both, Ask::default(), read).await
+    conn.call(method, &both, RequestOptions::default(), read)
+        .await
 }
 
-fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Result<Agreed> {
+fn negotiate(
+    answer: &serde_json::value::RawValue,
+    latest: ProtocolVersion,
+) -> Result<NegotiatedCapabilities> {
     let unreadable = |reason: String| Error::Unreadable {
         method: InitializeRequest::METHOD.to_owned(),
         reason,
@@ -89,11 +98,11 @@ fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Resul
     let has = |key| object.get(key).is_some();
     let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));
     match said.protocol_version {
-        ProtocolVersion::V1 => Ok(agreed_on_v1(said)),
-        ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => Ok(agreed_on_v1(said)),
+        ProtocolVersion::V1 => Ok(negotiated_v1(said)),
+        ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => Ok(negotiated_v1(said)),
         ProtocolVersion::V2 if latest >= ProtocolVersion::V2 => {
             let said = object.read().map_err(|e| unreadable(e.to_string()))?;
-            Ok(agreed_on_v2(
+            Ok(negotiated_v2(
                 said,
                 &crate::object::object(object.get("capabilities")),
             ))
@@ -106,7 +115,7 @@ fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Resul
 }
 
 /// An agent that speaks only newer versions says so by an error.
-fn refused(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
+fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);
     }
@@ -125,34 +134,34 @@ fn refused(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     }
 }
 
-fn offers_steering(meta: Option<&Meta>) -> bool {
+fn supports_steering(meta: Option<&Meta>) -> bool {
     let steering = meta.and_then(|meta| meta.get("steering"));
     steering.is_some_and(|steering| steering.get("supported") == Some(&Value::Bool(true)))
 }
 
-fn agreed_on_v1(said: InitializeResponse) -> Agreed {
-    Agreed {
+fn negotiated_v1(said: InitializeResponse) -> NegotiatedCapabilities {
+    NegotiatedCapabilities {
         version: ProtocolVersion::V1,
         info: said.agent_info,
-        offered: serde_json::to_value(&said.agent_capabilities).unwrap_or_default(),
+        capabilities_json: serde_json::to_value(&said.agent_capabilities).unwrap_or_default(),
         capabilities: said.agent_capabilities,
         auth_methods: said.auth_methods,
-        sessions: true,
-        mcp_stdio: true,
-        steering: offers_steering(said.meta.as_ref()),
+        has_sessions: true,
+        supports_mcp_stdio: true,
+        supports_steering: supports_steering(said.meta.as_ref()),
     }
 }
 
-fn agreed_on_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Agreed {
+fn negotiated_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> NegotiatedCapabilities {
     let session = said.capabilities.session.as_ref();
     let mcp = session.and_then(|session| session.mcp.as_ref());
     let capabilities = dialect::agent_from_v2(capabilities, !said.auth_methods.is_empty());
-    Agreed {
+    NegotiatedCapabilities {
         version: ProtocolVersion::V2,
-        sessions: session.is_some(),
-        mcp_stdio: mcp.is_some_and(|mcp| mcp.stdio.is_some()),
-        steering: offers_steering(said.meta.as_ref()),
-        offered: serde_json::to_value(&capabilities).unwrap_or_default(),
+        has_sessions: session.is_some(),
+        supports_mcp_stdio: mcp.is_some_and(|mcp| mcp.stdio.is_some()),
+        supports_steering: supports_steering(said.meta.as_ref()),
+        capabilities_json: serde_json::to_value(&capabilities).unwrap_or_default(),
         capabilities: capabilities.read().unwrap_or_default(),
         info: Some(said.info).filter(|info| !info.name.is_empty()),
         auth_methods: said

@@ -8,11 +8,11 @@ use super::Client;
 use crate::session_setup::SessionSetup;
 
 /// Where the client's own MCP servers are asked for.
-pub(crate) struct OwnServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
+pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
 
-impl OwnServers {
+impl ClientMcpServers {
     /// Those of this client. It is not kept alive: a client may hold the connection that holds this.
-    pub(crate) fn of<C: Client>(client: &Arc<C>) -> Self {
+    pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move || {
             Weak::upgrade(&client).map_or_else(Vec::new, |client| client.mcp_servers())
@@ -21,7 +21,7 @@ impl OwnServers {
 
     /// Puts those that the agent takes behind the servers that are there. Agents tell servers apart by
     /// their names, so of two with one name the first stays.
-    pub(crate) fn join(
+    pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,
         takes: impl Fn(&McpServer) -> bool,

@@ -1,14 +1,14 @@
 //! The client's side: what an editor, a terminal program or a script is.
 //!
 //! Implement [`Client`] for what the agent may ask, [`connect`] to an agent, open a
-//! [`Session`], prompt, and render its [`Thread`](crate::Thread).
+//! [`ClientSession`], prompt, and render its [`Thread`](crate::Thread).
 
 mod agent;
 mod dyn_client;
 mod initialize;
 mod mcp_servers;
 mod methods;
-mod opening;
+mod open_session;
 mod session;
 mod sessions;
 mod side;
@@ -23,7 +23,7 @@ pub use crate::update::Update;
 pub use agent::{AgentConnection, Handshake, connect, connect_with};
 pub use dyn_client::DynClient;
 pub use methods::{Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
-pub use session::{Prompt, Session};
+pub use session::{ClientSession, PromptContent};
 pub use side::UpdateContext;
 pub use state::ClientState;
 
@@ -34,7 +34,7 @@ use acp_wire::v1::{
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::pending_request::NotOffered;
+use crate::pending_request::UnsupportedMethod;
 
 /// What a client does when the agent asks.
 ///
@@ -99,22 +99,22 @@ pub trait Client: Send + Sync + 'static {
 
     /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// Terminals (`terminal`). Agents of version 2 do not ask for them.
     fn terminals(&self) -> Option<&impl Terminals<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// Asking the person for input (`elicitation`).
     fn elicitation(&self) -> Option<&impl Elicitation<Self::State>> {
-        None::<&NotOffered>
+        None::<&UnsupportedMethod>
     }
 
     /// What was asked on a web page has been done there (`elicitation/complete`).

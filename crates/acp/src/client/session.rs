@@ -14,23 +14,23 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AgentConnection;
-use super::sessions::{SessionEntry, Sessions};
-use super::turn::Prompting;
-use crate::capabilities::{missing_for_prompt, not_offered_by_agent};
-use crate::connection::Ask;
+use super::sessions::{ClientSessionEntry, ClientSessions};
+use super::turn::PendingTurn;
+use crate::capabilities::{agent_capability_error, missing_prompt_capability};
+use crate::connection::RequestOptions;
 use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
 /// An open session. Cloning it is cheap; all clones are the same session.
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct ClientSession {
     agent: AgentConnection,
     id: SessionId,
     thread: ThreadHandle,
 }
 
-impl Session {
+impl ClientSession {
     pub(crate) fn new(agent: AgentConnection, id: SessionId, thread: ThreadHandle) -> Self {
         Self { agent, id, thread }
     }
@@ -51,8 +51,8 @@ impl Session {
     /// session is closed, or for another type of client.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
-        let state = |entry: &mut SessionEntry| entry.client_state::<C>();
-        self.sessions().with(&self.id, state).flatten()
+        let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
+        self.sessions().with_session(&self.id, state).flatten()
     }
 
     /// The agent.
@@ -61,7 +61,7 @@ impl Session {
         &self.agent
     }
 
-    fn sessions(&self) -> &Arc<Sessions> {
+    fn sessions(&self) -> &Arc<ClientSessions> {
         &self.agent.0.sessions
     }
 
@@ -72,17 +72,17 @@ impl Session {
     /// A turn is running already, or the session is closed or being loaded ([`Error::Invalid`]); the prompt holds what the
     /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
     /// that was cancelled is no error but a stop reason.
-    pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<StopReason> {
+    pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
         let prompt = prompt.into();
         self.check(&prompt.content)?;
-        let begun = self.sessions().with(&self.id, |state| {
-            if state.running {
+        let begun = self.sessions().with_session(&self.id, |state| {
+            if state.is_running {
                 return Err("a turn is already running in this session");
             }
-            if state.replaying {
+            if state.is_replaying {
                 return Err("the session is being loaded");
             }
-            state.running = true;
+            state.is_running = true;
             state.turn = CancellationToken::new();
             Ok(())
         });
@@ -93,25 +93,25 @@ impl Session {
             .change(|thread| thread.begin_turn(&prompt.content));
         let mut turn = RunningTurn {
             session: self,
-            answered: false,
+            finished: false,
         };
         let end = match self.agent.version() {
             ProtocolVersion::V2 => self.prompt_v2(prompt).await,
             _ => self.prompt_v1(prompt).await,
         };
-        turn.answered = true;
+        turn.finished = true;
         end
     }
 
     /// The answer ends the turn.
-    async fn prompt_v1(&self, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt_v1(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
         // On the reader: what comes after the answer is not part of the turn.
-        let ask = Ask {
-            ordered: true,
-            cancel_when_dropped: false,
+        let ask = RequestOptions {
+            is_ordered: true,
+            cancel_on_drop: false,
         };
         let on_answer = move |answer: Result<&PromptResponse, &Error>| {
             let stop_reason = match answer {
@@ -120,7 +120,7 @@ impl Session {
                 Err(Error::Cancelled) => Some(&StopReason::Cancelled),
                 Err(_) => None,
             };
-            sessions.with(&id, |state| state.end_turn(stop_reason));
+            sessions.with_session(&id, |state| state.end_turn(stop_reason));
         };
         let conn = self.agent.connection();
         let answer = conn.request_with(&request, ask, on_answer).await?;
@@ -128,26 +128,27 @@ impl Session {
     }
 
     /// The answer only says that the prompt has been taken: see [`super::turn`].
-    async fn prompt_v2(&self, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = v2::PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sender, end) = oneshot::channel();
-        self.sessions()
-            .with(&self.id, |state| state.prompting(Prompting::new(sender)));
+        self.sessions().with_session(&self.id, |state| {
+            state.begin_prompt(PendingTurn::new(sender))
+        });
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        let ask = Ask {
-            ordered: true,
-            cancel_when_dropped: false,
+        let ask = RequestOptions {
+            is_ordered: true,
+            cancel_on_drop: false,
         };
         let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| {
             // Told when the lock is free again.
-            let _over = sessions.with(&id, |state| match answer {
+            let _over = sessions.with_session(&id, |state| match answer {
                 Ok(answer) => {
                     let message = &answer.message_id;
                     state
                         .thread
-                        .change(|thread| thread.prompt_inserted(message));
-                    state.prompt_taken()
+                        .change(|thread| thread.confirm_prompt_echo(message));
+                    state.accept_prompt()
                 }
                 Err(Error::Cancelled) => {
                     state.end_turn(Some(&StopReason::Cancelled));
@@ -206,7 +207,7 @@ impl Session {
                 .is_some()
         });
         if !offered {
-            return Err(not_offered_by_agent(format!(
+            return Err(agent_capability_error(format!(
                 "cancelling the tool call {id}"
             )));
         }
@@ -230,7 +231,7 @@ impl Session {
                 .is_some()
         });
         if !offered {
-            return Err(not_offered_by_agent(format!(
+            return Err(agent_capability_error(format!(
                 "ending what runs in the terminal {id}"
             )));
         }
@@ -243,8 +244,9 @@ impl Session {
     /// is cancelled when the agent has been told: an agent that reads `cancelled` as the answer to a
     /// request before it knows of the cancel may take it for a mere no and end the turn as it likes.
     fn begin_cancel(&self) -> Option<CancellationToken> {
-        let running = |state: &mut SessionEntry| state.at_work().then(|| state.turn.clone());
-        let turn = self.sessions().with(&self.id, running).flatten()?;
+        let running =
+            |state: &mut ClientSessionEntry| state.is_working().then(|| state.turn.clone());
+        let turn = self.sessions().with_session(&self.id, running).flatten()?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)
     }
@@ -264,7 +266,7 @@ impl Session {
                 .find(is_mode)
                 .map(|o| o.id.clone())
         });
-        let option = option.ok_or_else(|| not_offered_by_agent("modes"))?;
+        let option = option.ok_or_else(|| agent_capability_error("modes"))?;
         self.set_config_option(&option, mode).await
     }
 
@@ -286,7 +288,7 @@ impl Session {
         if let SessionConfigOptionValue::Id(value) = &value {
             let (modes_only, models_only) = self
                 .thread
-                .read(|thread| (thread.has_modes_only(), thread.has_models_only()));
+                .read(|thread| (thread.uses_set_mode(), thread.uses_set_model()));
             if modes_only && option.as_str() == crate::thread::MODE {
                 let request = SetSessionModeRequest::new(&self.id, value.as_str());
                 let mode = request.mode_id.clone();
@@ -295,7 +297,7 @@ impl Session {
                         thread.change(|thread| thread.set_mode(&mode));
                     }
                 };
-                conn.request_with(&request, Ask::default(), on_answer)
+                conn.request_with(&request, RequestOptions::default(), on_answer)
                     .await?;
                 return Ok(());
             }
@@ -307,7 +309,7 @@ impl Session {
                         thread.change(|thread| thread.set_model(&model));
                     }
                 };
-                conn.request_with(&request, Ask::default(), on_answer)
+                conn.request_with(&request, RequestOptions::default(), on_answer)
                     .await?;
                 return Ok(());
             }
@@ -320,7 +322,7 @@ impl Session {
         };
         if self.agent.version() == ProtocolVersion::V2 {
             let request = v2::SetSessionConfigOptionRequest::new(&self.id, option, value);
-            conn.request_with(&request, Ask::default(), move |answer| {
+            conn.request_with(&request, RequestOptions::default(), move |answer| {
                 if let Ok(answer) = answer {
                     replace(&dialect::options_from_v2(answer.config_options.clone()));
                 }
@@ -329,7 +331,7 @@ impl Session {
             return Ok(());
         }
         let request = SetSessionConfigOptionRequest::new(&self.id, option, value);
-        conn.request_with(&request, Ask::default(), move |answer| {
+        conn.request_with(&request, RequestOptions::default(), move |answer| {
             if let Ok(answer) = answer {
                 replace(&answer.config_options);
             }
@@ -350,7 +352,7 @@ impl Session {
                 let known: Vec<&str> = options.iter().map(|o| o.id.as_str()).collect();
                 return Err(Error::Invalid(format!(
                     "the agent has no config option {id}; it has: {}",
-                    list(&known)
+                    join_or_none(&known)
                 )));
             };
             match (&option.kind, value) {
@@ -362,7 +364,7 @@ impl Session {
                         select.options.iter().map(|o| o.value.as_str()).collect();
                     Err(Error::Invalid(format!(
                         "{id} cannot be {value}; it can be: {}",
-                        list(&known)
+                        join_or_none(&known)
                     )))
                 }
                 (SessionConfigKind::Boolean { .. }, SessionConfigOptionValue::Id(value)) => value
@@ -397,8 +399,8 @@ impl Session {
     /// Prompts hold only what the agent takes: prompt turn, "User Message".
     pub(super) fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
-        match missing_for_prompt(takes, content) {
-            Some(missing) => Err(not_offered_by_agent(format!(
+        match missing_prompt_capability(takes, content) {
+            Some(missing) => Err(agent_capability_error(format!(
                 "promptCapabilities.{missing}"
             ))),
             None => Ok(()),
@@ -406,7 +408,7 @@ impl Session {
     }
 }
 
-fn list(known: &[&str]) -> String {
+fn join_or_none(known: &[&str]) -> String {
     if known.is_empty() {
         "none".to_owned()
     } else {
@@ -416,13 +418,13 @@ fn list(known: &[&str]) -> String {
 
 /// A turn whose future may be dropped.
 struct RunningTurn<'a> {
-    session: &'a Session,
-    answered: bool,
+    session: &'a ClientSession,
+    finished: bool,
 }
 
 impl Drop for RunningTurn<'_> {
     fn drop(&mut self) {
-        if self.answered {
+        if self.finished {
             return;
         }
         if let Some(turn) = self.session.begin_cancel() {
@@ -437,7 +439,7 @@ impl Drop for RunningTurn<'_> {
 /// (`session.prompt("…")`), and so is a list of content blocks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Prompt {
+pub struct PromptContent {
     /// Its content, in order. Beside text and resource links an agent takes what it says it does:
     /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
@@ -445,7 +447,7 @@ pub struct Prompt {
     pub meta: Option<Meta>,
 }
 
-impl Prompt {
+impl PromptContent {
     /// A prompt of these content blocks.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
@@ -463,19 +465,19 @@ impl Prompt {
     }
 }
 
-impl From<&str> for Prompt {
+impl From<&str> for PromptContent {
     fn from(text: &str) -> Self {
         Self::new(vec![ContentBlock::text(text)])
     }
 }
 
-impl From<String> for Prompt {
+impl From<String> for PromptContent {
     fn from(text: String) -> Self {
         Self::new(vec![ContentBlock::text(text)])
     }
 }
 
-impl From<Vec<ContentBlock>> for Prompt {
+impl From<Vec<ContentBlock>> for PromptContent {
     fn from(content: Vec<ContentBlock>) -> Self {
         Self::new(content)
     }

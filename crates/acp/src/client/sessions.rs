@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Client;
 use super::state::{ErasedState, StateFactory};
-use super::turn::{Over, Prompting};
+use super::turn::{FinishedTurn, PendingTurn};
 use crate::error::{CloseReason, Error};
 use crate::session_setup::LONGEST_ID;
 use crate::thread::{Thread, ThreadHandle};
@@ -22,19 +22,19 @@ use crate::thread::{Thread, ThreadHandle};
 /// ahead of the answer that names it; one that invents sessions does not fill memory.
 const UNCLAIMED: usize = 64;
 
-pub(crate) struct Sessions {
+pub(crate) struct ClientSessions {
     table: Mutex<Table>,
     /// How many requests that open a session wait for their answers.
-    openings: Mutex<usize>,
+    opening_count: Mutex<usize>,
     /// How much a thread keeps, in bytes.
-    kept: usize,
+    thread_limit: usize,
     /// The client's code runs outside of the locks, for it may look at sessions itself.
-    states: StateFactory,
+    state_factory: StateFactory,
 }
 
 #[derive(Default)]
 struct Table {
-    entries: HashMap<SessionId, SessionEntry>,
+    entries: HashMap<SessionId, ClientSessionEntry>,
     /// Those that nobody has opened. They are few, however many sessions there are.
     unopened: HashMap<SessionId, Unopened>,
     /// Of sessions that another has made for a part of its work, that other. They are few, too.
@@ -43,16 +43,16 @@ struct Table {
 
 /// A session, and what is known of it.
 #[derive(Default)]
-pub(crate) struct SessionEntry {
+pub(crate) struct ClientSessionEntry {
     pub(crate) thread: ThreadHandle,
     /// What the client keeps of it. Gone when the connection is over.
-    client: Option<ErasedState>,
-    pub(crate) replaying: bool,
+    client_state: Option<ErasedState>,
+    pub(crate) is_replaying: bool,
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
-    pub(crate) running: bool,
+    pub(crate) is_running: bool,
     /// What a turn of an agent that speaks version 2 waits for.
-    prompting: Option<Prompting>,
+    pending_turn: Option<PendingTurn>,
 }
 
 /// What is known of a session that nobody has opened.
@@ -76,62 +76,62 @@ impl Table {
 
 /// A request that opens a session and waits for its answer. As long as it does, the agent may speak for one session
 /// that is not known yet.
-pub(crate) struct Opening {
-    sessions: Arc<Sessions>,
+pub(crate) struct ClientSessionOpening {
+    sessions: Arc<ClientSessions>,
     /// The session, if it is an old one.
     id: Option<SessionId>,
 }
 
-impl Drop for Opening {
+impl Drop for ClientSessionOpening {
     fn drop(&mut self) {
-        self.sessions.opening_ended(self.id.as_ref());
+        self.sessions.end_opening(self.id.as_ref());
     }
 }
 
 /// What the agent says of a session that is open.
 #[derive(Default)]
-pub(crate) struct Opened<'a> {
+pub(crate) struct SessionAnnouncement<'a> {
     pub(crate) modes: Option<&'a SessionModeState>,
     pub(crate) models: Option<&'a SessionModelState>,
     pub(crate) options: Option<&'a [SessionConfigOption]>,
 }
 
-impl SessionEntry {
+impl ClientSessionEntry {
     /// What the client keeps of the session.
     pub(crate) fn client_state<C: Client>(&self) -> Option<Arc<C::State>> {
-        self.client.as_ref()?.get::<C>()
+        self.client_state.as_ref()?.get::<C>()
     }
 
     /// A turn begins, of an agent that speaks version 2.
-    pub(crate) fn prompting(&mut self, prompting: Prompting) {
-        self.prompting = Some(prompting);
+    pub(crate) fn begin_prompt(&mut self, prompting: PendingTurn) {
+        self.pending_turn = Some(prompting);
     }
 
     /// The prompt has been answered; gives the turn if that was its end.
-    pub(crate) fn prompt_taken(&mut self) -> Option<Over> {
-        let over = self.prompting.as_mut()?.taken();
-        self.ended(over)
+    pub(crate) fn accept_prompt(&mut self) -> Option<FinishedTurn> {
+        let over = self.pending_turn.as_mut()?.accept();
+        self.end_finished_turn(over)
     }
 
     /// The agent says what it does; gives the turn if that was its end.
-    pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<Over> {
-        let Some(prompting) = &mut self.prompting else {
+    pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
+        let Some(prompting) = &mut self.pending_turn else {
             // Work of the agent's own: what was cancelled before is not of it.
             if !matches!(state, StateUpdate::Idle(_)) && self.turn.is_cancelled() {
                 self.turn = CancellationToken::new();
             }
             return None;
         };
-        let over = prompting.state(state);
-        self.ended(over)
+        let over = prompting.apply_state(state);
+        self.end_finished_turn(over)
     }
 
     /// Whether there is something to cancel: a turn, or work that the agent began by itself.
-    pub(crate) fn at_work(&self) -> bool {
-        self.running || self.thread.read(Thread::is_running)
+    pub(crate) fn is_working(&self) -> bool {
+        self.is_running || self.thread.read(Thread::is_running)
     }
 
-    fn ended(&mut self, over: Option<Over>) -> Option<Over> {
+    fn end_finished_turn(&mut self, over: Option<FinishedTurn>) -> Option<FinishedTurn> {
         let over = over?;
         self.end_turn(over.stop_reason());
         Some(over)
@@ -143,20 +143,20 @@ impl SessionEntry {
 
     /// The turn has ended.
     pub(crate) fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
-        self.running = false;
-        self.prompting = None;
+        self.is_running = false;
+        self.pending_turn = None;
         self.thread.change(|thread| thread.end_turn(stop_reason));
     }
 }
 
-impl Sessions {
+impl ClientSessions {
     /// None yet. Each thread will keep `kept` bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::default(),
-            openings: Mutex::default(),
-            kept,
-            states: StateFactory::of(client),
+            opening_count: Mutex::default(),
+            thread_limit: kept,
+            state_factory: StateFactory::of(client),
         }
     }
 
@@ -165,16 +165,16 @@ impl Sessions {
     }
 
     /// Looks at a session, or changes it.
-    pub(crate) fn with<T>(
+    pub(crate) fn with_session<T>(
         &self,
         id: &SessionId,
-        f: impl FnOnce(&mut SessionEntry) -> T,
+        f: impl FnOnce(&mut ClientSessionEntry) -> T,
     ) -> Option<T> {
         self.with_known(id, f).ok()
     }
 
     /// The same; gives `f` back where there is no such session.
-    fn with_known<T, F: FnOnce(&mut SessionEntry) -> T>(
+    fn with_known<T, F: FnOnce(&mut ClientSessionEntry) -> T>(
         &self,
         id: &SessionId,
         f: F,
@@ -184,26 +184,26 @@ impl Sessions {
             let Some(state) = sessions.entries.get_mut(id) else {
                 return Err(f);
             };
-            let ran = state.running;
+            let ran = state.is_running;
             let done = f(state);
-            let ended = (ran && !state.running).then(|| state.stop_reason());
+            let ended = (ran && !state.is_running).then(|| state.stop_reason());
             (done, ended)
         };
         if let Some(stop_reason) = ended {
             for session in self.descendants(id).iter().chain([id]) {
-                self.turn_ended(session, stop_reason.as_ref());
+                self.notify_turn_ended(session, stop_reason.as_ref());
             }
         }
         Ok(done)
     }
 
     /// Tells what the client keeps of a session that a turn has ended.
-    fn turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
+    fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let client = self
             .lock()
             .entries
             .get(id)
-            .and_then(|entry| entry.client.clone());
+            .and_then(|entry| entry.client_state.clone());
         if let Some(client) = client {
             client.turn_ended(stop_reason);
         }
@@ -213,7 +213,7 @@ impl Sessions {
     pub(crate) fn receive<T>(
         &self,
         id: &SessionId,
-        f: impl FnOnce(&mut SessionEntry) -> T,
+        f: impl FnOnce(&mut ClientSessionEntry) -> T,
     ) -> Option<T> {
         let f = match self.with_known(id, f) {
             Ok(done) => return Some(done),
@@ -223,12 +223,15 @@ impl Sessions {
         if id.as_str().len() > LONGEST_ID || is_full() {
             return None;
         }
-        self.add(id, SessionEntry::default(), Some(Unopened::Unclaimed));
-        self.with(id, f)
+        self.add(id, ClientSessionEntry::default(), Some(Unopened::Unclaimed));
+        self.with_session(id, f)
     }
 
     /// A request is about to open a session: a new one, or this old one. `None` if it is known already which one.
-    pub(crate) fn opening(self: &Arc<Self>, id: Option<&SessionId>) -> Option<Opening> {
+    pub(crate) fn begin_opening(
+        self: &Arc<Self>,
+        id: Option<&SessionId>,
+    ) -> Option<ClientSessionOpening> {
         let is_known = |id| {
             let sessions = self.lock();
             sessions.entries.contains_key(id)
@@ -237,25 +240,27 @@ impl Sessions {
         if id.is_some_and(is_known) {
             return None;
         }
-        *self.openings() += 1;
-        let opening = Opening {
+        *self.lock_openings() += 1;
+        let opening = ClientSessionOpening {
             sessions: Arc::clone(self),
             id: id.cloned(),
         };
         if let Some(id) = id {
-            self.serves(id);
+            self.accepts_requests(id);
         }
         Some(opening)
     }
 
-    fn openings(&self) -> MutexGuard<'_, usize> {
-        self.openings.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_openings(&self) -> MutexGuard<'_, usize> {
+        self.opening_count
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The request has been answered, or nobody waits for it any more. What it did not open goes.
-    fn opening_ended(&self, id: Option<&SessionId>) {
+    fn end_opening(&self, id: Option<&SessionId>) {
         let left = {
-            let mut openings = self.openings();
+            let mut openings = self.lock_openings();
             *openings = openings.saturating_sub(1);
             *openings
         };
@@ -277,9 +282,9 @@ impl Sessions {
     }
 
     /// Whether what the agent asks for in this session is done: the client has opened it, or may be opening it.
-    pub(crate) fn serves(&self, id: &SessionId) -> bool {
+    pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
-            let openings = *self.openings();
+            let openings = *self.lock_openings();
             let mut sessions = self.lock();
             let has_room = sessions.count(Unopened::Provisional) < openings;
             let is_there = sessions.entries.contains_key(id);
@@ -294,7 +299,11 @@ impl Sessions {
                 None => {}
             }
         }
-        self.add(id, SessionEntry::default(), Some(Unopened::Provisional));
+        self.add(
+            id,
+            ClientSessionEntry::default(),
+            Some(Unopened::Provisional),
+        );
         true
     }
 
@@ -302,18 +311,18 @@ impl Sessions {
     fn add(
         &self,
         id: &SessionId,
-        mut entry: SessionEntry,
+        mut entry: ClientSessionEntry,
         unopened: Option<Unopened>,
     ) -> ThreadHandle {
         let thread = entry.thread.clone();
         // All that nobody has opened keep as much as one that somebody has. So do all subagents.
         let is_subagent = self.lock().parents.contains_key(id);
         let kept = match unopened {
-            None if !is_subagent => self.kept,
-            _ => self.kept / UNCLAIMED,
+            None if !is_subagent => self.thread_limit,
+            _ => self.thread_limit / UNCLAIMED,
         };
         thread.change(|thread| thread.set_limit(kept));
-        entry.client = self.states.make(id, &thread);
+        entry.client_state = self.state_factory.make(id, &thread);
         let mut sessions = self.lock();
         if let Some(there) = sessions.entries.get(id) {
             let thread = there.thread.clone();
@@ -339,16 +348,18 @@ impl Sessions {
             // Also if another session has announced it as a subagent: what it asks is asked where it was opened.
             sessions.parents.remove(id);
         }
-        let known = self.with(id, |state| {
-            state.thread.change(|thread| thread.set_limit(self.kept));
+        let known = self.with_session(id, |state| {
+            state
+                .thread
+                .change(|thread| thread.set_limit(self.thread_limit));
             state.thread.clone()
         });
-        known.unwrap_or_else(|| self.add(id, SessionEntry::default(), None))
+        known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
     /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
     /// Gives what there was, for [`restore`](Self::restore).
-    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<BeforeReplay> {
+    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         self.remove_subagents(id);
         let (unopened, parent) = {
             let mut sessions = self.lock();
@@ -357,18 +368,18 @@ impl Sessions {
                 sessions.parents.remove(id),
             )
         };
-        let before = self.with(id, |state| BeforeReplay {
+        let before = self.with_session(id, |state| ReplayBackup {
             unopened,
             parent,
             thread: state.thread.change(Thread::begin_replay),
         });
         self.claim(id);
-        self.with(id, |state| state.replaying = true);
+        self.with_session(id, |state| state.is_replaying = true);
         before
     }
 
     /// The replay has failed: the session is what it was before.
-    pub(crate) fn restore(&self, id: &SessionId, before: Option<BeforeReplay>) {
+    pub(crate) fn restore(&self, id: &SessionId, before: Option<ReplayBackup>) {
         let Some(before) = before else {
             self.remove(id);
             return;
@@ -380,8 +391,8 @@ impl Sessions {
             let parent = before.parent.map(|parent| (id.clone(), parent));
             sessions.parents.extend(parent);
         }
-        self.with(id, |state| {
-            state.replaying = false;
+        self.with_session(id, |state| {
+            state.is_replaying = false;
             state
                 .thread
                 .change(|thread| thread.end_replay(before.thread));
@@ -389,14 +400,14 @@ impl Sessions {
     }
 
     /// The session is open, with what the agent says of it.
-    pub(crate) fn opened(&self, id: &SessionId, opened: &Opened<'_>) {
+    pub(crate) fn apply_announcement(&self, id: &SessionId, opened: &SessionAnnouncement<'_>) {
         self.claim(id);
         for child in self.descendants(id) {
-            self.with(&child, |state| state.replaying = false);
+            self.with_session(&child, |state| state.is_replaying = false);
         }
-        self.with(id, |state| {
-            state.replaying = false;
-            let Opened {
+        self.with_session(id, |state| {
+            state.is_replaying = false;
+            let SessionAnnouncement {
                 modes,
                 models,
                 options,
@@ -404,7 +415,7 @@ impl Sessions {
             if modes.is_some() || models.is_some() || options.is_some() {
                 state
                     .thread
-                    .change(|thread| thread.set_up(modes, models, options));
+                    .change(|thread| thread.apply_session_setup(modes, models, options));
             }
         });
     }
@@ -425,27 +436,27 @@ impl Sessions {
         };
         if let Some(entry) = removed {
             entry.turn.cancel();
-            if let Some(client) = entry.client {
+            if let Some(client) = entry.client_state {
                 client.closed();
             }
         }
     }
 
     /// The connection is over: turns have failed, and clients keep nothing of sessions any more.
-    pub(crate) fn closed(&self, reason: &CloseReason) {
+    pub(crate) fn close_all(&self, reason: &CloseReason) {
         // Dropped, and told, when the lock is free again.
-        let mut over: Vec<Over> = Vec::new();
+        let mut over: Vec<FinishedTurn> = Vec::new();
         let mut states = Vec::new();
         for entry in self.lock().entries.values_mut() {
             entry.turn.cancel();
-            let prompting = entry.prompting.as_mut();
-            over.extend(prompting.map(|p| p.failed(Error::Closed(reason.clone()))));
-            let ran = entry.running;
+            let prompting = entry.pending_turn.as_mut();
+            over.extend(prompting.map(|p| p.fail(Error::Closed(reason.clone()))));
+            let ran = entry.is_running;
             if ran {
                 entry.end_turn(None);
             }
-            entry.thread.change(Thread::disconnected);
-            states.extend(entry.client.take().map(|state| (state, ran)));
+            entry.thread.change(Thread::set_disconnected);
+            states.extend(entry.client_state.take().map(|state| (state, ran)));
         }
         for (state, ran) in states {
             if ran {
@@ -457,7 +468,7 @@ impl Sessions {
 }
 
 /// A session before it was replayed.
-pub(crate) struct BeforeReplay {
+pub(crate) struct ReplayBackup {
     unopened: Option<Unopened>,
     parent: Option<SessionId>,
     thread: Thread,

@@ -12,10 +12,10 @@ use acp_wire::v1::{
 use acp_wire::{Notification, ReadError, Sender, v2};
 use serde_json::value::RawValue;
 
-use super::initialize::Spoken;
+use super::initialize::NegotiatedVersion;
 use super::methods;
-use super::sessions::Sessions;
-use super::turn::Over;
+use super::sessions::ClientSessions;
+use super::turn::FinishedTurn;
 use super::{Client, Elicitation, Update};
 use crate::capabilities::offered_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
@@ -26,9 +26,9 @@ use crate::thread::ThreadHandle;
 
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
-    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) sessions: Arc<ClientSessions>,
     /// Set as soon as it is known.
-    pub(crate) spoken: Spoken,
+    pub(crate) negotiated_version: NegotiatedVersion,
 }
 
 /// Where an update belongs.
@@ -40,15 +40,15 @@ pub struct UpdateContext {
     /// The session's thread, which shows the update already.
     pub thread: ThreadHandle,
     /// Whether the session is being loaded, and this is part of its past.
-    pub replay: bool,
+    pub is_replay: bool,
 }
 
 /// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
 /// out the sizes would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
-pub(crate) enum Event<S> {
+pub(crate) enum ClientEvent<S> {
     /// An update, what the client keeps of its session, and the turn that is over with it.
-    Update(UpdateContext, Arc<S>, Update, Option<Over>),
+    Update(UpdateContext, Arc<S>, Update, Option<FinishedTurn>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
     Extension(Extension),
@@ -81,21 +81,24 @@ impl<C: Client> ClientSide<C> {
 
     fn version(&self) -> ProtocolVersion {
         // What comes ahead of the answer to `initialize` can only be a mistake, or a log line.
-        self.spoken.get().copied().unwrap_or(ProtocolVersion::V1)
+        self.negotiated_version
+            .get()
+            .copied()
+            .unwrap_or(ProtocolVersion::V1)
     }
 
     /// Folds an update, and makes of it what is to be delivered.
-    fn updated(
+    fn apply_update(
         &self,
         conn: &Connection,
         session_id: SessionId,
         update: Update,
-    ) -> Option<Event<C::State>> {
+    ) -> Option<ClientEvent<C::State>> {
         let found = self.sessions.receive_update(&session_id, &update, |state| {
             let cx = UpdateContext {
                 session_id: session_id.clone(),
                 thread: state.thread.clone(),
-                replay: state.replaying,
+                is_replay: state.is_replaying,
             };
             let over = match &update {
                 Update::StateUpdate(agent) => state.agent_state(agent),
@@ -104,43 +107,43 @@ impl<C: Client> ClientSide<C> {
             (cx, state.client_state::<C>(), over)
         });
         if found.is_none() {
-            conn.0.counters.unread();
+            conn.0.counters.count_unread();
             tracing::warn!(%session_id, "an update for a session that nobody opened");
         }
         let (cx, state, over) = found?;
-        Some(Event::Update(cx, state?, update, over))
+        Some(ClientEvent::Update(cx, state?, update, over))
     }
 
-    fn updated_v1(
+    fn apply_update_v1(
         &self,
         conn: &Connection,
         notification: SessionNotification,
-    ) -> Option<Event<C::State>> {
+    ) -> Option<ClientEvent<C::State>> {
         let SessionNotification {
             session_id, update, ..
         } = notification;
-        self.updated(conn, session_id, update.into())
+        self.apply_update(conn, session_id, update.into())
     }
 
-    fn updated_v2(
+    fn apply_update_v2(
         &self,
         conn: &Connection,
         notification: v2::UpdateSessionNotification,
-    ) -> Option<Event<C::State>> {
+    ) -> Option<ClientEvent<C::State>> {
         let v2::UpdateSessionNotification {
             session_id, update, ..
         } = notification;
-        self.updated(conn, session_id, update.into())
+        self.apply_update(conn, session_id, update.into())
     }
 
-    fn unread(conn: &Connection, error: &ReadError) {
-        conn.0.counters.unread();
+    fn skip_notification(conn: &Connection, error: &ReadError) {
+        conn.0.counters.count_unread();
         tracing::warn!(%error, "a notification is passed over");
     }
 }
 
 impl<C: Client> Handler for ClientSide<C> {
-    type Event = Event<C::State>;
+    type Event = ClientEvent<C::State>;
 
     const NOISE: NoisePolicy = NoisePolicy::Skip;
 
@@ -164,38 +167,40 @@ impl<C: Client> Handler for ClientSide<C> {
         conn: &Connection,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<Event<C::State>> {
+    ) -> Option<ClientEvent<C::State>> {
         if self.version() == ProtocolVersion::V2 {
             return match v2::AgentNotification::read(method, params) {
-                Ok(v2::AgentNotification::SessionUpdate(update)) => self.updated_v2(conn, update),
+                Ok(v2::AgentNotification::SessionUpdate(update)) => {
+                    self.apply_update_v2(conn, update)
+                }
                 Ok(v2::AgentNotification::CompleteElicitation(complete)) => {
-                    Some(Event::ElicitationCompleted(complete.elicitation_id))
+                    Some(ClientEvent::ElicitationCompleted(complete.elicitation_id))
                 }
                 Ok(v2::AgentNotification::AuthStatusUpdate(status)) => {
-                    Some(Event::AuthStatusChanged(status))
+                    Some(ClientEvent::AuthStatusChanged(status))
                 }
                 Ok(v2::AgentNotification::Extension(extension)) => {
-                    Some(Event::Extension(extension))
+                    Some(ClientEvent::Extension(extension))
                 }
                 Ok(_) => None,
                 Err(error) => {
-                    Self::unread(conn, &error);
+                    Self::skip_notification(conn, &error);
                     None
                 }
             };
         }
         match AgentNotification::read(method, params) {
-            Ok(AgentNotification::SessionUpdate(update)) => self.updated_v1(conn, update),
+            Ok(AgentNotification::SessionUpdate(update)) => self.apply_update_v1(conn, update),
             Ok(AgentNotification::CompleteElicitation(complete)) => {
-                Some(Event::ElicitationCompleted(complete.elicitation_id))
+                Some(ClientEvent::ElicitationCompleted(complete.elicitation_id))
             }
             Ok(AgentNotification::AuthStatusUpdate(status)) => {
-                Some(Event::AuthStatusChanged(status))
+                Some(ClientEvent::AuthStatusChanged(status))
             }
-            Ok(AgentNotification::Extension(extension)) => Some(Event::Extension(extension)),
+            Ok(AgentNotification::Extension(extension)) => Some(ClientEvent::Extension(extension)),
             Ok(_) => None,
             Err(error) => {
-                Self::unread(conn, &error);
+                Self::skip_notification(conn, &error);
                 None
             }
         }
@@ -206,30 +211,30 @@ impl<C: Client> Handler for ClientSide<C> {
         conn: &Connection,
         method: &str,
         params: &str,
-    ) -> Option<Option<Event<C::State>>> {
+    ) -> Option<Option<ClientEvent<C::State>>> {
         // Of all messages these are the most.
         if method != SessionNotification::METHOD {
             return None;
         }
         Some(if self.version() == ProtocolVersion::V2 {
-            self.updated_v2(conn, serde_json::from_str(params).ok()?)
+            self.apply_update_v2(conn, serde_json::from_str(params).ok()?)
         } else {
-            self.updated_v1(conn, serde_json::from_str(params).ok()?)
+            self.apply_update_v1(conn, serde_json::from_str(params).ok()?)
         })
     }
 
-    async fn deliver(&self, event: Event<C::State>) {
+    async fn deliver(&self, event: ClientEvent<C::State>) {
         match event {
-            Event::Update(cx, state, update, over) => {
+            ClientEvent::Update(cx, state, update, over) => {
                 self.client.update(&state, &cx, &update).await;
                 drop(over);
             }
-            Event::ElicitationCompleted(id) => self.client.elicitation_completed(&id).await,
+            ClientEvent::ElicitationCompleted(id) => self.client.elicitation_completed(&id).await,
             #[cfg(feature = "unstable")]
-            Event::AuthStatusChanged(status) => self.client.auth_status_changed(status).await,
+            ClientEvent::AuthStatusChanged(status) => self.client.auth_status_changed(status).await,
             #[cfg(not(feature = "unstable"))]
-            Event::AuthStatusChanged(_) => {}
-            Event::Extension(extension) => {
+            ClientEvent::AuthStatusChanged(_) => {}
+            ClientEvent::Extension(extension) => {
                 let notification = ExtensionNotification::new(extension);
                 self.client.extension_notification(notification).await;
             }
@@ -237,6 +242,6 @@ impl<C: Client> Handler for ClientSide<C> {
     }
 
     fn closed(&self, reason: &CloseReason) {
-        self.sessions.closed(reason);
+        self.sessions.close_all(reason);
     }
 }

@@ -40,9 +40,9 @@ impl<C: ?Sized> ClientState<C> for () {
 }
 
 /// Makes the states of a client's sessions. The table of sessions does not know the client's type.
-pub(super) struct StateFactory(Box<MakeState>);
+pub(super) struct StateFactory(Box<StateFn>);
 
-type MakeState = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
+type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
     /// For this client. It is not kept alive: a client may hold the connection that holds this.

@@ -18,95 +18,95 @@ use tokio::sync::oneshot;
 use crate::error::{Error, Result};
 
 /// How a turn ended.
-pub(crate) type End = Result<StopReason>;
+pub(crate) type TurnResult = Result<StopReason>;
 
 /// A prompt that is being worked on.
 #[derive(Debug)]
-pub(crate) struct Prompting {
-    taken: bool,
-    at_work: bool,
+pub(crate) struct PendingTurn {
+    accepted: bool,
+    is_working: bool,
     /// The work was done before the answer came.
-    done: Option<End>,
+    early_result: Option<TurnResult>,
     /// Who waits for the end.
-    waiting: Option<oneshot::Sender<End>>,
+    sender: Option<oneshot::Sender<TurnResult>>,
 }
 
 /// A turn that is over. Whoever waits is told when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Over {
-    end: Option<End>,
-    waiting: Option<oneshot::Sender<End>>,
+pub(crate) struct FinishedTurn {
+    result: Option<TurnResult>,
+    sender: Option<oneshot::Sender<TurnResult>>,
 }
 
-impl Over {
+impl FinishedTurn {
     pub(crate) fn stop_reason(&self) -> Option<&StopReason> {
-        self.end.as_ref()?.as_ref().ok()
+        self.result.as_ref()?.as_ref().ok()
     }
 }
 
-impl Drop for Over {
+impl Drop for FinishedTurn {
     fn drop(&mut self) {
-        if let (Some(waiting), Some(end)) = (self.waiting.take(), self.end.take()) {
+        if let (Some(waiting), Some(end)) = (self.sender.take(), self.result.take()) {
             // Nobody waits any more: the future was dropped.
             let _ = waiting.send(end);
         }
     }
 }
 
-impl Prompting {
-    pub(crate) fn new(waiting: oneshot::Sender<End>) -> Self {
+impl PendingTurn {
+    pub(crate) fn new(waiting: oneshot::Sender<TurnResult>) -> Self {
         Self {
-            taken: false,
-            at_work: false,
-            done: None,
-            waiting: Some(waiting),
+            accepted: false,
+            is_working: false,
+            early_result: None,
+            sender: Some(waiting),
         }
     }
 
     /// The prompt has been answered.
-    pub(crate) fn taken(&mut self) -> Option<Over> {
-        self.taken = true;
-        let end = self.done.take()?;
-        Some(self.over(end))
+    pub(crate) fn accept(&mut self) -> Option<FinishedTurn> {
+        self.accepted = true;
+        let end = self.early_result.take()?;
+        Some(self.finish(end))
     }
 
     /// The agent says what it does.
-    pub(crate) fn state(&mut self, state: &StateUpdate) -> Option<Over> {
+    pub(crate) fn apply_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
         let StateUpdate::Idle(idle) = state else {
             // A state this library does not know may be a busy one.
-            self.at_work = true;
-            self.done = None;
+            self.is_working = true;
+            self.early_result = None;
             return None;
         };
-        let ends = self.at_work || self.taken && idle.stop_reason.is_some();
+        let ends = self.is_working || self.accepted && idle.stop_reason.is_some();
         if !ends {
             return None;
         }
-        self.at_work = false;
-        let end = end(idle);
-        if self.taken {
-            Some(self.over(end))
+        self.is_working = false;
+        let end = turn_result(idle);
+        if self.accepted {
+            Some(self.finish(end))
         } else {
-            self.done = Some(end);
+            self.early_result = Some(end);
             None
         }
     }
 
     /// The connection is over.
-    pub(crate) fn failed(&mut self, error: Error) -> Over {
-        self.over(Err(error))
+    pub(crate) fn fail(&mut self, error: Error) -> FinishedTurn {
+        self.finish(Err(error))
     }
 
-    fn over(&mut self, end: End) -> Over {
-        Over {
-            end: Some(end),
-            waiting: self.waiting.take(),
+    fn finish(&mut self, end: TurnResult) -> FinishedTurn {
+        FinishedTurn {
+            result: Some(end),
+            sender: self.sender.take(),
         }
     }
 }
 
 /// What an agent that has stopped working says of it.
-fn end(idle: &v2::IdleStateUpdate) -> End {
+fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(Error::Rpc(idle.error.clone().unwrap_or_else(|| {
             acp_wire::jsonrpc::Error::internal("the agent failed and does not say why")

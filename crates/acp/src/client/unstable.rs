@@ -5,9 +5,9 @@ use acp_wire::{Request, v2};
 use serde_json::json;
 
 use super::agent::AgentConnection;
-use super::session::{Prompt, Session};
-use crate::capabilities::not_offered_by_agent;
-use crate::connection::Ask;
+use super::session::{ClientSession, PromptContent};
+use crate::capabilities::agent_capability_error;
+use crate::connection::RequestOptions;
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
@@ -60,14 +60,17 @@ impl AgentConnection {
         &self,
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
-    ) -> Result<Session> {
+    ) -> Result<ClientSession> {
         let id = id.into();
         self.require(v1::ForkSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
-            return self.open(&setup.fork_v2(&id), None, Ask::default()).await;
+            return self
+                .open(&setup.fork_v2(&id), None, RequestOptions::default())
+                .await;
         }
-        self.open(&setup.fork_v1(&id), None, Ask::default()).await
+        self.open(&setup.fork_v1(&id), None, RequestOptions::default())
+            .await
     }
 
     /// Hides a session from lists and keeps it (`session/archive`). If it is open, the agent closes it.
@@ -125,25 +128,25 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.title)
     }
 
-    /// Whether the agent takes messages for a turn that runs: [`Session::steer`].
+    /// Whether the agent takes messages for a turn that runs: [`ClientSession::steer`].
     #[must_use]
-    pub fn takes_steering(&self) -> bool {
-        self.0.agreed.steering
+    pub fn supports_steering(&self) -> bool {
+        self.0.negotiated.supports_steering
     }
 }
 
-impl Session {
+impl ClientSession {
     /// Puts a message into the turn that runs (`_session/steering`, an extension that several agents have; see
-    /// [`AgentConnection::takes_steering`]). Unless the answer is
+    /// [`AgentConnection::supports_steering`]). Unless the answer is
     /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired) the agent has the message: do not
     /// send it again. In version 1 the thread does not show it unless the agent tells of it.
     ///
     /// # Errors
     /// The agent does not offer it, or takes no such content ([`Error::NotOffered`](crate::Error::NotOffered)); its error; the end of the connection.
-    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<SteerResponse> {
+    pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
-        if !self.agent().takes_steering() {
-            return Err(not_offered_by_agent("_meta.steering"));
+        if !self.agent().supports_steering() {
+            return Err(agent_capability_error("_meta.steering"));
         }
         self.check(&prompt.content)?;
         let mut request = SteerRequest::new(self.id(), prompt.content);
@@ -169,7 +172,7 @@ impl Session {
         });
         let Some(thread) = subagent else {
             let what = format!("cancelling the subagent {id}");
-            return Err(not_offered_by_agent(what));
+            return Err(agent_capability_error(what));
         };
         let cancel = CancelNotification::new(&id);
         self.agent().connection().notify(&cancel).await?;

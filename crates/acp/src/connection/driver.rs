@@ -21,13 +21,13 @@ use super::Connection;
 use crate::error::CloseReason;
 
 /// A part of a connection: it gives a reason if the connection has ended with it.
-type Part = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
+type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
 /// What a user's executor is given.
-pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Starts a task on an executor.
-pub(crate) type Spawn = Arc<dyn Fn(Task) + Send + Sync>;
+pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
 /// How often the driver looks for new tasks before it lets others of its executor run.
 const ROUNDS: usize = 64;
@@ -43,9 +43,9 @@ const ROUNDS: usize = 64;
 #[must_use = "nothing happens on a connection unless its driver is polled"]
 pub struct Driver {
     conn: Connection,
-    parts: FuturesUnordered<Part>,
+    futures: FuturesUnordered<DriverFuture>,
     /// Why the connection has ended, once it has.
-    ended: Option<CloseReason>,
+    close_reason: Option<CloseReason>,
 }
 
 impl std::fmt::Debug for Driver {
@@ -61,12 +61,12 @@ impl Driver {
         life: impl Future<Output = CloseReason> + Send + 'static,
     ) -> Self {
         let parts = FuturesUnordered::new();
-        let life: Part = Box::pin(life.map(Some));
+        let life: DriverFuture = Box::pin(life.map(Some));
         parts.push(life);
         Self {
             conn,
-            parts,
-            ended: None,
+            futures: parts,
+            close_reason: None,
         }
     }
 
@@ -100,17 +100,17 @@ impl Driver {
     }
 
     /// Moves new tasks into the driver.
-    fn take_new(&mut self) {
-        self.parts.extend(self.conn.0.tasks.take_new());
+    fn take_new_tasks(&mut self) {
+        self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
     /// Drops what is left, and tells whoever waits for the end.
     fn end(&mut self, reason: CloseReason) {
         // Close the queue first: dropping the parts may try to begin new tasks, and nobody would run them.
-        self.conn.0.tasks.end();
-        self.parts.clear();
-        self.ended = Some(reason.clone());
-        self.conn.0.closed.send_replace(Some(reason));
+        self.conn.0.tasks.close();
+        self.futures.clear();
+        self.close_reason = Some(reason.clone());
+        self.conn.0.close_reason.send_replace(Some(reason));
     }
 }
 
@@ -118,12 +118,12 @@ impl Future for Driver {
     type Output = CloseReason;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<CloseReason> {
-        if let Some(reason) = &self.ended {
+        if let Some(reason) = &self.close_reason {
             return Poll::Ready(reason.clone());
         }
         for _ in 0..ROUNDS {
-            self.take_new();
-            match self.parts.poll_next_unpin(cx) {
+            self.take_new_tasks();
+            match self.futures.poll_next_unpin(cx) {
                 Poll::Ready(Some(None)) => {}
                 Poll::Ready(Some(Some(reason))) => {
                     self.end(reason.clone());
@@ -134,7 +134,7 @@ impl Future for Driver {
                     self.end(CloseReason::Local);
                     return Poll::Ready(CloseReason::Local);
                 }
-                Poll::Pending if self.conn.0.tasks.wake_with(cx.waker()) => return Poll::Pending,
+                Poll::Pending if self.conn.0.tasks.set_waker(cx.waker()) => return Poll::Pending,
                 // A task has been begun meanwhile.
                 Poll::Pending => {}
             }
@@ -146,7 +146,7 @@ impl Future for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        if self.ended.is_none() {
+        if self.close_reason.is_none() {
             self.end(CloseReason::Local);
         }
     }
@@ -154,71 +154,71 @@ impl Drop for Driver {
 
 /// What is done beside reading: writing, and the work on requests.
 pub(crate) struct Tasks {
-    queue: Mutex<Queue>,
+    queue: Mutex<DriverQueue>,
     /// How many running tasks the connection waits for before it ends.
-    running: watch::Sender<usize>,
-    spawn: Option<Spawn>,
+    running_count: watch::Sender<usize>,
+    spawn_fn: Option<SpawnFn>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct DriverQueue {
     /// For the driver to take.
-    new: Vec<Part>,
+    new_tasks: Vec<DriverFuture>,
     /// Wakes the driver, which is not being polled.
     waker: Option<Waker>,
     /// The driver is gone.
-    ended: bool,
+    closed: bool,
 }
 
 /// Counts one of the tasks that are waited for, until it is dropped.
-struct Running(watch::Sender<usize>);
+struct TaskCounter(watch::Sender<usize>);
 
-impl Drop for Running {
+impl Drop for TaskCounter {
     fn drop(&mut self) {
         self.0.send_modify(|running| *running -= 1);
     }
 }
 
 impl Tasks {
-    pub(super) fn new(spawn: Option<Spawn>) -> Self {
+    pub(super) fn new(spawn: Option<SpawnFn>) -> Self {
         Self {
             queue: Mutex::default(),
-            running: watch::Sender::new(0),
-            spawn,
+            running_count: watch::Sender::new(0),
+            spawn_fn: spawn,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, DriverQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins something that the end of the connection waits for. If it panics, it ends alone.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        self.running.send_modify(|running| *running += 1);
-        let running = Running(self.running.clone());
-        self.begin(async move {
+        self.running_count.send_modify(|running| *running += 1);
+        let running = TaskCounter(self.running_count.clone());
+        self.spawn_detached(async move {
             let _running = running;
             task.await;
         });
     }
 
     /// Begins something that the end of the connection does not wait for. If it panics, it ends alone.
-    pub(super) fn begin(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {
                 tracing::error!("a task of the connection panicked");
             }
         });
-        if let Some(spawn) = &self.spawn {
+        if let Some(spawn) = &self.spawn_fn {
             return spawn(Box::pin(task));
         }
         let mut queue = self.lock();
-        if queue.ended {
+        if queue.closed {
             // The lock is free when the task is dropped: that may begin another one.
             drop(queue);
             return;
         }
-        queue.new.push(Box::pin(task.map(|()| None)));
+        queue.new_tasks.push(Box::pin(task.map(|()| None)));
         let waker = queue.waker.take();
         drop(queue);
         if let Some(waker) = waker {
@@ -227,20 +227,20 @@ impl Tasks {
     }
 
     /// The tasks that were begun since. The driver is being polled: it need not be woken.
-    fn take_new(&self) -> Vec<Part> {
+    fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
-            (std::mem::take(&mut queue.new), queue.waker.take())
+            (std::mem::take(&mut queue.new_tasks), queue.waker.take())
         };
         drop(waker);
         new
     }
 
     /// Has whoever begins the next task wake the driver; `false` if there is a new task already.
-    fn wake_with(&self, waker: &Waker) -> bool {
+    fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut queue = self.lock();
-        if queue.new.is_empty() {
+        if queue.new_tasks.is_empty() {
             queue.waker = Some(waker);
             return true;
         }
@@ -249,16 +249,16 @@ impl Tasks {
 
     /// Waits until all that is waited for has ended.
     pub(super) async fn wait(&self) {
-        let mut running = self.running.subscribe();
+        let mut running = self.running_count.subscribe();
         // It cannot fail: the sender is here.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 
     /// There is no driver any more.
-    fn end(&self) {
-        self.lock().ended = true;
+    fn close(&self) {
+        self.lock().closed = true;
         // When the lock is free: dropping them may begin others.
-        drop(self.take_new());
+        drop(self.take_new_tasks());
     }
 }
 

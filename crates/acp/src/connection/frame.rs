@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-pub(crate) use super::large_text::{Arrived, Arriving, LARGE_TEXT};
+pub(crate) use super::large_text::{LARGE_TEXT, LargeTextReader, LargeTextResponse};
 
 /// How much of the beginning of an oversized line is kept: enough for its id and method.
 pub(crate) const HEAD: usize = 1024;
@@ -22,9 +22,9 @@ const ROOM: usize = 64 * 1024;
 pub(crate) enum Frame<'a> {
     Line(&'a [u8]),
     /// An answer whose text was taken out.
-    LargeText(Arrived),
+    LargeText(LargeTextResponse),
     /// A line over the limit.
-    TooLong {
+    Oversized {
         /// Its first bytes.
         head: &'a [u8],
         /// Its last bytes.
@@ -42,15 +42,15 @@ pub(crate) struct Framer {
     start: usize,
     /// Up to where it has been searched for its end.
     scanned: usize,
-    max: usize,
+    max_line: usize,
     /// How much has been dropped of the line being read, between its head and its tail.
-    dropped: usize,
+    dropped_len: usize,
     /// From how many bytes on a text is large.
-    large: usize,
+    large_text_len: usize,
     /// The text that is being taken out of it.
-    arriving: Option<Arriving>,
+    large_text: Option<LargeTextReader>,
     /// What stood before a text that was over the limit.
-    before: Vec<u8>,
+    prefix: Vec<u8>,
 }
 
 impl Framer {
@@ -59,16 +59,16 @@ impl Framer {
             buf: Vec::new(),
             start: 0,
             scanned: 0,
-            max,
-            dropped: 0,
-            large: LARGE_TEXT,
-            arriving: None,
-            before: Vec::new(),
+            max_line: max,
+            dropped_len: 0,
+            large_text_len: LARGE_TEXT,
+            large_text: None,
+            prefix: Vec::new(),
         }
     }
 
     /// The buffer to read into, with room at its end.
-    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
             self.start = 0;
@@ -98,19 +98,19 @@ impl Framer {
             let (start, end) = (self.start, self.scanned + at);
             self.start = end + 1;
             self.scanned = self.start;
-            let length = end - start + std::mem::take(&mut self.dropped);
-            if let Some(arriving) = self.arriving.take() {
-                return Some(self.arrived(arriving, start..end, length));
+            let length = end - start + std::mem::take(&mut self.dropped_len);
+            if let Some(arriving) = self.large_text.take() {
+                return Some(self.finish_large_text(arriving, start..end, length));
             }
-            if length > self.max {
+            if length > self.max_line {
                 let line = self.buf.get(start..end).unwrap_or_default();
                 let head = line.get(..HEAD).unwrap_or(line);
                 let tail = line
                     .get(line.len().saturating_sub(TAIL)..)
                     .unwrap_or_default();
-                return Some(Frame::TooLong { head, tail, length });
+                return Some(Frame::Oversized { head, tail, length });
             }
-            if let Some(range) = content(&self.buf, start, end) {
+            if let Some(range) = trim_line(&self.buf, start, end) {
                 return Some(Frame::Line(self.buf.get(range).unwrap_or_default()));
             }
         }
@@ -120,50 +120,55 @@ impl Framer {
     /// called when there is no whole line.
     pub(crate) fn take_text(&mut self, wants: impl FnOnce(i64) -> bool) {
         let line = self.buf.get(self.start..).unwrap_or_default();
-        if self.arriving.is_none()
-            && self.dropped == 0
-            && line.len() >= self.large
-            && let Some((arriving, at)) = Arriving::begin(line, wants)
+        if self.large_text.is_none()
+            && self.dropped_len == 0
+            && line.len() >= self.large_text_len
+            && let Some((arriving, at)) = LargeTextReader::detect(line, wants)
         {
-            self.arriving = Some(arriving);
-            self.taken(at);
+            self.large_text = Some(arriving);
+            self.consume(at);
         }
-        let Some(arriving) = &mut self.arriving else {
+        let Some(arriving) = &mut self.large_text else {
             return;
         };
         let line = self.buf.get(self.start..).unwrap_or_default();
-        if self.dropped > self.max {
+        if self.dropped_len > self.max_line {
             arriving.forget();
         }
         let taken = arriving.take(line);
-        self.taken(taken);
+        self.consume(taken);
     }
 
     /// A line out of which a text was taken, and what is left of it.
-    fn arrived(&mut self, arriving: Arriving, rest: Range<usize>, length: usize) -> Frame<'_> {
-        if length <= self.max {
+    fn finish_large_text(
+        &mut self,
+        arriving: LargeTextReader,
+        rest: Range<usize>,
+        length: usize,
+    ) -> Frame<'_> {
+        if length <= self.max_line {
             let rest = self.buf.get(rest).unwrap_or_default();
-            return Frame::LargeText(arriving.end(rest));
+            return Frame::LargeText(arriving.finish(rest));
         }
         // Its beginning tells whose it was.
-        self.before = arriving.into_before();
-        Frame::TooLong {
-            head: &self.before,
+        self.prefix = arriving.into_prefix();
+        Frame::Oversized {
+            head: &self.prefix,
             tail: &[],
             length,
         }
     }
 
     /// So much of the line being read is not needed any more.
-    fn taken(&mut self, bytes: usize) {
+    fn consume(&mut self, bytes: usize) {
         self.start += bytes;
-        self.dropped += bytes;
+        self.dropped_len += bytes;
         self.scanned = self.scanned.max(self.start);
     }
 
     #[cfg(any(feature = "bridge", feature = "__internals"))]
     /// How many bytes wait to be handed out.
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn buffered_len(&self) -> usize {
         self.buf.len() - self.start
     }
 
@@ -172,22 +177,22 @@ impl Framer {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
         self.scanned = end;
-        let length = std::mem::take(&mut self.dropped) + end - start;
-        if length > self.max {
-            self.arriving = None;
+        let length = std::mem::take(&mut self.dropped_len) + end - start;
+        if length > self.max_line {
+            self.large_text = None;
             return None;
         }
-        if let Some(arriving) = self.arriving.take() {
-            return Some(self.arrived(arriving, start..end, length));
+        if let Some(arriving) = self.large_text.take() {
+            return Some(self.finish_large_text(arriving, start..end, length));
         }
-        content(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
+        trim_line(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
     }
 
     /// Of a line that is over the limit already, only the ends are kept.
     fn drop_oversized(&mut self) {
         let kept = self.buf.len() - self.start;
-        if self.dropped + kept > self.max && kept > HEAD + TAIL {
-            self.dropped += kept - HEAD - TAIL;
+        if self.dropped_len + kept > self.max_line && kept > HEAD + TAIL {
+            self.dropped_len += kept - HEAD - TAIL;
             self.buf.drain(self.start + HEAD..self.buf.len() - TAIL);
             self.scanned = self.buf.len();
         }
@@ -195,7 +200,7 @@ impl Framer {
 }
 
 /// The line's content without `\r` and surrounding blanks; `None` if nothing is left.
-fn content(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
+fn trim_line(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let line = buf.get(start..end)?;
     let first = line.iter().position(|b| !b.is_ascii_whitespace())?;
     let last = line.iter().rposition(|b| !b.is_ascii_whitespace())?;
@@ -210,7 +215,7 @@ mod tests {
     fn an_endless_line_does_not_grow_the_buffer() {
         let mut framer = Framer::new(10_000);
         for _ in 0..1000 {
-            framer.room().extend_from_slice(&[b'x'; 10_000]);
+            framer.spare_capacity().extend_from_slice(&[b'x'; 10_000]);
             assert!(framer.next().is_none());
         }
         assert!(
@@ -223,10 +228,10 @@ mod tests {
     /// What arrives for request 7, the texts of whose answers are taken out once so much of a line is there.
     fn with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
         let mut framer = Framer::new(max);
-        framer.large = large;
+        framer.large_text_len = large;
         let mut out = Vec::new();
         for bytes in input.chunks(piece) {
-            framer.room().extend_from_slice(bytes);
+            framer.spare_capacity().extend_from_slice(bytes);
             while let Some(frame) = framer.next() {
                 out.push(told(frame));
             }
@@ -240,9 +245,11 @@ mod tests {
     fn told(frame: Frame<'_>) -> String {
         let answer: serde_json::Result<serde_json::Value> = match &frame {
             Frame::Line(line) => serde_json::from_slice(line),
-            Frame::LargeText(Arrived { text: None, .. }) => return "unreadable".to_owned(),
-            Frame::LargeText(arrived) => serde_json::from_slice(&arrived.answer),
-            Frame::TooLong { head, tail, length } => {
+            Frame::LargeText(LargeTextResponse { text: None, .. }) => {
+                return "unreadable".to_owned();
+            }
+            Frame::LargeText(arrived) => serde_json::from_slice(&arrived.response),
+            Frame::Oversized { head, tail, length } => {
                 let whose = super::super::outline::outline(head, tail);
                 return format!("{length} bytes of {whose:?}");
             }
@@ -250,7 +257,7 @@ mod tests {
         let Ok(mut answer) = answer else {
             return "unreadable".to_owned();
         };
-        if let Frame::LargeText(Arrived {
+        if let Frame::LargeText(LargeTextResponse {
             text: Some(text), ..
         }) = frame
         {
@@ -264,10 +271,10 @@ mod tests {
     fn a_large_text_is_taken_out_while_it_arrives() {
         let mut framer = Framer::new(usize::MAX);
         framer
-            .room()
+            .spare_capacity()
             .extend_from_slice(br#"{"jsonrpc":"2.0","id":7,"result":{"content":""#);
         for _ in 0..1000 {
-            framer.room().extend_from_slice(&[b'x'; 10_000]);
+            framer.spare_capacity().extend_from_slice(&[b'x'; 10_000]);
             assert!(framer.next().is_none());
             framer.take_text(|id| id == 7);
             assert!(
@@ -276,12 +283,14 @@ mod tests {
                 framer.buf.capacity()
             );
         }
-        framer.room().extend_from_slice(b"\",\"_meta\":{}}}\n{}\n");
+        framer
+            .spare_capacity()
+            .extend_from_slice(b"\",\"_meta\":{}}}\n{}\n");
         let Some(Frame::LargeText(arrived)) = framer.next() else {
             panic!("no text")
         };
         assert_eq!(arrived.text.map(|text| text.len()), Some(10_000_000));
-        let answer = String::from_utf8(arrived.answer).unwrap();
+        let answer = String::from_utf8(arrived.response).unwrap();
         assert_eq!(
             answer,
             r#"{"jsonrpc":"2.0","id":7,"result":{"content":"","_meta":{}}}"#

@@ -12,31 +12,31 @@ use tokio_util::sync::CancellationToken;
 
 use super::driver::Tasks;
 use super::frame::LARGE_TEXT;
-use super::outbox::InPieces;
+use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
 
 /// The peer's requests that are being worked on.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<Table>);
+pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 
 #[derive(Default)]
-struct Table {
-    requests: HashMap<RequestId, Entry>,
+struct InFlightTable {
+    requests: HashMap<RequestId, InFlightEntry>,
     /// What all of them take.
     memory: usize,
 }
 
-struct Entry {
-    cancel: CancellationToken,
+struct InFlightEntry {
+    cancel_token: CancellationToken,
     /// What it takes, in bytes.
     memory: usize,
 }
 
-impl Table {
+impl InFlightTable {
     /// Whether there is room for so much more. One request alone has it, however large it is: it is no larger
     /// than a message may be.
-    fn has_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
+    fn check_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
             return Ok(());
@@ -45,8 +45,8 @@ impl Table {
     }
 }
 
-impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, Table> {
+impl InFlightRequests {
+    fn lock(&self) -> MutexGuard<'_, InFlightTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,17 +74,23 @@ impl InFlight {
             ));
         }
         table
-            .has_room(memory, table.requests.is_empty(), limits)
+            .check_room(memory, table.requests.is_empty(), limits)
             .map_err(jsonrpc::Error::internal)?;
         table.memory = table.memory.saturating_add(memory);
-        table.requests.insert(id.clone(), Entry { cancel, memory });
+        table.requests.insert(
+            id.clone(),
+            InFlightEntry {
+                cancel_token: cancel,
+                memory,
+            },
+        );
         Ok(())
     }
 
     /// A request takes so much more than its own text.
     fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
-        table.has_room(more, table.requests.len() <= 1, limits)?;
+        table.check_room(more, table.requests.len() <= 1, limits)?;
         if let Some(entry) = table.requests.get_mut(id) {
             entry.memory = entry.memory.saturating_add(more);
             table.memory = table.memory.saturating_add(more);
@@ -102,7 +108,7 @@ impl InFlight {
     /// `$/cancel_request`.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
-            entry.cancel.cancel();
+            entry.cancel_token.cancel();
         }
     }
 }
@@ -113,7 +119,7 @@ impl InFlight {
 pub(crate) struct Responder {
     conn: Connection,
     id: Option<RequestId>,
-    cancel: CancellationToken,
+    cancel_token: CancellationToken,
 }
 
 impl Responder {
@@ -121,7 +127,7 @@ impl Responder {
         Self {
             conn: conn.clone(),
             id: Some(id),
-            cancel,
+            cancel_token: cancel,
         }
     }
 
@@ -134,7 +140,7 @@ impl Responder {
     ///
     /// # Errors
     /// There is no room for it: [`Limits::request_memory`].
-    pub(crate) fn takes(&self, more: usize) -> Result<(), Error> {
+    pub(crate) fn reserve_memory(&self, more: usize) -> Result<(), Error> {
         let Some(id) = &self.id else { return Ok(()) };
         let inner = &self.conn.0;
         inner
@@ -147,8 +153,8 @@ impl Responder {
     ///
     /// # Errors
     /// There is no room for it beside the other requests and answers: [`Limits::request_memory`].
-    fn keeps(&self, answer: usize) -> Result<(), Error> {
-        self.takes(answer).map_err(|_| {
+    fn reserve_response_memory(&self, answer: usize) -> Result<(), Error> {
+        self.reserve_memory(answer).map_err(|_| {
             Error::internal(format!(
                 "the answers that were not read yet take {} bytes, and no more are kept; read them first, or ask for less at once",
                 self.conn.0.limits.request_memory
@@ -157,8 +163,8 @@ impl Responder {
     }
 
     /// Is cancelled when the peer cancels this request.
-    pub(crate) fn cancelled(&self) -> &CancellationToken {
-        &self.cancel
+    pub(crate) fn cancellation_token(&self) -> &CancellationToken {
+        &self.cancel_token
     }
 
     /// Where the request came from.
@@ -210,7 +216,7 @@ impl Responder {
     }
 
     /// As [`answer`](Self::answer), for an answer that is written piece by piece. It can be written.
-    async fn answer_in_pieces(mut self, message: InPieces) {
+    async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
         let last = || conn.0.in_flight.remove(&id);
@@ -225,9 +231,9 @@ impl Responder {
     ) {
         let conn = self.conn.clone();
         start(&conn.0.tasks, async move {
-            let answer = match self.unless_cancelled(work).await {
-                Some(Ok(response)) => match self.keeps(response.content.len()) {
-                    Ok(()) => in_pieces(self.id.as_ref(), response),
+            let answer = match self.or_cancelled(work).await {
+                Some(Ok(response)) => match self.reserve_response_memory(response.content.len()) {
+                    Ok(()) => split_large_text(self.id.as_ref(), response),
                     Err(error) => {
                         drop(response);
                         return self.answer::<()>(Err(error)).await;
@@ -237,26 +243,26 @@ impl Responder {
                 None => return,
             };
             match answer {
-                Ok(message) => self.answer_in_pieces(message).await,
+                Ok(message) => self.respond_in_pieces(message).await,
                 Err(response) => self.answer(Ok(response)).await,
             }
         });
     }
 
-    /// What `work` gives, or that the peer has cancelled it; `None` at the end of the connection.
-    async fn unless_cancelled<R>(
+    /// What `spawn_with_responder` gives, or that the peer has cancelled it; `None` at the end of the connection.
+    async fn or_cancelled<R>(
         &self,
         work: impl Future<Output = Result<R, Error>>,
     ) -> Option<Result<R, Error>> {
         tokio::select! {
             biased;
-            () = self.conn.0.aborted.cancelled() => None,
-            () = self.cancel.cancelled() => Some(Err(Error::Cancelled)),
+            () = self.conn.0.abort_token.cancelled() => None,
+            () = self.cancel_token.cancelled() => Some(Err(Error::Cancelled)),
             result = work => Some(result),
         }
     }
 
-    /// Runs `work` beside the reader and answers with what it gives. Cancelled by the peer, the work
+    /// Runs `spawn_with_responder` beside the reader and answers with what it gives. Cancelled by the peer, the work
     /// is dropped and answered with -32800; at the end of the connection, it is dropped.
     // Not within its caller, or the stack would have room for each kind of work at once: pages that the first
     // request has to wait for.
@@ -267,23 +273,25 @@ impl Responder {
     ) {
         let conn = self.conn.clone();
         start(&conn.0.tasks, async move {
-            if let Some(result) = self.unless_cancelled(work).await {
+            if let Some(result) = self.or_cancelled(work).await {
                 self.answer(result).await;
             }
         });
     }
 
     /// As [`spawn`](Self::spawn), for an answer that may be large: `weigh` tells how much memory it takes.
-    pub(crate) fn spawn_weighed<R: Serialize + Send + Sync>(
+    pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
         weigh: impl Fn(&R) -> usize + Send + 'static,
     ) {
         let conn = self.conn.clone();
         start(&conn.0.tasks, async move {
-            if let Some(result) = self.unless_cancelled(work).await {
-                let result =
-                    result.and_then(|response| self.keeps(weigh(&response)).map(|()| response));
+            if let Some(result) = self.or_cancelled(work).await {
+                let result = result.and_then(|response| {
+                    self.reserve_response_memory(weigh(&response))
+                        .map(|()| response)
+                });
                 self.answer(result).await;
             }
         });
@@ -291,12 +299,12 @@ impl Responder {
 
     /// As [`spawn`](Self::spawn), for work that sends the answer itself, and goes on after it.
     #[inline(never)]
-    pub(crate) fn work<F>(self, work: impl FnOnce(Self) -> F)
+    pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let closed = self.conn.0.aborted.clone();
-        let cancel = self.cancel.clone();
+        let closed = self.conn.0.abort_token.clone();
+        let cancel = self.cancel_token.clone();
         let conn = self.conn.clone();
         let work = work(self);
         start(&conn.0.tasks, async move {
@@ -311,10 +319,10 @@ impl Responder {
 }
 
 /// An answer to be sent in pieces, if its text is so large that this is worth it.
-fn in_pieces(
+fn split_large_text(
     id: Option<&RequestId>,
     mut response: ReadTextFileResponse,
-) -> Result<InPieces, ReadTextFileResponse> {
+) -> Result<LargeTextMessage, ReadTextFileResponse> {
     const EMPTY: &[u8] = b"\"content\":\"\"";
     let Some(id) = id.filter(|_| response.content.len() >= LARGE_TEXT) else {
         return Err(response);
@@ -329,10 +337,10 @@ fn in_pieces(
         return Err(response);
     };
     let behind = before.split_off(at + EMPTY.len() - 1);
-    Ok(InPieces {
-        before,
+    Ok(LargeTextMessage {
+        prefix: before,
         text,
-        behind,
+        suffix: behind,
     })
 }
 
@@ -356,11 +364,11 @@ fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
 impl Drop for Responder {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        if self.conn.0.aborted.is_cancelled() {
+        if self.conn.0.abort_token.is_cancelled() {
             self.conn.0.in_flight.remove(&id);
             return;
         }
-        let error = if self.cancel.is_cancelled() {
+        let error = if self.cancel_token.is_cancelled() {
             jsonrpc::Error::request_cancelled()
         } else {
             jsonrpc::Error::internal("the request was dropped without an answer")
@@ -368,7 +376,7 @@ impl Drop for Responder {
         let conn = self.conn.clone();
         // It counts as being worked on until it is answered, so that not more of them can wait for that than
         // of others.
-        self.conn.soon(move |buf| {
+        self.conn.send_soon(move |buf| {
             let written = jsonrpc::write_error(buf, &id, &error);
             conn.0.in_flight.remove(&id);
             written

@@ -4,8 +4,8 @@
 //! the last of it is there. So its escapes are undone piece by piece, and what remains is a short answer with an
 //! empty text.
 
-use acp_wire::jsonrpc::text_answer;
-use acp_wire::text::{Read, unescape};
+use acp_wire::jsonrpc::text_response;
+use acp_wire::text::{StringProgress, unescape};
 
 /// From how many bytes on this is worth it.
 pub(crate) const LARGE_TEXT: usize = 128 * 1024;
@@ -15,85 +15,85 @@ const BEFORE: usize = 256;
 
 /// A large text that arrives.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub(crate) struct LargeTextReader {
     id: i64,
     /// What stood before the text, its quote included.
-    before: Vec<u8>,
+    prefix: Vec<u8>,
     text: String,
-    read: Read,
+    progress: StringProgress,
 }
 
 /// A large text that has arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Arrived {
+pub(crate) struct LargeTextResponse {
     /// The id of the request that is answered.
     pub(crate) id: i64,
     /// The text; `None` if it is none that JSON has.
     pub(crate) text: Option<String>,
     /// The answer, with an empty text.
-    pub(crate) answer: Vec<u8>,
+    pub(crate) response: Vec<u8>,
 }
 
-impl Arriving {
+impl LargeTextReader {
     /// Looks whether a line that is still arriving is such an answer to a request that `wants` one. Gives it, and
     /// where its text begins.
-    pub(crate) fn begin(line: &[u8], wants: impl FnOnce(i64) -> bool) -> Option<(Self, usize)> {
+    pub(crate) fn detect(line: &[u8], wants: impl FnOnce(i64) -> bool) -> Option<(Self, usize)> {
         let beginning = line.get(..BEFORE).unwrap_or(line);
-        let (id, at) = text_answer(beginning, "content")?;
+        let (id, at) = text_response(beginning, "content")?;
         if !wants(id) {
             return None;
         }
         let arriving = Self {
             id,
-            before: line.get(..at)?.to_vec(),
+            prefix: line.get(..at)?.to_vec(),
             text: String::new(),
-            read: Read::On,
+            progress: StringProgress::Incomplete,
         };
         Some((arriving, at))
     }
 
     /// Takes what it can of a piece of the line, and tells how many bytes.
     pub(crate) fn take(&mut self, piece: &[u8]) -> usize {
-        match self.read {
-            Read::On => {
+        match self.progress {
+            StringProgress::Incomplete => {
                 let (used, read) = unescape(piece, &mut self.text);
-                self.read = read;
-                if read == Read::Wrong {
+                self.progress = read;
+                if read == StringProgress::Invalid {
                     self.forget();
                     return piece.len();
                 }
                 used
             }
-            Read::Wrong => piece.len(),
+            StringProgress::Invalid => piece.len(),
             // What is behind a text is kept as it comes.
-            Read::End => 0,
+            StringProgress::Complete => 0,
         }
     }
 
     /// The line is over the limit: nobody will read the text.
     pub(crate) fn forget(&mut self) {
         self.text = String::new();
-        self.read = Read::Wrong;
+        self.progress = StringProgress::Invalid;
     }
 
     /// What stood before the text.
-    pub(crate) fn into_before(self) -> Vec<u8> {
-        self.before
+    pub(crate) fn into_prefix(self) -> Vec<u8> {
+        self.prefix
     }
 
     /// The line has ended; `rest` is what was not taken of it.
-    pub(crate) fn end(mut self, rest: &[u8]) -> Arrived {
+    pub(crate) fn finish(mut self, rest: &[u8]) -> LargeTextResponse {
         let taken = self.take(rest);
         let behind = rest.get(taken..).unwrap_or_default();
-        let mut answer = self.before;
+        let mut answer = self.prefix;
         answer.extend_from_slice(behind);
-        Arrived {
+        LargeTextResponse {
             id: self.id,
-            text: (self.read == Read::End).then(|| {
+            text: (self.progress == StringProgress::Complete).then(|| {
                 self.text.shrink_to_fit();
                 self.text
             }),
-            answer,
+            response: answer,
         }
     }
 }

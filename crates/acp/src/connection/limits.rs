@@ -96,7 +96,7 @@ impl Limits {
     /// The most memory that a connection takes on the client's side, in bytes, with so many sessions open.
     /// What the client's own handlers take is not in it, nor is what is asked of the agent and said to it.
     #[must_use]
-    pub fn most_of_client(&self, sessions: usize) -> usize {
+    pub fn max_client_memory(&self, sessions: usize) -> usize {
         let threads = sessions
             .saturating_add(1)
             .saturating_mul(self.thread_with_slack());
@@ -104,7 +104,7 @@ impl Limits {
             .backlog
             .max(self.read_ahead)
             .saturating_add(self.message);
-        self.most_of_both()
+        self.max_shared_memory()
             .saturating_add(ahead)
             .saturating_add(threads)
             // The update that is folded into its thread, beside the one that is delivered.
@@ -115,12 +115,12 @@ impl Limits {
     /// of which there are never more than [`sessions`](Self::sessions). What the agent itself keeps of a
     /// session or a turn is not in it.
     #[must_use]
-    pub fn most_of_agent(&self, sessions: usize) -> usize {
+    pub fn max_agent_memory(&self, sessions: usize) -> usize {
         let sessions = sessions.min(self.sessions).saturating_mul(SESSION);
-        self.most_of_both().saturating_add(sessions)
+        self.max_shared_memory().saturating_add(sessions)
     }
 
-    fn most_of_both(&self) -> usize {
+    fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and is there twice while it does.
         let text = self.message.saturating_add(READ).saturating_mul(3);
         let read = text.saturating_add(self.message_memory);

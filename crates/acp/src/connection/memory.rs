@@ -15,17 +15,17 @@ const ITEM: usize = 192;
 const STRING: usize = 48;
 
 /// Whether a message takes more than this, in bytes.
-pub(crate) fn is_over(text: &[u8], limit: usize) -> Option<usize> {
+pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     // No byte is counted as more than this.
-    if text.len() <= limit / (TEXT + OBJECT) || at_most(text) <= limit {
+    if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
         return None;
     }
-    Some(memory(text)).filter(|memory| *memory > limit)
+    Some(memory_of(text)).filter(|memory| *memory > limit)
 }
 
 /// No less than what a message takes, told without looking which of it is in strings. It is much faster than
 /// telling: what is as large as a file is one string.
-fn at_most(text: &[u8]) -> usize {
+fn upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     // Short enough for the counts to fit into a byte, so that many bytes are compared at once.
     for part in text.chunks(255) {
@@ -46,7 +46,7 @@ fn at_most(text: &[u8]) -> usize {
 }
 
 /// What a message takes, in bytes. Of what is no JSON it tells something that is no less harmless.
-pub(crate) fn memory(text: &[u8]) -> usize {
+pub(crate) fn memory_of(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
     while let Some((byte, behind)) = rest.split_first() {
@@ -56,7 +56,7 @@ pub(crate) fn memory(text: &[u8]) -> usize {
             b'[' => LIST,
             b',' => ITEM,
             b'"' => {
-                rest = behind_string(rest);
+                rest = skip_string(rest);
                 STRING
             }
             _ => 0,
@@ -66,7 +66,7 @@ pub(crate) fn memory(text: &[u8]) -> usize {
 }
 
 /// What is behind the end of a string.
-fn behind_string(mut text: &[u8]) -> &[u8] {
+fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');
         text = text.get(at + 1 + usize::from(escape)..).unwrap_or_default();
@@ -84,23 +84,23 @@ mod tests {
     #[test]
     fn the_quick_look_refuses_nothing_by_itself() {
         let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
-        let exact = memory(text);
-        assert!(at_most(text) > exact);
-        for limit in [exact - 1, exact, at_most(text), 10 * exact] {
+        let exact = memory_of(text);
+        assert!(upper_bound(text) > exact);
+        for limit in [exact - 1, exact, upper_bound(text), 10 * exact] {
             let over = (limit < exact).then_some(exact);
-            assert_eq!(is_over(text, limit), over, "{limit}");
+            assert_eq!(excess_over(text, limit), over, "{limit}");
         }
     }
 
     #[test]
     fn what_is_in_a_string_is_only_text() {
-        let plain = memory(br#"{"a":""}"#);
+        let plain = memory_of(br#"{"a":""}"#);
         let text = r#",,[[{{\"\\"#;
         let with_text = format!(r#"{{"a":"{text}"}}"#);
-        assert_eq!(memory(with_text.as_bytes()), plain + TEXT * text.len());
-        assert_eq!(memory(br#"{"a":[]}"#), plain + LIST - STRING);
+        assert_eq!(memory_of(with_text.as_bytes()), plain + TEXT * text.len());
+        assert_eq!(memory_of(br#"{"a":[]}"#), plain + LIST - STRING);
         // Cut off anywhere, it is counted as far as it goes.
-        assert!(memory(br#"{"a":"\"#) > 0);
-        assert_eq!(memory(b""), 0);
+        assert!(memory_of(br#"{"a":"\"#) > 0);
+        assert_eq!(memory_of(b""), 0);
     }
 }

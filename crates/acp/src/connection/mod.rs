@@ -36,14 +36,14 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::driver::Driver;
 use self::driver::Tasks;
-pub(crate) use self::driver::{Spawn, timeout};
-use self::incoming::InFlight;
+pub(crate) use self::driver::{SpawnFn, timeout};
+use self::incoming::InFlightRequests;
 pub(crate) use self::incoming::Responder;
 pub use self::limits::Limits;
 use self::outbox::Outbox;
-use self::pending::{LargeText, Pending, Waiting, Which};
+use self::pending::{LargeText, PendingEntry, PendingFilter, PendingTable};
 use crate::error::{CloseReason, Error, Result};
-use crate::options::{OnNoise, Options};
+use crate::options::{NoiseHandler, Options};
 use crate::transport::Transport;
 
 /// How long the end of a connection waits for the peer to take what was sent before.
@@ -59,21 +59,21 @@ pub struct Noise {
     /// Lines that are not JSON, such as log output.
     pub lines: u64,
     /// Answers to nothing that was asked.
-    pub unasked: u64,
+    pub unmatched_responses: u64,
     /// Notifications that could not be read or are unknown.
-    pub unread: u64,
+    pub unread_notifications: u64,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     lines: AtomicU64,
-    unasked: AtomicU64,
-    unread: AtomicU64,
+    unmatched_responses: AtomicU64,
+    unread_notifications: AtomicU64,
 }
 
 impl Counters {
-    pub(crate) fn unread(&self) {
-        self.unread.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count_unread(&self) {
+        self.unread_notifications.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
     /// Answer with a parse error, as JSON-RPC says.
-    Answer,
+    Respond,
     /// Count and show them: agents are known to print logs and banners to stdout. What looks like
     /// JSON is answered all the same.
     Skip,
@@ -130,25 +130,25 @@ pub(crate) enum NoisePolicy {
 
 /// One end of a connection. Cloning it is cheap; all clones are the same end.
 #[derive(Clone)]
-pub struct Connection(pub(crate) Arc<Inner>);
+pub struct Connection(pub(crate) Arc<ConnectionInner>);
 
-pub(crate) struct Inner {
+pub(crate) struct ConnectionInner {
     pub(crate) outbox: Outbox,
-    pub(crate) pending: Pending,
-    pub(crate) in_flight: InFlight,
+    pub(crate) pending: PendingTable,
+    pub(crate) in_flight: InFlightRequests,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
-    pub(crate) on_noise: Option<OnNoise>,
+    pub(crate) on_noise: Option<NoiseHandler>,
     /// The reader is to stop.
-    stop: CancellationToken,
+    stop_token: CancellationToken,
     /// What is being worked on is to be dropped.
-    pub(crate) aborted: CancellationToken,
+    pub(crate) abort_token: CancellationToken,
     /// Writing, and the work on the peer's requests.
     pub(crate) tasks: Tasks,
     /// How reading or writing failed, if it did.
-    failed: OnceLock<CloseReason>,
+    failure: OnceLock<CloseReason>,
     /// Why it ended, once everything has.
-    closed: watch::Sender<Option<CloseReason>>,
+    close_reason: watch::Sender<Option<CloseReason>>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -167,49 +167,49 @@ impl Connection {
         let Options {
             limits,
             on_noise,
-            spawn,
+            spawn_fn: spawn,
             ..
         } = options;
-        let conn = Self(Arc::new(Inner {
+        let conn = Self(Arc::new(ConnectionInner {
             // An answer that cannot wait is small; what is kept for them is four times as much.
             outbox: Outbox::new(limits.outbox, 4 * limits.outbox),
-            pending: Pending::default(),
-            in_flight: InFlight::default(),
+            pending: PendingTable::default(),
+            in_flight: InFlightRequests::default(),
             counters: Counters::default(),
             limits,
             on_noise,
-            stop: CancellationToken::new(),
-            aborted: CancellationToken::new(),
+            stop_token: CancellationToken::new(),
+            abort_token: CancellationToken::new(),
             tasks: Tasks::new(spawn),
-            failed: OnceLock::new(),
-            closed: watch::Sender::new(None),
+            failure: OnceLock::new(),
+            close_reason: watch::Sender::new(None),
         }));
-        let life = Life {
+        let life = ConnectionLife {
             conn: conn.clone(),
             handler,
-            reason: None,
+            close_reason: None,
         };
         let driver = Driver::new(conn.clone(), life.run(transport));
         (conn, driver)
     }
 
-    fn shut(&self, reason: CloseReason) {
+    fn shut_down(&self, reason: CloseReason) {
         if matches!(reason, CloseReason::Transport(_)) {
-            let _ = self.0.failed.set(reason.clone());
+            let _ = self.0.failure.set(reason.clone());
         }
         self.0.outbox.close(reason);
-        self.0.stop.cancel();
+        self.0.stop_token.cancel();
     }
 
     /// Closes the connection. What has been sent before is still written, for two seconds at most.
     pub fn close(&self) {
-        self.shut(CloseReason::Local);
+        self.shut_down(CloseReason::Local);
     }
 
     /// Waits until the connection has ended and nothing of it runs any more, and tells why it did. Work that was
     /// [spawned elsewhere](Options::spawn_work) may have one poll to go, if it did not end in two seconds.
     pub async fn closed(&self) -> CloseReason {
-        let mut closed = self.0.closed.subscribe();
+        let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
             // Both are impossible: the sender is here, and what is waited for is a reason.
@@ -220,7 +220,7 @@ impl Connection {
     /// Whether the connection is ending or has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.0.stop.is_cancelled() || self.0.aborted.is_cancelled()
+        self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
     /// What was seen that is no message of the protocol.
@@ -229,8 +229,8 @@ impl Connection {
         let counters = &self.0.counters;
         Noise {
             lines: counters.lines.load(Ordering::Relaxed),
-            unasked: counters.unasked.load(Ordering::Relaxed),
-            unread: counters.unread.load(Ordering::Relaxed),
+            unmatched_responses: counters.unmatched_responses.load(Ordering::Relaxed),
+            unread_notifications: counters.unread_notifications.load(Ordering::Relaxed),
         }
     }
 
@@ -241,7 +241,8 @@ impl Connection {
     /// The peer's error answer, an answer that cannot be read, the end of the connection, params that are no
     /// JSON, or, from within an update handler, too much that it has not taken ([`Error::Backlog`]).
     pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
-        self.request_with(params, Ask::default(), |_| ()).await
+        self.request_with(params, RequestOptions::default(), |_| ())
+            .await
     }
 
     /// Sends a request of any method and waits for its answer as it comes: Extensibility, "Custom Requests".
@@ -253,24 +254,24 @@ impl Connection {
         method: &str,
         params: &P,
     ) -> Result<Box<RawValue>> {
-        self.call(method, params, Ask::default(), |answer| {
+        self.call(method, params, RequestOptions::default(), |answer| {
             answer.map(ToOwned::to_owned)
         })
         .await
     }
 
-    /// As [`request`](Self::request); `on_answer` sees what became of it, even when the future was
+    /// As [`request`](Self::request); `on_response` sees what became of it, even when the future was
     /// dropped. It sees an answer on the reader, before the next message is looked at.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
-        ask: Ask,
+        ask: RequestOptions,
         on_answer: impl FnOnce(Result<&R::Response, &Error>) + Send + 'static,
     ) -> Result<R::Response> {
         self.call(R::METHOD, params, ask, |answer| {
             let answer = answer.and_then(|raw| {
                 read_result::<R::Response>(R::METHOD, raw)
-                    .map_err(|error| Error::unreadable(R::METHOD, &error))
+                    .map_err(|error| Error::unreadable_response(R::METHOD, &error))
             });
             on_answer(answer.as_ref());
             answer
@@ -283,10 +284,10 @@ impl Connection {
         &self,
         method: &str,
         params: &P,
-        ask: Ask,
+        ask: RequestOptions,
         read: impl FnOnce(Result<&RawValue>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.ask(method, params, ask, None, read).await
+        self.send_request(method, params, ask, None, read).await
     }
 
     /// Reads a text file. A large text is read while it arrives, so that it is in memory once.
@@ -299,39 +300,39 @@ impl Connection {
         let large = text.clone();
         let read = move |answer: Result<&RawValue>| {
             let mut response = read_result::<ReadTextFileResponse>(METHOD, answer?)
-                .map_err(|error| Error::unreadable(METHOD, &error))?;
+                .map_err(|error| Error::unreadable_response(METHOD, &error))?;
             if let Some(text) = large.take() {
                 response.content = text;
             }
             Ok(response)
         };
-        self.ask(METHOD, request, Ask::default(), Some(text), read)
+        self.send_request(METHOD, request, RequestOptions::default(), Some(text), read)
             .await
     }
 
-    async fn ask<P: Serialize + ?Sized, T: Send + 'static>(
+    async fn send_request<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
         params: &P,
-        ask: Ask,
+        ask: RequestOptions,
         text: Option<LargeText>,
         read: impl FnOnce(Result<&RawValue>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, receiver) = oneshot::channel();
-        let waiting = Waiting {
-            on_answer: Box::new(move |answer| {
+        let waiting = PendingEntry {
+            on_response: Box::new(move |answer| {
                 // Nobody waits any more: the future was dropped.
                 let _ = sender.send(read(answer));
             }),
-            ordered: ask.ordered,
-            text,
+            is_ordered: ask.is_ordered,
+            large_text: text,
         };
         let id = RequestId::Number(self.0.pending.add(waiting)?);
-        let mut call = Call {
+        let mut call = RequestGuard {
             conn: self,
             id,
             sent: false,
-            cancel: ask.cancel_when_dropped,
+            cancel_on_drop: ask.cancel_on_drop,
         };
         self.0
             .outbox
@@ -372,10 +373,10 @@ impl Connection {
             })
     }
 
-    /// Sends what `write` writes, from where one cannot wait: at once, or, when the peer has long stopped
+    /// Sends what `spawn_writer` writes, from where one cannot wait: at once, or, when the peer has long stopped
     /// reading, as soon as there is room. There are not more of these than of what they end: requests that are
     /// worked on, turns, terminals.
-    fn soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
+    fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
         }
@@ -383,7 +384,7 @@ impl Connection {
         self.0.tasks.spawn(async move {
             tokio::select! {
                 biased;
-                () = conn.0.aborted.cancelled() => {}
+                () = conn.0.abort_token.cancelled() => {}
                 _ = conn.0.outbox.push(write) => {}
             }
         });
@@ -391,94 +392,94 @@ impl Connection {
 
     /// Sends a notification from where one cannot wait.
     pub(crate) fn notify_now<N: Notification + Sync>(&self, params: N) {
-        self.soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
+        self.send_soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
     }
 
     /// Sends a request from where one cannot wait, and does not look at its answer.
     pub(crate) fn request_now<R: Request + Sync>(&self, params: R) {
-        let waiting = Waiting {
-            on_answer: Box::new(|_| ()),
-            ordered: false,
-            text: None,
+        let waiting = PendingEntry {
+            on_response: Box::new(|_| ()),
+            is_ordered: false,
+            large_text: None,
         };
         if let Ok(id) = self.0.pending.add(waiting) {
             self.0.pending.abandon(id);
             let id = RequestId::Number(id);
-            self.soon(move |buf| jsonrpc::write_request(buf, &id, R::METHOD, &params));
+            self.send_soon(move |buf| jsonrpc::write_request(buf, &id, R::METHOD, &params));
         }
     }
 }
 
 /// The life of a connection, from the first byte to the last. Dropped before its end, it ends the connection.
-struct Life<H: Handler> {
+struct ConnectionLife<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
     /// Why it is over, once it is.
-    reason: Option<CloseReason>,
+    close_reason: Option<CloseReason>,
 }
 
-impl<H: Handler> Life<H> {
+impl<H: Handler> ConnectionLife<H> {
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
             reader,
             writer,
-            closing,
+            close_timeout: closing,
         } = transport;
-        let writing = self.write(writer);
+        let writing = self.spawn_writer(writer);
         let (conn, handler) = (self.conn.clone(), Arc::clone(&self.handler));
         let inner = &*conn.0;
         let reading = reader::read(&conn, reader, &handler);
         tokio::pin!(reading);
         let reason = tokio::select! {
             biased;
-            () = inner.stop.cancelled() => {
-                if inner.failed.get().is_some() {
+            () = inner.stop_token.cancelled() => {
+                if inner.failure.get().is_some() {
                     // It reads no more. What it has said before it went is the best hint at why.
                     let _ = timeout(LAST_READ, reading).await;
                 }
                 CloseReason::Local
             }
             // It ends last, unless it panicked or its executor dropped it.
-            () = writing.ended() => {
+            () = writing.wait_closed() => {
                 CloseReason::Transport(Arc::new(std::io::Error::other("the writer is gone")))
             }
             reason = &mut reading => reason,
         };
-        let reason = inner.failed.get().cloned().unwrap_or(reason);
+        let reason = inner.failure.get().cloned().unwrap_or(reason);
         // Nothing more arrives: who waits for an answer waits in vain.
         self.fail_pending(&reason);
         if matches!(reason, CloseReason::Peer) {
             // What the peer asked for before it closed its side may come to its end.
             tokio::select! {
-                () = inner.stop.cancelled() => {}
+                () = inner.stop_token.cancelled() => {}
                 // The tasks, not the answers: some go on after their answer has been sent.
                 _ = timeout(inner.limits.linger, inner.tasks.wait()) => {}
             }
         }
-        self.end(reason.clone());
+        self.abort(reason.clone());
         // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
         let ended = async {
-            writing.ended().await;
+            writing.wait_closed().await;
             inner.tasks.wait().await;
         };
         let ended = timeout(LAST_WORDS, ended).await.is_some();
         if !ended && writing.is_written() {
             // All has been taken: the peer may end by itself.
-            let _ = timeout(closing, writing.ended()).await;
+            let _ = timeout(closing, writing.wait_closed()).await;
         }
         reason
     }
 
     /// Begins to write what is sent.
-    fn write(&self, mut writer: crate::transport::Writer) -> Writing {
-        let writing = Writing::default();
-        let (written, given_up) = (writing.written.clone(), writing.given_up.clone());
+    fn spawn_writer(&self, mut writer: crate::transport::TransportWriter) -> WriterGuard {
+        let writing = WriterGuard::default();
+        let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
         let conn = self.conn.clone();
         // Also if it is dropped before it is polled.
-        let ended = writing.ended.clone().drop_guard();
-        self.conn.0.tasks.begin(async move {
+        let ended = writing.closed.clone().drop_guard();
+        self.conn.0.tasks.spawn_detached(async move {
             let _ended = ended;
-            let failed = |e| conn.shut(CloseReason::Transport(Arc::new(e)));
+            let failed = |e| conn.shut_down(CloseReason::Transport(Arc::new(e)));
             let writing = async {
                 conn.0
                     .outbox
@@ -500,88 +501,88 @@ impl<H: Handler> Life<H> {
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
-        self.conn.0.pending.fail(&error, Which::All);
+        self.conn.0.pending.fail(&error, PendingFilter::All);
     }
 
     /// Ends what is being worked on.
-    fn end(&mut self, reason: CloseReason) {
+    fn abort(&mut self, reason: CloseReason) {
         // First: if something below panics, this is not done again.
-        self.reason = Some(reason.clone());
+        self.close_reason = Some(reason.clone());
         let inner = &*self.conn.0;
-        inner.aborted.cancel();
+        inner.abort_token.cancel();
         inner.outbox.close(reason.clone());
-        reader::guarded(|| self.handler.closed(&reason));
+        reader::catch_panic(|| self.handler.closed(&reason));
     }
 }
 
-impl<H: Handler> Drop for Life<H> {
+impl<H: Handler> Drop for ConnectionLife<H> {
     fn drop(&mut self) {
-        if self.reason.is_none() {
+        if self.close_reason.is_none() {
             // The driver was dropped.
-            self.conn.shut(CloseReason::Local);
+            self.conn.shut_down(CloseReason::Local);
             self.fail_pending(&CloseReason::Local);
-            self.end(CloseReason::Local);
+            self.abort(CloseReason::Local);
         }
     }
 }
 
 /// The writer, wherever it runs. Dropping this gives it up.
 #[derive(Default)]
-struct Writing {
+struct WriterGuard {
     /// All has been written, or cannot be.
     written: CancellationToken,
     /// It is closed as well.
-    ended: CancellationToken,
-    given_up: CancellationToken,
+    closed: CancellationToken,
+    abandoned: CancellationToken,
 }
 
-impl Writing {
+impl WriterGuard {
     fn is_written(&self) -> bool {
         self.written.is_cancelled()
     }
 
     /// Waits until all has been written, or cannot be, and the writer is closed.
-    async fn ended(&self) {
-        self.ended.cancelled().await;
+    async fn wait_closed(&self) {
+        self.closed.cancelled().await;
     }
 }
 
-impl Drop for Writing {
+impl Drop for WriterGuard {
     fn drop(&mut self) {
-        self.given_up.cancel();
+        self.abandoned.cancel();
     }
 }
 
 /// How a request is made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask {
+pub(crate) struct RequestOptions {
     /// Its answer is not seen before the updates that arrived ahead of it, even while an update
     /// handler is slow.
-    pub(crate) ordered: bool,
+    pub(crate) is_ordered: bool,
     /// Dropping the future sends `$/cancel_request`. Otherwise its answer is awaited by nobody.
-    pub(crate) cancel_when_dropped: bool,
+    pub(crate) cancel_on_drop: bool,
 }
 
-impl Default for Ask {
+impl Default for RequestOptions {
     fn default() -> Self {
         Self {
-            ordered: false,
-            cancel_when_dropped: true,
+            is_ordered: false,
+            cancel_on_drop: true,
         }
     }
 }
 
 /// A request whose future may be dropped before it is answered.
-struct Call<'a> {
+struct RequestGuard<'a> {
     conn: &'a Connection,
     id: RequestId,
     sent: bool,
-    cancel: bool,
+    cancel_on_drop: bool,
 }
 
-impl Drop for Call<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
-        if self.sent && !self.cancel {
+        if self.sent && !self.cancel_on_drop {
             if let RequestId::Number(id) = self.id {
                 self.conn.0.pending.abandon(id);
             }
@@ -595,6 +596,6 @@ impl Drop for Call<'_> {
             self.conn
                 .notify_now(CancelRequestNotification::new(self.id.clone()));
         }
-        (waiting.on_answer)(Err(Error::Cancelled));
+        (waiting.on_response)(Err(Error::Cancelled));
     }
 }

@@ -28,57 +28,57 @@ const TURN: usize = 8 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     /// Tells the writer that there is something, or that it is over.
-    filled: Notify,
+    buffered: Notify,
     /// Tells the first waiting sender that the writer has taken the buffer.
-    emptied: Notify,
+    drained: Notify,
     /// Lets waiting senders in one by one, in their order.
-    turnstile: tokio::sync::Mutex<()>,
+    sender_queue: tokio::sync::Mutex<()>,
     limit: usize,
     reserve: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     buf: Vec<u8>,
     /// How many senders wait. While there are any, nobody overtakes them but for what is left of a turn.
-    waiting: usize,
+    waiting_senders: usize,
     /// What is left of the turn of whoever waited last.
-    turn: usize,
-    closing: Option<CloseReason>,
+    turn_bytes: usize,
+    close_reason: Option<CloseReason>,
     /// Whether a message is being put in piece by piece. What cannot wait for its end is behind it until then.
-    in_pieces: bool,
-    behind: Vec<u8>,
+    has_large_text: bool,
+    deferred: Vec<u8>,
 }
 
-impl State {
+impl OutboxState {
     fn len(&self) -> usize {
-        self.buf.len() + self.behind.len()
+        self.buf.len() + self.deferred.len()
     }
 }
 
 /// A message with a large text, as JSON.
 #[derive(Debug)]
-pub(crate) struct InPieces {
+pub(crate) struct LargeTextMessage {
     /// What is before the text, its quote included.
-    pub(crate) before: Vec<u8>,
+    pub(crate) prefix: Vec<u8>,
     /// The text itself, not as JSON yet.
     pub(crate) text: String,
     /// What is behind it, from its quote on.
-    pub(crate) behind: Vec<u8>,
+    pub(crate) suffix: Vec<u8>,
 }
 
 /// A message that is being put in. Whoever stops doing so has put in its rest: the peer has its beginning.
-struct Putting<'a> {
+struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
-    behind: &'a [u8],
+    suffix: &'a [u8],
 }
 
-impl Putting<'_> {
+impl OutboxInsertion<'_> {
     /// Puts in the next piece, at most so many bytes of text; tells whether it was the last one.
-    fn piece(&mut self, state: &mut State, most: usize) -> bool {
+    fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
             most -= 1;
@@ -89,36 +89,36 @@ impl Putting<'_> {
         if rest.is_empty() {
             state
                 .buf
-                .extend_from_slice(std::mem::take(&mut self.behind));
-            state.buf.append(&mut state.behind);
-            state.in_pieces = false;
+                .extend_from_slice(std::mem::take(&mut self.suffix));
+            state.buf.append(&mut state.deferred);
+            state.has_large_text = false;
         }
-        self.outbox.filled.notify_one();
+        self.outbox.buffered.notify_one();
         rest.is_empty()
     }
 }
 
-impl Drop for Putting<'_> {
+impl Drop for OutboxInsertion<'_> {
     fn drop(&mut self) {
-        if !self.behind.is_empty() {
-            self.piece(&mut self.outbox.lock(), usize::MAX);
+        if !self.suffix.is_empty() {
+            self.write_piece(&mut self.outbox.lock(), usize::MAX);
         }
     }
 }
 
 /// A sender that waits; stops being counted when its future is dropped.
-struct Waiting<'a>(&'a Outbox);
+struct WaitingSender<'a>(&'a Outbox);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitingSender<'a> {
     fn new(outbox: &'a Outbox) -> Self {
-        outbox.lock().waiting += 1;
+        outbox.lock().waiting_senders += 1;
         Self(outbox)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingSender<'_> {
     fn drop(&mut self) {
-        self.0.lock().waiting -= 1;
+        self.0.lock().waiting_senders -= 1;
     }
 }
 
@@ -128,15 +128,15 @@ impl Outbox {
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
-            filled: Notify::new(),
-            emptied: Notify::new(),
-            turnstile: tokio::sync::Mutex::new(()),
+            buffered: Notify::new(),
+            drained: Notify::new(),
+            sender_queue: tokio::sync::Mutex::new(()),
             limit,
             reserve,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutboxState> {
         // What a panicking writer of a message may have left is cut off by `jsonrpc::write_*`.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,20 +150,20 @@ impl Outbox {
         tokio::task::coop::consume_budget().await;
         {
             let mut state = self.lock();
-            let may = state.waiting == 0 || state.turn > 0;
-            if may && state.len() < self.limit || state.closing.is_some() {
+            let may = state.waiting_senders == 0 || state.turn_bytes > 0;
+            if may && state.len() < self.limit || state.close_reason.is_some() {
                 return self.append(&mut state, &mut write);
             }
         }
-        let _waiting = Waiting::new(self);
-        let _turn = self.turnstile.lock().await;
+        let _waiting = WaitingSender::new(self);
+        let _turn = self.sender_queue.lock().await;
         loop {
             // Registered before looking, so that an emptying in between is not missed.
-            let emptied = self.emptied.notified();
+            let emptied = self.drained.notified();
             {
                 let mut state = self.lock();
-                if state.len() < self.limit || state.closing.is_some() {
-                    state.turn = TURN;
+                if state.len() < self.limit || state.close_reason.is_some() {
+                    state.turn_bytes = TURN;
                     return self.append(&mut state, &mut write);
                 }
             }
@@ -177,7 +177,7 @@ impl Outbox {
         mut write: impl FnMut(&mut Vec<u8>) -> T,
     ) -> Option<Result<T, CloseReason>> {
         let mut state = self.lock();
-        if state.closing.is_none() && state.len() >= self.limit + self.reserve {
+        if state.close_reason.is_none() && state.len() >= self.limit + self.reserve {
             return None;
         }
         Some(self.append(&mut state, &mut write))
@@ -185,20 +185,20 @@ impl Outbox {
 
     fn append<T>(
         &self,
-        state: &mut State,
+        state: &mut OutboxState,
         write: &mut impl FnMut(&mut Vec<u8>) -> T,
     ) -> Result<T, CloseReason> {
-        if let Some(reason) = &state.closing {
+        if let Some(reason) = &state.close_reason {
             return Err(reason.clone());
         }
-        if state.in_pieces {
-            return Ok(write(&mut state.behind));
+        if state.has_large_text {
+            return Ok(write(&mut state.deferred));
         }
         let before = state.buf.len();
         let written = write(&mut state.buf);
-        state.turn = state.turn.saturating_sub(state.buf.len() - before);
+        state.turn_bytes = state.turn_bytes.saturating_sub(state.buf.len() - before);
         if before == 0 {
-            self.filled.notify_one();
+            self.buffered.notify_one();
         }
         Ok(written)
     }
@@ -206,18 +206,18 @@ impl Outbox {
     /// Appends a message piece by piece, as there is room for each. `last` is called ahead of the last one.
     pub(crate) async fn push_in_pieces(
         &self,
-        message: &InPieces,
+        message: &LargeTextMessage,
         last: impl FnOnce(),
     ) -> Result<(), CloseReason> {
-        let _waiting = Waiting::new(self);
-        let _turn = self.turnstile.lock().await;
-        let mut putting: Option<Putting<'_>> = None;
+        let _waiting = WaitingSender::new(self);
+        let _turn = self.sender_queue.lock().await;
+        let mut putting: Option<OutboxInsertion<'_>> = None;
         let mut last = Some(last);
         loop {
-            let emptied = self.emptied.notified();
+            let emptied = self.drained.notified();
             {
                 let mut state = self.lock();
-                let closing = state.closing.clone();
+                let closing = state.close_reason.clone();
                 // What was begun before is still written, like all else that was sent before.
                 let most = if closing.is_some() { usize::MAX } else { PIECE };
                 if let (Some(reason), None) = (&closing, &putting) {
@@ -226,13 +226,13 @@ impl Outbox {
                 if state.len() < self.limit || closing.is_some() {
                     let putting = putting.get_or_insert_with(|| {
                         // While someone waits, as we do, only who has a turn comes in between.
-                        state.turn = 0;
-                        state.in_pieces = true;
-                        state.buf.extend_from_slice(&message.before);
-                        Putting {
+                        state.turn_bytes = 0;
+                        state.has_large_text = true;
+                        state.buf.extend_from_slice(&message.prefix);
+                        OutboxInsertion {
                             outbox: self,
                             text: &message.text,
-                            behind: &message.behind,
+                            suffix: &message.suffix,
                         }
                     });
                     if putting.text.len() <= most
@@ -240,7 +240,7 @@ impl Outbox {
                     {
                         last();
                     }
-                    if putting.piece(&mut state, most) {
+                    if putting.write_piece(&mut state, most) {
                         return Ok(());
                     }
                     continue;
@@ -252,9 +252,9 @@ impl Outbox {
 
     /// Takes no more messages; the writer writes what is there and ends.
     pub(crate) fn close(&self, reason: CloseReason) {
-        self.lock().closing.get_or_insert(reason);
-        self.filled.notify_one();
-        self.emptied.notify_one();
+        self.lock().close_reason.get_or_insert(reason);
+        self.buffered.notify_one();
+        self.drained.notify_one();
     }
 
     /// Writes what is pushed until the outbox is closed.
@@ -264,16 +264,16 @@ impl Outbox {
             let over = {
                 let mut state = self.lock();
                 std::mem::swap(&mut state.buf, &mut taken);
-                state.closing.is_some() && !state.in_pieces
+                state.close_reason.is_some() && !state.has_large_text
             };
             if taken.is_empty() {
                 if over {
                     return Ok(());
                 }
-                self.filled.notified().await;
+                self.buffered.notified().await;
                 continue;
             }
-            self.emptied.notify_one();
+            self.drained.notify_one();
             writer.write_all(&taken).await?;
             writer.flush().await?;
             taken.clear();
@@ -322,7 +322,7 @@ mod tests {
             // Awaited in the opposite order: that does not change whose turn it is.
             tokio::spawn(sender);
         }
-        while outbox.lock().waiting > 0 {
+        while outbox.lock().waiting_senders > 0 {
             tokio::task::yield_now().await;
         }
         outbox.close(CloseReason::Local);
@@ -388,7 +388,7 @@ mod tests {
             let outbox = Arc::clone(&outbox);
             async move { outbox.push(text("y")).await }
         });
-        while outbox.lock().waiting == 0 {
+        while outbox.lock().waiting_senders == 0 {
             tokio::task::yield_now().await;
         }
         outbox.close(CloseReason::Local);
@@ -396,11 +396,11 @@ mod tests {
     }
 
     /// A message of so many quotes, which are two bytes each as JSON.
-    fn quotes(count: usize) -> InPieces {
-        InPieces {
-            before: b"<".to_vec(),
+    fn quotes(count: usize) -> LargeTextMessage {
+        LargeTextMessage {
+            prefix: b"<".to_vec(),
             text: "\"".repeat(count),
-            behind: b">".to_vec(),
+            suffix: b">".to_vec(),
         }
     }
 

@@ -6,9 +6,9 @@ use serde::de::IgnoredAny;
 
 /// What the two ends of a message tell of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outline {
+pub(crate) enum MessageOutline {
     /// It answers this request of ours.
-    Answer(RequestId),
+    Response(RequestId),
     /// It is a request with this id; `Null` if it has none, or none was found.
     Request(RequestId),
     /// It is no message at all.
@@ -17,17 +17,17 @@ pub(crate) enum Outline {
 
 /// The members behind the body of a message.
 #[derive(Deserialize)]
-struct Behind {
+struct TrailingMembers {
     id: RequestId,
     #[serde(rename = "method")]
     _method: Option<IgnoredAny>,
 }
 
 /// Reads a message's outline from its first and last bytes.
-pub(crate) fn outline(head: &[u8], tail: &[u8]) -> Outline {
+pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {
-        return Outline::Noise;
+        return MessageOutline::Noise;
     }
     // The members of the message itself are before its body and behind it.
     let body = ["\"params\"", "\"result\"", "\"error\""]
@@ -35,18 +35,18 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> Outline {
         .filter_map(|key| Some((head.find(key)?, key)))
         .min();
     let before = body.and_then(|(at, _)| head.get(..at)).unwrap_or(&head);
-    let id = id_before(before)
-        .or_else(|| id_behind(&tail))
+    let id = leading_id(before)
+        .or_else(|| trailing_id(&tail))
         .unwrap_or(RequestId::Null);
     let answers = matches!(body, Some((_, "\"result\"" | "\"error\"")));
     if answers && !before.contains("\"method\"") {
-        Outline::Answer(id)
+        MessageOutline::Response(id)
     } else {
-        Outline::Request(id)
+        MessageOutline::Request(id)
     }
 }
 
-fn id_before(body: &str) -> Option<RequestId> {
+fn leading_id(body: &str) -> Option<RequestId> {
     let (_, rest) = body.split_once("\"id\"")?;
     let value = rest.trim_start().strip_prefix(':')?;
     let end = value.find([',', '}'])?;
@@ -54,10 +54,10 @@ fn id_before(body: &str) -> Option<RequestId> {
 }
 
 /// An id is the message's own if the message ends where the object ends that the id is in.
-fn id_behind(tail: &str) -> Option<RequestId> {
+fn trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;
-        serde_json::from_str::<Behind>(&format!("{{{rest}"))
+        serde_json::from_str::<TrailingMembers>(&format!("{{{rest}"))
             .ok()
             .map(|behind| behind.id)
     })
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_an_oversized_message_tell_whose_it_is() {
-        use Outline::{Answer, Noise, Request};
+        use MessageOutline::{Noise, Request, Response};
         use RequestId::{Null, Number};
         let cases = [
             (
@@ -80,17 +80,17 @@ mod tests {
             (
                 r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#,
                 r#"..."}}"#,
-                Answer(RequestId::String("a".to_owned())),
+                Response(RequestId::String("a".to_owned())),
             ),
             (
                 r#"{"jsonrpc":"2.0","id":7,"result":{"method":"..."#,
                 r#"..."}}"#,
-                Answer(Number(7)),
+                Response(Number(7)),
             ),
             (
                 r#"{"jsonrpc":"2.0","result":{"id":3,"x":"..."#,
                 r#"","id":4},"id":7}"#,
-                Answer(Number(7)),
+                Response(Number(7)),
             ),
             (
                 r#"{"method":"session/update","params":{"id":3,"#,
@@ -110,7 +110,7 @@ mod tests {
             (
                 r#"{"id":7,"error":{"code":1,"message":"..."#,
                 r#"..."}}"#,
-                Answer(Number(7)),
+                Response(Number(7)),
             ),
             ("garbage", "garbage", Noise),
             ("", "", Noise),

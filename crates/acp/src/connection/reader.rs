@@ -13,13 +13,13 @@ use acp_wire::{Notification, Request, read_params};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
-use super::frame::{Arrived, Frame, Framer};
-use super::memory::{is_over, memory};
-use super::outline::{Outline, outline};
-use super::pending::Which;
+use super::frame::{Frame, Framer, LargeTextResponse};
+use super::memory::{excess_over, memory_of};
+use super::outline::{MessageOutline, outline};
+use super::pending::PendingFilter;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
-use crate::transport::Reader;
+use crate::transport::TransportReader;
 
 /// How many messages are looked at before others may run.
 const MESSAGES: usize = 256;
@@ -27,11 +27,11 @@ const MESSAGES: usize = 256;
 /// Reads until the input ends.
 pub(super) async fn read<H: Handler>(
     conn: &Connection,
-    mut input: Reader,
+    mut input: TransportReader,
     handler: &Arc<H>,
 ) -> CloseReason {
     let mut framer = Framer::new(conn.0.limits.message);
-    let mut held = Held::default();
+    let mut held = ReadAhead::default();
     let mut ended: Option<CloseReason> = None;
     let mut looked_at = 0_usize;
     loop {
@@ -43,17 +43,17 @@ pub(super) async fn read<H: Handler>(
         // First what was read ahead, then what is in the buffer, then what is still to come.
         let event = if let Some(ahead) = held.take() {
             match ahead {
-                Ahead::Line(line) => look_at(conn, handler, Frame::Line(&line)).await,
-                Ahead::TooLarge(whose, why) => {
-                    too_large::<H>(conn, whose, why).await;
+                ReadAheadItem::Line(line) => handle_frame(conn, handler, Frame::Line(&line)).await,
+                ReadAheadItem::Oversized(whose, why) => {
+                    reject_oversized::<H>(conn, whose, why).await;
                     None
                 }
             }
         } else if let Some(frame) = framer.next() {
-            look_at(conn, handler, frame).await
+            handle_frame(conn, handler, frame).await
         } else if let Some(reason) = ended {
             if let Some(frame) = framer.finish()
-                && let Some(event) = look_at(conn, handler, frame).await
+                && let Some(event) = handle_frame(conn, handler, frame).await
             {
                 deliver(&**handler, event).await;
             }
@@ -77,7 +77,7 @@ pub(super) async fn read<H: Handler>(
                 // The handler may wait for an answer that can no longer come.
                 let error = Error::Closed(reason.clone());
                 conn.0.pending.close(&error);
-                conn.0.pending.fail(&error, Which::Overtaking);
+                conn.0.pending.fail(&error, PendingFilter::Overtaking);
             }
             let room = ended.is_none() && held.has_room(conn);
             tokio::select! {
@@ -85,7 +85,7 @@ pub(super) async fn read<H: Handler>(
                 () = &mut delivery => break,
                 end = fill(conn, &mut input, &mut framer), if room => ended = end,
                 // Who asks now needs more to be read than there was room for.
-                () = conn.0.pending.added(), if !room => {}
+                () = conn.0.pending.wait_for_request(), if !room => {}
             }
         }
     }
@@ -94,12 +94,14 @@ pub(super) async fn read<H: Handler>(
 /// Delivers an event. A handler that panics has had it, and the connection goes on.
 async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     let mut delivery = pin!(handler.deliver(event));
-    std::future::poll_fn(|cx| guarded(|| delivery.as_mut().poll(cx)).unwrap_or(Poll::Ready(())))
-        .await;
+    std::future::poll_fn(|cx| {
+        catch_panic(|| delivery.as_mut().poll(cx)).unwrap_or(Poll::Ready(()))
+    })
+    .await;
 }
 
 /// Runs what may be the user's code; `None` if it panics.
-pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
         tracing::error!("a handler panicked; the connection goes on without it");
@@ -108,9 +110,13 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
 }
 
 /// Reads what is there into the framer, which has no whole line; at the end of the input, says so.
-async fn fill(conn: &Connection, input: &mut Reader, framer: &mut Framer) -> Option<CloseReason> {
-    framer.take_text(|id| conn.0.pending.takes_text(id));
-    match input.read_buf(framer.room()).await {
+async fn fill(
+    conn: &Connection,
+    input: &mut TransportReader,
+    framer: &mut Framer,
+) -> Option<CloseReason> {
+    framer.take_text(|id| conn.0.pending.allows_large_text(id));
+    match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(CloseReason::Peer),
         Ok(_) => None,
         Err(e) if e.kind() == std::io::ErrorKind::Interrupted => None,
@@ -120,48 +126,49 @@ async fn fill(conn: &Connection, input: &mut Reader, framer: &mut Framer) -> Opt
 
 /// What was read while an update handler worked.
 #[derive(Default)]
-struct Held {
-    ahead: VecDeque<Ahead>,
+struct ReadAhead {
+    items: VecDeque<ReadAheadItem>,
     bytes: usize,
 }
 
-enum Ahead {
+enum ReadAheadItem {
     Line(Box<[u8]>),
     /// Whose message it was that is over the limit, and what of it is.
-    TooLarge(Outline, TooLarge),
+    Oversized(MessageOutline, SizeExcess),
 }
 
 /// What of a message is over the limit, and how much there is of it.
 #[derive(Debug, Clone, Copy)]
-enum TooLarge {
+enum SizeExcess {
     Text(usize),
     Memory(usize),
 }
 
-impl Ahead {
+impl ReadAheadItem {
     /// What keeping it costs.
     fn cost(&self) -> usize {
         // Each piece of memory has a head of its own, of about two words.
-        use Outline::{Answer, Request};
+        use MessageOutline::{Request, Response};
         let text = match self {
             Self::Line(line) => line.len(),
-            Self::TooLarge(Answer(RequestId::String(id)) | Request(RequestId::String(id)), _) => {
-                id.len()
-            }
-            Self::TooLarge(..) => 0,
+            Self::Oversized(
+                Response(RequestId::String(id)) | Request(RequestId::String(id)),
+                _,
+            ) => id.len(),
+            Self::Oversized(..) => 0,
         };
         text + size_of::<Self>() + 2 * size_of::<usize>()
     }
 }
 
-impl Held {
-    fn push(&mut self, ahead: Ahead) {
+impl ReadAhead {
+    fn push(&mut self, ahead: ReadAheadItem) {
         self.bytes += ahead.cost();
-        self.ahead.push_back(ahead);
+        self.items.push_back(ahead);
     }
 
-    fn take(&mut self) -> Option<Ahead> {
-        let ahead = self.ahead.pop_front()?;
+    fn take(&mut self) -> Option<ReadAheadItem> {
+        let ahead = self.items.pop_front()?;
         self.bytes -= ahead.cost();
         Some(ahead)
     }
@@ -174,42 +181,43 @@ impl Held {
         if self.bytes < limits.read_ahead {
             return true;
         }
-        if !conn.0.pending.any_overtaking() {
+        if !conn.0.pending.has_overtaking() {
             return false;
         }
         if self.bytes < limits.backlog {
             return true;
         }
-        conn.0
-            .pending
-            .fail(&Error::Backlog { held: self.bytes }, Which::Overtaking);
+        conn.0.pending.fail(
+            &Error::Backlog { held: self.bytes },
+            PendingFilter::Overtaking,
+        );
         false
     }
 }
 
 /// Takes the answers that may overtake out of what has been read, and holds the rest.
-fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Held) {
+fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
             Frame::Line(line) => match jsonrpc::parse(line) {
                 Ok(Incoming::Response { id, result }) if conn.0.pending.may_overtake(&id) => {
-                    match is_too_large(conn, line) {
-                        Some(why) => answer_too_large(conn, &id, why),
-                        None => answer(conn, &id, result),
+                    match check_memory(conn, line) {
+                        Some(why) => fail_oversized_response(conn, &id, why),
+                        None => handle_response(conn, &id, result),
                     }
                 }
-                _ => held.push(Ahead::Line(line.into())),
+                _ => held.push(ReadAheadItem::Line(line.into())),
             },
             // Whoever waits for a file may be the handler itself.
-            Frame::LargeText(arrived) => answer_with_text(conn, arrived),
-            Frame::TooLong { head, tail, length } => {
-                let why = TooLarge::Text(length);
+            Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
+            Frame::Oversized { head, tail, length } => {
+                let why = SizeExcess::Text(length);
                 match outline(head, tail) {
-                    Outline::Answer(id) if conn.0.pending.may_overtake(&id) => {
-                        answer_too_large(conn, &id, why);
+                    MessageOutline::Response(id) if conn.0.pending.may_overtake(&id) => {
+                        fail_oversized_response(conn, &id, why);
                     }
                     // Whoever is refused must not be forgotten for want of room.
-                    whose => held.push(Ahead::TooLarge(whose, why)),
+                    whose => held.push(ReadAheadItem::Oversized(whose, why)),
                 }
             }
         }
@@ -217,12 +225,12 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Hel
 }
 
 /// Whether a message takes more memory than it may.
-fn is_too_large(conn: &Connection, line: &[u8]) -> Option<TooLarge> {
-    is_over(line, conn.0.limits.message_memory).map(TooLarge::Memory)
+fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
+    excess_over(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
 
 /// Has a message looked at; gives the event that is to be delivered.
-async fn look_at<H: Handler>(
+async fn handle_frame<H: Handler>(
     conn: &Connection,
     handler: &Arc<H>,
     frame: Frame<'_>,
@@ -230,34 +238,35 @@ async fn look_at<H: Handler>(
     let line = match frame {
         Frame::Line(line) => line,
         Frame::LargeText(arrived) => {
-            answer_with_text(conn, arrived);
+            handle_large_text_response(conn, arrived);
             return None;
         }
-        Frame::TooLong { head, tail, length } => {
-            too_large::<H>(conn, outline(head, tail), TooLarge::Text(length)).await;
+        Frame::Oversized { head, tail, length } => {
+            reject_oversized::<H>(conn, outline(head, tail), SizeExcess::Text(length)).await;
             return None;
         }
     };
-    let too_large_by = is_too_large(conn, line);
+    let too_large_by = check_memory(conn, line);
     // An update is read in one pass.
     if too_large_by.is_none()
         && let Some((method, params)) = jsonrpc::plain_notification(line)
-        && let Some(event) = guarded(|| handler.plain_notification(conn, method, params)).flatten()
+        && let Some(event) =
+            catch_panic(|| handler.plain_notification(conn, method, params)).flatten()
     {
         return event;
     }
     let parsed = jsonrpc::parse(line);
     if let (Some(why), Ok(message)) = (too_large_by, &parsed) {
         let whose = match message {
-            Incoming::Request { id, .. } => Outline::Request(id.clone()),
-            Incoming::Response { id, .. } => Outline::Answer(id.clone()),
+            Incoming::Request { id, .. } => MessageOutline::Request(id.clone()),
+            Incoming::Response { id, .. } => MessageOutline::Response(id.clone()),
             Incoming::Notification { .. } => {
-                conn.0.counters.unread();
-                tracing::warn!("{}", why.text(conn));
+                conn.0.counters.count_unread();
+                tracing::warn!("{}", why.to_message(conn));
                 return None;
             }
         };
-        too_large::<H>(conn, whose, why).await;
+        reject_oversized::<H>(conn, whose, why).await;
         return None;
     }
     let refusal = match parsed {
@@ -266,19 +275,19 @@ async fn look_at<H: Handler>(
                 cancel_request(conn, params);
                 return None;
             }
-            return guarded(|| handler.notification(conn, &method, params)).flatten();
+            return catch_panic(|| handler.notification(conn, &method, params)).flatten();
         }
         Ok(Incoming::Response { id, result }) => {
-            answer(conn, &id, result);
+            handle_response(conn, &id, result);
             return None;
         }
         Ok(Incoming::Request { id, method, params }) => {
             let cancel = CancellationToken::new();
             let (in_flight, limits) = (&conn.0.in_flight, &conn.0.limits);
-            match in_flight.add(&id, cancel.clone(), memory(line), limits) {
+            match in_flight.add(&id, cancel.clone(), memory_of(line), limits) {
                 Ok(()) => {
                     let responder = Responder::new(conn, id, cancel);
-                    guarded(|| handler.request(&method, params, responder));
+                    catch_panic(|| handler.request(&method, params, responder));
                     return None;
                 }
                 Err(error) => (id, error),
@@ -291,36 +300,39 @@ async fn look_at<H: Handler>(
             let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
             if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
                 let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
-                guarded(|| on_noise(&String::from_utf8_lossy(shown)));
+                catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
             }
             if H::NOISE == NoisePolicy::Skip && !meant {
                 return None;
             }
-            error.answer()
+            error.to_response()
         }
     };
-    refuse(conn, &refusal.0, &refusal.1).await;
+    send_error(conn, &refusal.0, &refusal.1).await;
     None
 }
 
 /// Answers with an error. The reader does not wait for the writer, but for a peer that sends what
 /// must be refused and reads none of the refusals.
-async fn refuse(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
+async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     let write = |buf: &mut Vec<u8>| jsonrpc::write_error(buf, id, error);
     if conn.0.outbox.push_now(write).is_none() {
         let _ = conn.0.outbox.push(write).await;
     }
 }
 
-fn answer(
+fn handle_response(
     conn: &Connection,
     id: &RequestId,
     result: Result<&serde_json::value::RawValue, jsonrpc::Error>,
 ) {
     if let Some(waiting) = conn.0.pending.take(id) {
-        (waiting.on_answer)(result.map_err(Error::Rpc));
+        (waiting.on_response)(result.map_err(Error::Rpc));
     } else {
-        conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+        conn.0
+            .counters
+            .unmatched_responses
+            .fetch_add(1, Ordering::Relaxed);
         match result {
             // How a peer answers what it could not read.
             Err(error) => tracing::warn!(%id, %error, "an error for nothing that was asked"),
@@ -330,16 +342,19 @@ fn answer(
 }
 
 /// An answer out of which a large text was taken.
-fn answer_with_text(conn: &Connection, arrived: Arrived) {
+fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     let id = RequestId::Number(arrived.id);
     let Some(waiting) = conn.0.pending.take(&id) else {
         // It was cancelled meanwhile.
-        conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+        conn.0
+            .counters
+            .unmatched_responses
+            .fetch_add(1, Ordering::Relaxed);
         return;
     };
-    let result = match (arrived.text, jsonrpc::parse(&arrived.answer)) {
+    let result = match (arrived.text, jsonrpc::parse(&arrived.response)) {
         (Some(text), Ok(Incoming::Response { result, .. })) => {
-            if let Some(large) = waiting.text {
+            if let Some(large) = waiting.large_text {
                 large.put(text);
             }
             result.map_err(Error::Rpc)
@@ -354,21 +369,21 @@ fn answer_with_text(conn: &Connection, arrived: Arrived) {
             Err(Error::Unreadable { method, reason })
         }
     };
-    (waiting.on_answer)(result);
+    (waiting.on_response)(result);
 }
 
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {
     match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
         Err(error) => {
-            conn.0.counters.unread();
+            conn.0.counters.count_unread();
             tracing::warn!(%error, "passed over");
         }
     }
 }
 
-impl TooLarge {
-    fn text(self, conn: &Connection) -> String {
+impl SizeExcess {
+    fn to_message(self, conn: &Connection) -> String {
         let limits = &conn.0.limits;
         match self {
             Self::Text(length) => {
@@ -386,11 +401,11 @@ impl TooLarge {
 }
 
 /// A message over the limit: whoever waits for it, here or there, is told.
-async fn too_large<H: Handler>(conn: &Connection, whose: Outline, why: TooLarge) {
+async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
-        Outline::Answer(id) => return answer_too_large(conn, &id, why),
-        Outline::Request(id) => id,
-        Outline::Noise => {
+        MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
+        MessageOutline::Request(id) => id,
+        MessageOutline::Noise => {
             conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
             if H::NOISE == NoisePolicy::Skip {
                 return;
@@ -398,23 +413,26 @@ async fn too_large<H: Handler>(conn: &Connection, whose: Outline, why: TooLarge)
             RequestId::Null
         }
     };
-    let text = why.text(conn);
+    let text = why.to_message(conn);
     tracing::warn!("{text}");
     let text = format!("Invalid request: {text}");
     let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
-    refuse(conn, &id, &error).await;
+    send_error(conn, &id, &error).await;
 }
 
-fn answer_too_large(conn: &Connection, id: &RequestId, why: TooLarge) {
-    let reason = why.text(conn);
+fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
+    let reason = why.to_message(conn);
     tracing::warn!("{reason}");
     match conn.0.pending.take(id) {
         Some(waiting) => {
             let method = "the request".to_owned();
-            (waiting.on_answer)(Err(Error::Unreadable { method, reason }));
+            (waiting.on_response)(Err(Error::Unreadable { method, reason }));
         }
         None => {
-            conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+            conn.0
+                .counters
+                .unmatched_responses
+                .fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use acp_wire::{RawObject, v1, v2};
 
-use crate::object::{object, raw};
+use crate::object::{object, to_raw_value};
 
 /// What a client can do, in the words of version 2. Files and terminals of the client's are not part of
 /// it.
@@ -46,7 +46,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
     let mut mcp = object! {};
     if mcp_stdio {
-        mcp.push("stdio".to_owned(), raw(&object! {}));
+        mcp.push("stdio".to_owned(), to_raw_value(&object! {}));
     }
     // Version 2 has no servers over SSE.
     for (name, offered) in flags_to_objects(&part("mcpCapabilities"), &["stdio", "sse"]).iter() {
@@ -55,7 +55,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     let mut session = object! {};
     for (name, part) in [("prompt", prompt), ("mcp", mcp)] {
         if !part.is_empty() {
-            session.push(name.to_owned(), raw(&part));
+            session.push(name.to_owned(), to_raw_value(&part));
         }
     }
     for (name, offered) in part("sessionCapabilities").iter() {
@@ -67,7 +67,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     // Who can log in can log out in version 2.
     let auth = part("auth").without(&["logout"]);
     if !auth.is_empty() {
-        capabilities.push("auth".to_owned(), raw(&auth));
+        capabilities.push("auth".to_owned(), to_raw_value(&auth));
     }
     for (name, value) in theirs.iter() {
         let has_words = name == "loadSession" || name == "auth" || name.ends_with("Capabilities");
@@ -95,7 +95,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
     ] {
         let objects: RawObject = objects.unwrap_or_default();
         for name in known {
-            flags.push((*name).to_owned(), raw(&objects.has(name)));
+            flags.push((*name).to_owned(), to_raw_value(&objects.has(name)));
         }
         for (name, offered) in objects.iter() {
             if !flags.has(name) && name != "stdio" {
@@ -103,12 +103,12 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
             }
         }
     }
-    mcp.set("sse", raw(&false));
+    mcp.set("sse", to_raw_value(&false));
     let mut sessions = object! {};
     if let Some(session) = &session {
         let always = v1::METHODS.iter().filter_map(session_capability);
         for name in always.filter(|name| is_in_every_v2_session(name)) {
-            sessions.push(name.to_owned(), raw(&object! {}));
+            sessions.push(name.to_owned(), to_raw_value(&object! {}));
         }
         for (name, offered) in session.iter() {
             let has_words = name == "prompt" || name == "mcp" || sessions.has(name);
@@ -119,7 +119,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
     }
     let mut auth = object(theirs.get("auth"));
     if authenticates {
-        auth.set("logout", raw(&object! {}));
+        auth.set("logout", to_raw_value(&object! {}));
     }
     let mut capabilities = object! {
         // `session/resume` replays when it is asked to, which is what `session/load` was.
@@ -157,7 +157,7 @@ fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {
         match flag.get() {
             "false" | "null" => {}
-            "true" => objects.push(name.to_owned(), raw(&object! {})),
+            "true" => objects.push(name.to_owned(), to_raw_value(&object! {})),
             _ => objects.push(name.to_owned(), flag.to_owned()),
         }
     }

@@ -17,7 +17,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     if old.map_or(0, str::len) + diff.new_text.len() > LARGEST {
         return None;
     }
-    let path = quoted(&diff.path);
+    let path = quote_path(&diff.path);
     let (mode, before) = match old {
         Some(_) => ("", path.as_str()),
         None => ("new file mode 100644\n", "/dev/null"),
@@ -34,7 +34,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
 }
 
 /// A path as git writes it: in quotes when it has unusual characters.
-fn quoted(path: &str) -> String {
+fn quote_path(path: &str) -> String {
     let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
     if path.bytes().all(plain) {
         return path.to_owned();

@@ -11,7 +11,9 @@ mod v2;
 
 pub(crate) use capabilities::{agent_from_v2, agent_to_v2, client_from_v2, client_to_v2};
 pub(crate) use git_patch::git_patch;
-pub(crate) use setup::{OpensSession, auth_method_from_v2, auth_method_to_v2, mcp_server_to_v2};
+pub(crate) use setup::{
+    OpenSessionRequest, auth_method_from_v2, auth_method_to_v2, mcp_server_to_v2,
+};
 
 use acp_wire::v1::SessionConfigOption;
 use acp_wire::v2::SessionConfigOption as SessionConfigOptionV2;

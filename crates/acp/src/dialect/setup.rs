@@ -8,14 +8,14 @@ use acp_wire::v2;
 use crate::session_setup::SessionSetup;
 
 /// A request that opens a session.
-pub(crate) trait OpensSession {
+pub(crate) trait OpenSessionRequest {
     /// What it is opened with.
     fn setup(self) -> SessionSetup;
 }
 
 macro_rules! opens_session {
     ($($request:ty, $servers:expr;)+) => { $(
-        impl OpensSession for $request {
+        impl OpenSessionRequest for $request {
             fn setup(self) -> SessionSetup {
                 SessionSetup {
                     cwd: self.cwd,

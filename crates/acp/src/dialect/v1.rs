@@ -22,18 +22,18 @@ impl From<SessionUpdate> for Update {
             }
             SessionUpdate::Plan(plan) => {
                 let items = PlanItems::new(PLAN, plan.entries);
-                let mut new = v2::PlanUpdate::new(read_plan(PlanUpdateContent::Items(items)));
+                let mut new = v2::PlanUpdate::new(plan_from_v1(PlanUpdateContent::Items(items)));
                 new.meta = plan.meta;
                 Self::PlanUpdate(new)
             }
             SessionUpdate::PlanUpdate(update) => {
-                let mut new = v2::PlanUpdate::new(read_plan(update.plan));
+                let mut new = v2::PlanUpdate::new(plan_from_v1(update.plan));
                 new.meta = update.meta;
                 Self::PlanUpdate(new)
             }
             SessionUpdate::PlanRemoved(removed) => Self::PlanRemoved(removed),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                let commands = update.available_commands.into_iter().map(read_command);
+                let commands = update.available_commands.into_iter().map(command_from_v1);
                 let mut new = v2::AvailableCommandsUpdate::new(commands.collect::<Vec<_>>());
                 new.meta = update.meta;
                 Self::AvailableCommandsUpdate(new)
@@ -73,13 +73,13 @@ impl Update {
             Self::UserMessageChunk(chunk) => SessionUpdate::UserMessageChunk(chunk.into()),
             Self::AgentMessageChunk(chunk) => SessionUpdate::AgentMessageChunk(chunk.into()),
             Self::AgentThoughtChunk(chunk) => SessionUpdate::AgentThoughtChunk(chunk.into()),
-            Self::ToolCallUpdate(update) if update.begins => {
-                SessionUpdate::ToolCall(Box::new(write_tool_call(update.into_v1()?)))
+            Self::ToolCallUpdate(update) if update.is_new => {
+                SessionUpdate::ToolCall(Box::new(tool_call_to_v1(update.into_v1()?)))
             }
             Self::ToolCallUpdate(update) => {
                 SessionUpdate::ToolCallUpdate(Box::new(update.into_v1()?))
             }
-            Self::PlanUpdate(update) => match write_plan(update.plan)? {
+            Self::PlanUpdate(update) => match plan_to_v1(update.plan)? {
                 PlanUpdateContent::Items(items) if items.plan_id.as_str() == PLAN => {
                     let mut plan = Plan::new(items.entries);
                     plan.meta = update.meta;
@@ -93,7 +93,7 @@ impl Update {
             },
             Self::PlanRemoved(removed) => SessionUpdate::PlanRemoved(removed),
             Self::AvailableCommandsUpdate(update) => {
-                let commands = update.available_commands.into_iter().map(write_command);
+                let commands = update.available_commands.into_iter().map(command_to_v1);
                 let commands = commands.collect::<Option<Vec<_>>>()?;
                 let mut new = AvailableCommandsUpdate::new(commands);
                 new.meta = update.meta;
@@ -104,12 +104,12 @@ impl Update {
             Self::SessionInfoUpdate(update) => {
                 let mut new = SessionInfoUpdate::new();
                 (new.title, new.updated_at) = (update.title, update.updated_at);
-                new.meta = set(update.meta)?;
+                new.meta = unless_cleared(update.meta)?;
                 SessionUpdate::SessionInfoUpdate(new.into())
             }
             Self::UsageUpdate(update) => {
                 let mut new = UsageUpdate::new(update.used, update.size);
-                new.cost = set(update.cost)?;
+                new.cost = unless_cleared(update.cost)?;
                 new.meta = update.meta;
                 SessionUpdate::UsageUpdate(new.into())
             }
@@ -132,7 +132,7 @@ impl Update {
 }
 
 /// A field that can be set and not cleared; `None` if it is to be cleared.
-fn set<T>(field: Option<Option<T>>) -> Option<Option<T>> {
+fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
         Some(Some(value)) => Some(Some(value)),
@@ -159,17 +159,17 @@ impl From<MessageChunk> for ContentChunk {
     }
 }
 
-impl From<ToolCall> for update::ToolCallUpdate {
+impl From<ToolCall> for update::ToolCallPatch {
     fn from(call: ToolCall) -> Self {
         let mut new = Self::new(call.tool_call_id);
-        new.begins = true;
+        new.is_new = true;
         new.name = call.name.map(Some);
         // What is at its default is not said: a new call begins with it.
         new.title = (!call.title.is_empty()).then_some(Some(call.title));
         new.kind = (call.kind != ToolKind::default()).then_some(Some(call.kind));
         new.status =
             (call.status != ToolCallStatus::default()).then(|| Some(call.status.as_str().into()));
-        new.content = (!call.content.is_empty()).then(|| Some(read_content(call.content)));
+        new.content = (!call.content.is_empty()).then(|| Some(content_from_v1(call.content)));
         new.locations = (!call.locations.is_empty()).then_some(Some(call.locations));
         new.raw_input = call.raw_input;
         new.raw_output = call.raw_output;
@@ -179,7 +179,7 @@ impl From<ToolCall> for update::ToolCallUpdate {
 }
 
 /// A call that begins, from what it begins with.
-fn write_tool_call(update: ToolCallUpdate) -> ToolCall {
+fn tool_call_to_v1(update: ToolCallUpdate) -> ToolCall {
     let mut new = ToolCall::new(update.tool_call_id, update.title.unwrap_or_default());
     new.name = update.name;
     new.kind = update.kind.unwrap_or_default();
@@ -192,14 +192,14 @@ fn write_tool_call(update: ToolCallUpdate) -> ToolCall {
     new
 }
 
-impl From<ToolCallUpdate> for update::ToolCallUpdate {
+impl From<ToolCallUpdate> for update::ToolCallPatch {
     fn from(update: ToolCallUpdate) -> Self {
         let mut new = Self::new(update.tool_call_id);
         new.name = update.name.map(Some);
         new.title = update.title.map(Some);
         new.kind = update.kind.map(Some);
         new.status = update.status.map(|status| Some(status.as_str().into()));
-        new.content = update.content.map(|content| Some(read_content(content)));
+        new.content = update.content.map(|content| Some(content_from_v1(content)));
         new.locations = update.locations.map(Some);
         new.raw_input = update.raw_input;
         new.raw_output = update.raw_output;
@@ -208,31 +208,31 @@ impl From<ToolCallUpdate> for update::ToolCallUpdate {
     }
 }
 
-impl update::ToolCallUpdate {
+impl update::ToolCallPatch {
     /// This as a change in the words of version 1; `None` if it would say less.
     fn into_v1(self) -> Option<ToolCallUpdate> {
         if self.capabilities.is_some() {
             return None;
         }
         let mut new = ToolCallUpdate::new(self.tool_call_id);
-        new.name = set(self.name)?;
-        new.title = set(self.title)?;
-        new.kind = set(self.kind)?;
-        new.status = set(self.status)?.map(|status| status.as_str().into());
+        new.name = unless_cleared(self.name)?;
+        new.title = unless_cleared(self.title)?;
+        new.kind = unless_cleared(self.kind)?;
+        new.status = unless_cleared(self.status)?.map(|status| status.as_str().into());
         // An empty list clears, too.
         new.content = match self.content {
-            Some(content) => Some(write_content(content.unwrap_or_default())?),
+            Some(content) => Some(content_to_v1(content.unwrap_or_default())?),
             None => None,
         };
         new.locations = self.locations.map(Option::unwrap_or_default);
         new.raw_input = self.raw_input;
         new.raw_output = self.raw_output;
-        new.meta = set(self.meta)?;
+        new.meta = unless_cleared(self.meta)?;
         Some(new)
     }
 }
 
-impl From<ToolCallContent> for update::ToolCallContent {
+impl From<ToolCallContent> for update::ToolCallOutput {
     fn from(content: ToolCallContent) -> Self {
         match content {
             ToolCallContent::Content(content) => Self::Content(content),
@@ -245,12 +245,12 @@ impl From<ToolCallContent> for update::ToolCallContent {
     }
 }
 
-fn read_content(content: Vec<ToolCallContent>) -> Vec<update::ToolCallContent> {
+fn content_from_v1(content: Vec<ToolCallContent>) -> Vec<update::ToolCallOutput> {
     content.into_iter().map(Into::into).collect()
 }
 
-fn write_content(content: Vec<update::ToolCallContent>) -> Option<Vec<ToolCallContent>> {
-    use update::ToolCallContent as Content;
+fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallContent>> {
+    use update::ToolCallOutput as Content;
     let one = |content| {
         Some(match content {
             Content::Content(content) => ToolCallContent::Content(content),
@@ -263,7 +263,7 @@ fn write_content(content: Vec<update::ToolCallContent>) -> Option<Vec<ToolCallCo
     content.into_iter().map(one).collect()
 }
 
-fn read_command(command: AvailableCommand) -> v2::AvailableCommand {
+fn command_from_v1(command: AvailableCommand) -> v2::AvailableCommand {
     let mut new = v2::Command::new(command.name, command.description);
     new.input = command.input.map(|input| {
         let mut text = v2::TextCommandInput::new(input.hint);
@@ -274,7 +274,7 @@ fn read_command(command: AvailableCommand) -> v2::AvailableCommand {
     v2::AvailableCommand::Command(new)
 }
 
-fn write_command(command: v2::AvailableCommand) -> Option<AvailableCommand> {
+fn command_to_v1(command: v2::AvailableCommand) -> Option<AvailableCommand> {
     let v2::AvailableCommand::Command(command) = command else {
         return None;
     };
@@ -292,7 +292,7 @@ fn write_command(command: v2::AvailableCommand) -> Option<AvailableCommand> {
     Some(new)
 }
 
-fn read_plan(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
+fn plan_from_v1(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
     match plan {
         PlanUpdateContent::Items(items) => {
             let entry = |entry: PlanEntry| {
@@ -314,7 +314,7 @@ fn read_plan(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
     }
 }
 
-fn write_plan(plan: v2::PlanUpdateContent) -> Option<PlanUpdateContent> {
+fn plan_to_v1(plan: v2::PlanUpdateContent) -> Option<PlanUpdateContent> {
     Some(match plan {
         v2::PlanUpdateContent::Items(items) => {
             let entry = |entry: v2::PlanEntry| {

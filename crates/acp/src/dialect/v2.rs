@@ -110,12 +110,12 @@ impl MessageChunk {
     }
 }
 
-impl From<ToolCallUpdate> for update::ToolCallUpdate {
+impl From<ToolCallUpdate> for update::ToolCallPatch {
     fn from(update: ToolCallUpdate) -> Self {
         let content = update.content;
         Self {
             tool_call_id: update.tool_call_id,
-            begins: false,
+            is_new: false,
             name: update.name,
             title: update.title,
             kind: update.kind,
@@ -130,8 +130,8 @@ impl From<ToolCallUpdate> for update::ToolCallUpdate {
     }
 }
 
-impl From<update::ToolCallUpdate> for ToolCallUpdate {
-    fn from(update: update::ToolCallUpdate) -> Self {
+impl From<update::ToolCallPatch> for ToolCallUpdate {
+    fn from(update: update::ToolCallPatch) -> Self {
         let content = update.content;
         let mut new = Self::new(update.tool_call_id);
         new.name = update.name;
@@ -148,7 +148,7 @@ impl From<update::ToolCallUpdate> for ToolCallUpdate {
     }
 }
 
-impl From<ToolCallContent> for update::ToolCallContent {
+impl From<ToolCallContent> for update::ToolCallOutput {
     fn from(content: ToolCallContent) -> Self {
         match content {
             ToolCallContent::Content(content) => Self::Content(content),
@@ -161,20 +161,20 @@ impl From<ToolCallContent> for update::ToolCallContent {
     }
 }
 
-impl From<update::ToolCallContent> for ToolCallContent {
-    fn from(content: update::ToolCallContent) -> Self {
+impl From<update::ToolCallOutput> for ToolCallContent {
+    fn from(content: update::ToolCallOutput) -> Self {
         match content {
-            update::ToolCallContent::Content(content) => Self::Content(content),
-            update::ToolCallContent::TextDiff(diff) => Self::Diff(write_diff(diff)),
-            update::ToolCallContent::Diff(diff) => Self::Diff(diff),
-            update::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal),
-            update::ToolCallContent::Unknown(object) => Self::Unknown(object),
+            update::ToolCallOutput::Content(content) => Self::Content(content),
+            update::ToolCallOutput::TextDiff(diff) => Self::Diff(diff_to_v2(diff)),
+            update::ToolCallOutput::Diff(diff) => Self::Diff(diff),
+            update::ToolCallOutput::Terminal(terminal) => Self::Terminal(terminal),
+            update::ToolCallOutput::Unknown(object) => Self::Unknown(object),
         }
     }
 }
 
 /// A change of a file: what happened to it, and a patch to look at.
-fn write_diff(diff: v1::Diff) -> Diff {
+fn diff_to_v2(diff: v1::Diff) -> Diff {
     let patch = git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);
     let change = if diff.old_text.is_some() {

@@ -2,7 +2,7 @@
 //!
 //! A client is a value that implements [`Client`]. Everything in it is optional. [`client::connect`] takes it
 //! and the bytes to and from the agent. It gives a handshake, which negotiates and becomes an [`AgentConnection`], and a
-//! [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a [`Session`], and that
+//! [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a [`ClientSession`], and that
 //! takes prompts.
 //!
 //! ```no_run
@@ -90,7 +90,7 @@
 //!
 //! There are two ways to see what happens in a session, and a front end nearly always wants the first:
 //!
-//! - [`Session::thread`]: what a person sees, put together. Messages are whole, tool calls are as they are
+//! - [`ClientSession::thread`]: what a person sees, put together. Messages are whole, tool calls are as they are
 //!   now, and both versions of the protocol look the same. [`ThreadHandle::changed`] waits for the next
 //!   change. A slow front end misses pictures, never content, and slows nobody down.
 //! - [`Client::update`]: each update once, in order, as it came; for a log, a proxy or a stream of text. The
@@ -142,4 +142,4 @@
 #[cfg(doc)]
 use crate::Transport;
 #[cfg(doc)]
-use crate::client::{AgentConnection, Client, Session, SessionSetup};
+use crate::client::{AgentConnection, Client, ClientSession, SessionSetup};

@@ -26,7 +26,7 @@
 //! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | goes on | correct the program, or what the person typed |
 //! | [`Unwritable`](Error::Unwritable) | this side's own params are no JSON; nothing was sent | goes on | correct the program |
 //! | [`Cancelled`](Error::Cancelled) | a cancel: the turn's, or a request's | goes on | pass it on by `?`; it becomes the right answer |
-//! | [`Unrecorded`](Error::Unrecorded) | this side's own recorder, as when the disk is full; nothing was sent | goes on | end the turn with it |
+//! | [`RecordFailed`](Error::RecordFailed) | this side's own recorder, as when the disk is full; nothing was sent | goes on | end the turn with it |
 //! | [`Backlog`](Error::Backlog) | this side's own update handler, slow while it waits for an answer | goes on | ask from outside of the handler, or raise [`Limits::backlog`](crate::Limits::backlog) |
 //!
 //! A peer whose process ends closes two pipes. Whoever reads then sees the end ([`CloseReason::Peer`]),

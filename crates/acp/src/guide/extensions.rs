@@ -72,7 +72,7 @@
 //!
 //! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
 //! [`Prompt`](crate::client::Prompt), [`SessionSetup`](crate::client::SessionSetup) and
-//! [`SessionOpened`](crate::agent::SessionOpened). Capabilities of one's own go into the `_meta` of the
+//! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of one's own go into the `_meta` of the
 //! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).

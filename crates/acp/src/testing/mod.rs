@@ -8,14 +8,14 @@
 //! ```
 //!
 //! - [`connect`] joins an agent and a client of this library, as if one had started the other.
-//! - [`Peer`] is the other end itself, as the lines that go over the wire: for what a peer of this
+//! - [`ScriptedPeer`] is the other end itself, as the lines that go over the wire: for what a peer of this
 //!   library would never do, and for the exact words of a message.
-//! - [`Nobody`] is the client for a test of an agent, [`OnPrompt`] the agent for a test of a client.
+//! - [`NoopClient`] is the client for a test of an agent, [`PromptAgent`] the agent for a test of a client.
 //!
 //! What does not happen as it must **panics**, with what was expected, what came instead, and what had
 //! been exchanged before. So none of this belongs into a program.
 //!
-//! Nothing here waits for ever: each wait has its [patience](Peer::set_patience). On Tokio's paused time
+//! Nothing here waits for ever: each wait has its [patience](ScriptedPeer::set_patience). On Tokio's paused time
 //! (`#[tokio::test(start_paused = true)]`) it is over as soon as every task waits, so a test that fails
 //! fails at once.
 //!
@@ -34,10 +34,10 @@ use std::time::Duration;
 
 use acp_wire::v1::StopReason;
 
-pub use peer::Peer;
-pub use receiving::Call;
+pub use peer::ScriptedPeer;
+pub use receiving::ReceivedRequest;
 
-use crate::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use crate::agent::{OpenedSession, Prompt, Session, SessionSetup, Turn};
 use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
@@ -113,7 +113,10 @@ pub fn start_client(
 /// # Panics
 /// It does not within [`PATIENCE`].
 #[track_caller]
-pub fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) -> impl Future<Output = ()> {
+pub fn wait_for_thread(
+    thread: &ThreadHandle,
+    found: impl Fn(&Thread) -> bool,
+) -> impl Future<Output = ()> {
     let caller = Location::caller();
     async move {
         let looking = async {
@@ -133,9 +136,9 @@ pub fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) -> impl Fut
 
 /// A client that offers nothing and does nothing: permission requests are rejected.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoopClient;
 
-impl Client for Nobody {
+impl Client for NoopClient {
     type State = ();
 }
 
@@ -158,17 +161,17 @@ impl Client for Nobody {
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct OnPrompt<F>(pub F);
+pub struct PromptAgent<F>(pub F);
 
-impl<F, Fut> Agent for OnPrompt<F>
+impl<F, Fut> Agent for PromptAgent<F>
 where
     F: Fn(Turn, Prompt) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<StopReason>> + Send,
 {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     fn prompt(

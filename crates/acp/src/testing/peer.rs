@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
-use super::record::Record;
+use super::record::LineHistory;
 use super::{PATIENCE, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
@@ -21,18 +21,18 @@ const PIPE: usize = 64 * 1024;
 ///
 /// Each direction is a pipe of its own, so that either can be closed alone.
 #[derive(Debug)]
-pub struct Peer {
+pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: Option<DuplexStream>,
     /// What has been read and not been looked at.
     pub(super) buffer: Vec<u8>,
     pub(super) patience: Duration,
-    pub(super) record: Record,
+    pub(super) history: LineHistory,
     pub(super) last_id: i64,
 }
 
 /// Making one.
-impl Peer {
+impl ScriptedPeer {
     /// A peer, and the transport that it is at the other end of.
     #[must_use]
     pub fn pair() -> (Transport, Self) {
@@ -49,7 +49,7 @@ impl Peer {
             output: Some(our_output),
             buffer: Vec::new(),
             patience: PATIENCE,
-            record: Record::default(),
+            history: LineHistory::default(),
             last_id: 0,
         };
         (Transport::new(their_input, their_output), peer)
@@ -58,11 +58,11 @@ impl Peer {
     /// A client of this agent, which has not said anything yet; and the agent's end of the connection.
     /// Must be called within a Tokio runtime.
     #[must_use]
-    pub fn client_of(agent: impl Agent) -> (Connection, Self) {
+    pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::client_of_with(agent, Options::default())
     }
 
-    /// As [`client_of`](Self::client_of), with options for the agent.
+    /// As [`connect_agent`](Self::connect_agent), with options for the agent.
     #[must_use]
     pub fn client_of_with(agent: impl Agent, options: impl Into<Options>) -> (Connection, Self) {
         let (transport, peer) = Self::pair();
@@ -74,15 +74,15 @@ impl Peer {
     /// # Panics
     /// The client does not connect.
     #[track_caller]
-    pub fn agent_of(client: impl Client) -> impl Future<Output = (AgentConnection, Self)> {
+    pub fn connect_client(client: impl Client) -> impl Future<Output = (AgentConnection, Self)> {
         Self::agent_of_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// As [`agent_of`](Self::agent_of), with options for the client, and with the agent's answer to
+    /// As [`connect_client`](Self::connect_client), with options for the client, and with the agent's answer to
     /// `initialize`.
     ///
     /// # Panics
-    /// As [`agent_of`](Self::agent_of).
+    /// As [`connect_client`](Self::connect_client).
     #[track_caller]
     pub fn agent_of_with(
         client: impl Client,
@@ -112,7 +112,7 @@ impl Peer {
 }
 
 /// The pipes themselves.
-impl Peer {
+impl ScriptedPeer {
     /// Writes nothing more: the other side reads the end.
     pub fn stop_writing(&mut self) {
         self.output = None;
@@ -143,7 +143,7 @@ impl Peer {
             output: self.output.take(),
             buffer: Vec::new(),
             patience: self.patience,
-            record: Record::default(),
+            history: LineHistory::default(),
             last_id: self.last_id,
         };
         (self, writing)

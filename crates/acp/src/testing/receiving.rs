@@ -7,7 +7,7 @@ use acp_wire::jsonrpc;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
-use super::Peer;
+use super::ScriptedPeer;
 use super::record::excerpt;
 
 /// The longest line that is read, in bytes.
@@ -16,7 +16,7 @@ const LONGEST: usize = 64 * 1024 * 1024;
 /// A request that has come.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Call {
+pub struct ReceivedRequest {
     /// Its id, for the answer.
     pub id: Value,
     /// Its params; `null` if it has none.
@@ -24,7 +24,7 @@ pub struct Call {
 }
 
 /// Receiving.
-impl Peer {
+impl ScriptedPeer {
     /// The next line as it came, without its end; `None` when the other side has closed. Waits as long
     /// as it takes: [`next_message`](Self::next_message) and all that is called `expect_…` have patience.
     ///
@@ -40,7 +40,7 @@ impl Peer {
             if let Some(end) = memchr::memchr(b'\n', unseen) {
                 let mut line: Vec<u8> = self.buffer.drain(..=looked_at + end).collect();
                 line.pop();
-                self.record.received(&line);
+                self.history.received(&line);
                 return Some(line);
             }
             looked_at = self.buffer.len();
@@ -55,30 +55,30 @@ impl Peer {
     }
 
     /// The next line must come within the peer's patience.
-    async fn line_at(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
+    async fn expect_line(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
         let patience = self.patience;
         match tokio::time::timeout(patience, self.next_line()).await {
             Ok(Some(line)) => line,
             Ok(None) => panic!(
                 "{caller}: expected {expected}, but the other side has closed; {}",
-                self.record
+                self.history
             ),
             Err(_) => panic!(
                 "{caller}: expected {expected}, but nothing has come in {patience:?}; {}",
-                self.record
+                self.history
             ),
         }
     }
 
     /// The next message; `look` gives what is wanted of it, or nothing if it is another one.
-    async fn meet<T>(
+    async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,
         expected: &str,
         look: impl FnOnce(&mut Value) -> Option<T>,
     ) -> T {
-        let before = self.record.to_string();
-        let line = self.line_at(caller, expected).await;
+        let before = self.history.to_string();
+        let line = self.expect_line(caller, expected).await;
         let message = serde_json::from_slice::<Value>(&line).ok();
         let wanted = message
             .filter(|message| message["jsonrpc"] == "2.0")
@@ -100,7 +100,7 @@ impl Peer {
     pub fn next_message(&mut self) -> impl Future<Output = Value> {
         let caller = Location::caller();
         async move {
-            self.meet(caller, "a message of JSON-RPC 2.0", |message| {
+            self.expect_match(caller, "a message of JSON-RPC 2.0", |message| {
                 Some(message.take())
             })
             .await
@@ -116,7 +116,7 @@ impl Peer {
         let caller = Location::caller();
         async move {
             let expected = format!("exactly\n  <- {message}\n");
-            self.meet(caller, &expected, |came| (*came == message).then_some(()))
+            self.expect_match(caller, &expected, |came| (*came == message).then_some(()))
                 .await;
         }
     }
@@ -126,14 +126,18 @@ impl Peer {
     /// # Panics
     /// It is another one, or none comes.
     #[track_caller]
-    pub fn expect_request(&mut self, method: &str) -> impl Future<Output = Call> {
+    pub fn expect_request(&mut self, method: &str) -> impl Future<Output = ReceivedRequest> {
         self.expect_request_at(Location::caller(), method)
     }
 
-    pub(super) async fn expect_request_at(&mut self, caller: &Location<'_>, method: &str) -> Call {
-        self.meet(caller, &format!("the request {method}"), |message| {
+    pub(super) async fn expect_request_at(
+        &mut self,
+        caller: &Location<'_>,
+        method: &str,
+    ) -> ReceivedRequest {
+        self.expect_match(caller, &format!("the request {method}"), |message| {
             let fits = message["method"] == method && message.get("id").is_some();
-            fits.then(|| Call {
+            fits.then(|| ReceivedRequest {
                 id: message["id"].take(),
                 params: message["params"].take(),
             })
@@ -149,7 +153,7 @@ impl Peer {
     pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
         async move {
-            self.meet(caller, &format!("the notification {method}"), |message| {
+            self.expect_match(caller, &format!("the notification {method}"), |message| {
                 let fits = message["method"] == method && message.get("id").is_none();
                 fits.then(|| message["params"].take())
             })
@@ -165,7 +169,7 @@ impl Peer {
     pub fn expect_update(&mut self, kind: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
         async move {
-            self.meet(caller, &format!("the update {kind}"), |message| {
+            self.expect_match(caller, &format!("the update {kind}"), |message| {
                 let update = message.pointer_mut("/params/update")?;
                 (update["sessionUpdate"] == kind).then(|| update.take())
             })
@@ -183,7 +187,7 @@ impl Peer {
     }
 
     pub(super) async fn expect_answer_at(&mut self, caller: &Location<'_>, id: Value) -> Value {
-        self.meet(caller, &format!("the answer to request {id}"), |message| {
+        self.expect_match(caller, &format!("the answer to request {id}"), |message| {
             let fits = message.get("id") == Some(&id);
             fits.then(|| message.get_mut("result").map(Value::take))?
         })
@@ -200,7 +204,7 @@ impl Peer {
         let id = id.into();
         async move {
             let expected = format!("an error as the answer to request {id}");
-            self.meet(caller, &expected, |message| {
+            self.expect_match(caller, &expected, |message| {
                 let error = message
                     .get("error")
                     .filter(|_| message.get("id") == Some(&id))?;
@@ -229,7 +233,7 @@ impl Peer {
             let expected = format!("notifications, then the answer to request {id}");
             let mut before = Vec::new();
             loop {
-                let next = self.meet(caller, &expected, |message| {
+                let next = self.expect_match(caller, &expected, |message| {
                     match (message.get("id"), message.get("method")) {
                         (None, Some(_)) => Some(Err(message["params"].take())),
                         (Some(came), None) if *came == id => {
@@ -255,7 +259,7 @@ impl Peer {
     pub fn expect_nothing(&mut self, within: Duration) -> impl Future<Output = ()> {
         let caller = Location::caller();
         async move {
-            let before = self.record.to_string();
+            let before = self.history.to_string();
             match tokio::time::timeout(within, self.next_line()).await {
                 Err(_) => {}
                 Ok(Some(line)) => panic!(
@@ -277,7 +281,7 @@ impl Peer {
     pub fn expect_end(&mut self) -> impl Future<Output = ()> {
         let caller = Location::caller();
         async move {
-            let (patience, before) = (self.patience, self.record.to_string());
+            let (patience, before) = (self.patience, self.history.to_string());
             match tokio::time::timeout(patience, self.next_line()).await {
                 Ok(None) => {}
                 Ok(Some(line)) => panic!(

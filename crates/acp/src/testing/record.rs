@@ -11,12 +11,12 @@ const LENGTH: usize = 400;
 
 /// The last lines that were exchanged.
 #[derive(Debug, Default)]
-pub(super) struct Record {
+pub(super) struct LineHistory {
     lines: VecDeque<String>,
-    left_out: u64,
+    omitted: u64,
 }
 
-impl Record {
+impl LineHistory {
     pub(super) fn sent(&mut self, line: &[u8]) {
         self.push("->", line);
     }
@@ -28,20 +28,20 @@ impl Record {
     fn push(&mut self, way: &str, line: &[u8]) {
         if self.lines.len() == LINES {
             self.lines.pop_front();
-            self.left_out += 1;
+            self.omitted += 1;
         }
         self.lines.push_back(format!("{way} {}", excerpt(line)));
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for LineHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lines.is_empty() {
             return f.write_str("nothing had been exchanged before");
         }
         f.write_str("before that (-> to the other side, <- from it):")?;
-        if self.left_out > 0 {
-            write!(f, "\n  {} earlier lines left out", self.left_out)?;
+        if self.omitted > 0 {
+            write!(f, "\n  {} earlier lines left out", self.omitted)?;
         }
         for line in &self.lines {
             write!(f, "\n  {line}")?;

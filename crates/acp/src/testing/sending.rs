@@ -6,17 +6,17 @@ use acp_wire::jsonrpc;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use super::Peer;
+use super::ScriptedPeer;
 
 /// Sending. What the other side does not take within the peer's patience panics.
-impl Peer {
+impl ScriptedPeer {
     /// Sends bytes as they are: half a line, or what is no line at all.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let caller = Location::caller();
         async move {
             let bytes = bytes.as_ref();
-            self.record.sent(bytes.trim_ascii_end());
+            self.history.sent(bytes.trim_ascii_end());
             let Some(output) = &mut self.output else {
                 panic!("{caller}: the peer has stopped writing");
             };
@@ -25,12 +25,12 @@ impl Peer {
                 Ok(Err(error)) => {
                     panic!(
                         "{caller}: the other side reads no more ({error}); {}",
-                        self.record
+                        self.history
                     )
                 }
                 Err(_) => panic!(
                     "{caller}: the other side has not read this in {:?}; {}",
-                    self.patience, self.record
+                    self.patience, self.history
                 ),
             }
         }
@@ -52,7 +52,7 @@ impl Peer {
 
     /// Sends a request with an id of its own, and gives the id.
     #[track_caller]
-    pub fn ask(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
+    pub fn request(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
         self.last_id += 1;
         let id = self.last_id;
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -65,7 +65,7 @@ impl Peer {
 
     /// Sends a notification.
     #[track_caller]
-    pub fn tell(&mut self, method: &str, params: Value) -> impl Future<Output = ()> {
+    pub fn notify(&mut self, method: &str, params: Value) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
@@ -84,7 +84,7 @@ impl Peer {
     /// As an agent: sends an update of a session.
     #[track_caller]
     pub fn update(&mut self, session: &str, update: Value) -> impl Future<Output = ()> {
-        self.tell(
+        self.notify(
             "session/update",
             json!({"sessionId": session, "update": update}),
         )
@@ -111,7 +111,7 @@ impl Peer {
     pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
         let caller = Location::caller();
         async move {
-            let id = self.ask("initialize", params).await;
+            let id = self.request("initialize", params).await;
             self.expect_answer_at(caller, id.into()).await
         }
     }
@@ -122,11 +122,11 @@ impl Peer {
         let caller = Location::caller();
         async move {
             let params = json!({"cwd": "/", "mcpServers": []});
-            let id = self.ask("session/new", params).await;
+            let id = self.request("session/new", params).await;
             let result = self.expect_answer_at(caller, id.into()).await;
             match result["sessionId"].as_str() {
                 Some(id) => id.to_owned(),
-                None => panic!("{caller}: expected the id of a session; {}", self.record),
+                None => panic!("{caller}: expected the id of a session; {}", self.history),
             }
         }
     }
@@ -135,7 +135,7 @@ impl Peer {
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> impl Future<Output = i64> {
         let prompt = json!([{"type": "text", "text": text}]);
-        self.ask(
+        self.request(
             "session/prompt",
             json!({"sessionId": session, "prompt": prompt}),
         )
@@ -143,7 +143,7 @@ impl Peer {
 
     /// As an agent: answers the next message, which must be `session/new`, with a session of this id.
     #[track_caller]
-    pub fn give_session(&mut self, id: &str) -> impl Future<Output = ()> {
+    pub fn answer_new_session(&mut self, id: &str) -> impl Future<Output = ()> {
         let caller = Location::caller();
         async move {
             let call = self.expect_request_at(caller, "session/new").await;

@@ -10,7 +10,7 @@ use super::{ItemKind, Thread};
 /// The agent shortens the conversation for the model.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Compaction {
+pub struct ThreadCompaction {
     /// Its id.
     pub id: CompactionId,
     /// How far it is.
@@ -22,8 +22,8 @@ pub struct Compaction {
 }
 
 impl Thread {
-    pub(super) fn compaction(&mut self, update: &CompactionUpdate) {
-        let at = self.compaction_at(&update.compaction_id);
+    pub(super) fn apply_compaction(&mut self, update: &CompactionUpdate) {
+        let at = self.find_or_add_compaction(&update.compaction_id);
         let Some(compaction) = self.compaction_mut(at) else {
             return;
         };
@@ -39,15 +39,15 @@ impl Thread {
         }
     }
 
-    pub(super) fn compaction_chunk(&mut self, chunk: &CompactionSummaryChunk) {
-        let at = self.compaction_at(&chunk.compaction_id);
+    pub(super) fn apply_compaction_chunk(&mut self, chunk: &CompactionSummaryChunk) {
+        let at = self.find_or_add_compaction(&chunk.compaction_id);
         if let Some(compaction) = self.compaction_mut(at) {
             compaction.summary.push(chunk.content.clone());
-            self.heavier(at, weight(&chunk.content));
+            self.grow_item(at, weight(&chunk.content));
         }
     }
 
-    fn compaction_mut(&mut self, at: usize) -> Option<&mut Compaction> {
+    fn compaction_mut(&mut self, at: usize) -> Option<&mut ThreadCompaction> {
         match &mut self.item_mut(at)?.kind {
             ItemKind::Compaction(compaction) => Some(compaction),
             _ => None,
@@ -56,11 +56,11 @@ impl Thread {
 
     /// The number of the item of a compaction, new or known. There are few of them, so that they are searched
     /// for from the end.
-    fn compaction_at(&mut self, id: &CompactionId) -> usize {
+    fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {
-            Some(at) => self.dropped.items + at,
-            None => self.push(ItemKind::Compaction(Compaction {
+            Some(at) => self.truncation.items + at,
+            None => self.push(ItemKind::Compaction(ThreadCompaction {
                 id: id.clone(),
                 status: CompactionStatus::InProgress,
                 summary: Vec::new(),

@@ -21,7 +21,7 @@ fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCate
 impl Thread {
     /// What session setup says of modes, models and config options. Agents send all of them while
     /// modes and models are being superseded; the config options count then.
-    pub fn set_up(
+    pub fn apply_session_setup(
         &mut self,
         modes: Option<&SessionModeState>,
         models: Option<&SessionModelState>,
@@ -30,14 +30,14 @@ impl Thread {
         use SessionConfigOptionCategory::{Mode, Model};
         self.revision += 1;
         let options = options.unwrap_or_default();
-        if !self.fits(options) || !self.fits(&modes) || !self.fits(&models) {
+        if !self.fits_within(options) || !self.fits_within(&modes) || !self.fits_within(&models) {
             return;
         }
         let has = |category| options.iter().any(|o| has_category(o, category));
         let modes = modes.filter(|_| !has(&Mode)).map(mode_option);
         let models = models.filter(|_| !has(&Model)).map(model_option);
-        self.modes_only = modes.is_some();
-        self.models_only = models.is_some();
+        self.uses_set_mode = modes.is_some();
+        self.uses_set_model = models.is_some();
         self.config_options = modes.into_iter().chain(models).collect();
         self.config_options.extend(options.iter().cloned());
     }
@@ -52,13 +52,13 @@ impl Thread {
     /// them.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
-        if !self.fits(options) {
+        if !self.fits_within(options) {
             return;
         }
         let has = |category| options.iter().any(|o| has_category(o, category));
-        self.modes_only &= !has(&Mode);
-        self.models_only &= !has(&Model);
-        let (modes, models) = (self.modes_only, self.models_only);
+        self.uses_set_mode &= !has(&Mode);
+        self.uses_set_model &= !has(&Model);
+        let (modes, models) = (self.uses_set_mode, self.uses_set_model);
         self.config_options.retain(|o| {
             modes && o.id.as_str() == MODE && has_category(o, &Mode)
                 || models && o.id.as_str() == MODEL && has_category(o, &Model)
@@ -67,28 +67,28 @@ impl Thread {
     }
 
     /// Whether the mode is set by `session/set_mode`, for there is no option for it.
-    pub(crate) fn has_modes_only(&self) -> bool {
-        self.modes_only
+    pub(crate) fn uses_set_mode(&self) -> bool {
+        self.uses_set_mode
     }
 
     /// Whether the model is set by `session/set_model`, for there is no option for it.
-    pub(crate) fn has_models_only(&self) -> bool {
-        self.models_only
+    pub(crate) fn uses_set_model(&self) -> bool {
+        self.uses_set_model
     }
 
     /// The mode has changed.
     pub fn set_mode(&mut self, mode: &SessionModeId) {
-        self.choose(&SessionConfigOptionCategory::Mode, mode.as_str());
+        self.set_current_value(&SessionConfigOptionCategory::Mode, mode.as_str());
     }
 
     /// The model has changed.
     pub fn set_model(&mut self, model: &ModelId) {
-        self.choose(&SessionConfigOptionCategory::Model, model.as_str());
+        self.set_current_value(&SessionConfigOptionCategory::Model, model.as_str());
     }
 
-    fn choose(&mut self, category: &SessionConfigOptionCategory, value: &str) {
+    fn set_current_value(&mut self, category: &SessionConfigOptionCategory, value: &str) {
         self.revision += 1;
-        if !self.fits(value) {
+        if !self.fits_within(value) {
             return;
         }
         let mut options = self.config_options.iter_mut();
@@ -99,7 +99,11 @@ impl Thread {
     }
 }
 
-fn value(id: &str, name: &str, description: Option<&String>) -> SessionConfigSelectOption {
+fn new_select_value(
+    id: &str,
+    name: &str,
+    description: Option<&String>,
+) -> SessionConfigSelectOption {
     let mut value = SessionConfigSelectOption::new(id, name);
     value.description = description.cloned();
     value
@@ -108,7 +112,7 @@ fn value(id: &str, name: &str, description: Option<&String>) -> SessionConfigSel
 /// Modes as the config option that supersedes them.
 fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
-    let values = values.map(|m| value(m.id.as_str(), &m.name, m.description.as_ref()));
+    let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
     let select = SessionConfigSelect::new(modes.current_mode_id.as_str(), values.collect());
     SessionConfigOption::new(SessionConfigId::from(MODE), "Mode", select)
         .category(SessionConfigOptionCategory::Mode)
@@ -117,7 +121,8 @@ fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
 /// Models as the config option that supersedes them.
 fn model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
-    let values = values.map(|m| value(m.model_id.as_str(), &m.name, m.description.as_ref()));
+    let values =
+        values.map(|m| new_select_value(m.model_id.as_str(), &m.name, m.description.as_ref()));
     let select = SessionConfigSelect::new(models.current_model_id.as_str(), values.collect());
     SessionConfigOption::new(SessionConfigId::from(MODEL), "Model", select)
         .category(SessionConfigOptionCategory::Model)

@@ -11,11 +11,11 @@ use crate::update;
 #[non_exhaustive]
 // Most are content blocks, so that boxing them would cost an allocation for nearly each.
 #[allow(clippy::large_enum_variant)]
-pub enum ToolCallContent {
+pub enum ThreadToolCallContent {
     /// A content block.
     Content(ContentBlock),
     /// Changes of files.
-    Diff(Diff),
+    Diff(ThreadDiff),
     /// A terminal: [`Thread::terminal`](super::Thread::terminal) has what it shows.
     Terminal(TerminalId),
     /// A kind this library does not know, as it came.
@@ -26,14 +26,14 @@ pub enum ToolCallContent {
 /// says what happened to which files, and may give a patch to look at.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Diff {
+pub struct ThreadDiff {
     /// Which files changed, and how.
     pub changes: Vec<FileChange>,
     /// The changes as text, if the agent gives any.
     pub patch: Option<DiffPatch>,
 }
 
-impl Diff {
+impl ThreadDiff {
     /// The file and its texts, if the diff is of one file whose texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
@@ -103,25 +103,25 @@ pub struct FileTexts {
     pub new: String,
 }
 
-impl From<update::ToolCallContent> for ToolCallContent {
-    fn from(content: update::ToolCallContent) -> Self {
+impl From<update::ToolCallOutput> for ThreadToolCallContent {
+    fn from(content: update::ToolCallOutput) -> Self {
         match content {
-            update::ToolCallContent::Content(content) => Self::Content(content.content),
-            update::ToolCallContent::TextDiff(diff) => Self::Diff(diff.into()),
-            update::ToolCallContent::Diff(diff) => Self::Diff(diff.into()),
-            update::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
-            update::ToolCallContent::Unknown(object) => Self::Unknown(object),
+            update::ToolCallOutput::Content(content) => Self::Content(content.content),
+            update::ToolCallOutput::TextDiff(diff) => Self::Diff(diff.into()),
+            update::ToolCallOutput::Diff(diff) => Self::Diff(diff.into()),
+            update::ToolCallOutput::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
+            update::ToolCallOutput::Unknown(object) => Self::Unknown(object),
         }
     }
 }
 
-impl From<v1::ToolCallContent> for ToolCallContent {
+impl From<v1::ToolCallContent> for ThreadToolCallContent {
     fn from(content: v1::ToolCallContent) -> Self {
-        update::ToolCallContent::from(content).into()
+        update::ToolCallOutput::from(content).into()
     }
 }
 
-impl From<v1::Diff> for Diff {
+impl From<v1::Diff> for ThreadDiff {
     fn from(diff: v1::Diff) -> Self {
         let operation = if diff.old_text.is_some() {
             FileOperation::Modify
@@ -144,13 +144,13 @@ impl From<v1::Diff> for Diff {
     }
 }
 
-impl From<v2::ToolCallContent> for ToolCallContent {
+impl From<v2::ToolCallContent> for ThreadToolCallContent {
     fn from(content: v2::ToolCallContent) -> Self {
-        update::ToolCallContent::from(content).into()
+        update::ToolCallOutput::from(content).into()
     }
 }
 
-impl From<v2::Diff> for Diff {
+impl From<v2::Diff> for ThreadDiff {
     fn from(diff: v2::Diff) -> Self {
         Self {
             changes: diff.changes.into_iter().map(FileChange::from).collect(),
@@ -181,14 +181,14 @@ impl From<DiffChange> for FileChange {
             DiffChange::Modify(change) => one(FileOperation::Modify, change),
             DiffChange::Move(change) => pair(FileOperation::Move, change),
             DiffChange::Copy(change) => pair(FileOperation::Copy, change),
-            DiffChange::Unknown(object) => Self::unknown(&object),
-            _ => Self::unknown(&RawObject::default()),
+            DiffChange::Unknown(object) => Self::from_unknown(&object),
+            _ => Self::from_unknown(&RawObject::default()),
         }
     }
 }
 
 impl FileChange {
-    fn unknown(object: &RawObject) -> Self {
+    fn from_unknown(object: &RawObject) -> Self {
         Self {
             operation: FileOperation::Unknown(object.field("operation").unwrap_or_default()),
             path: object.field("path").unwrap_or_default(),

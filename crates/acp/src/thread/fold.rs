@@ -6,7 +6,7 @@ use acp_wire::v1::{
 };
 use acp_wire::v2::{self, StateUpdate};
 
-use super::message::Speaker;
+use super::message::ThreadSpeaker;
 use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
@@ -15,13 +15,13 @@ impl Thread {
     pub fn apply(&mut self, update: &Update) {
         self.revision += 1;
         match update {
-            Update::UserMessageChunk(chunk) => self.chunk(chunk, Speaker::User),
-            Update::UserMessage(message) => self.whole_message(message, Speaker::User),
-            Update::AgentMessageChunk(chunk) => self.chunk(chunk, Speaker::Agent),
-            Update::AgentMessage(message) => self.whole_message(message, Speaker::Agent),
-            Update::AgentThoughtChunk(chunk) => self.chunk(chunk, Speaker::Thought),
-            Update::AgentThought(message) => self.whole_message(message, Speaker::Thought),
-            Update::StateUpdate(state) => self.state(state),
+            Update::UserMessageChunk(chunk) => self.apply_chunk(chunk, ThreadSpeaker::User),
+            Update::UserMessage(message) => self.apply_message(message, ThreadSpeaker::User),
+            Update::AgentMessageChunk(chunk) => self.apply_chunk(chunk, ThreadSpeaker::Agent),
+            Update::AgentMessage(message) => self.apply_message(message, ThreadSpeaker::Agent),
+            Update::AgentThoughtChunk(chunk) => self.apply_chunk(chunk, ThreadSpeaker::Thought),
+            Update::AgentThought(message) => self.apply_message(message, ThreadSpeaker::Thought),
+            Update::StateUpdate(state) => self.apply_state(state),
             Update::ToolCallUpdate(update) => {
                 self.update_tool_call(update);
                 if let Some(Some(meta)) = &update.meta {
@@ -29,7 +29,7 @@ impl Thread {
                 }
             }
             Update::ToolCallContentChunk(chunk) => {
-                self.change_tool_call(&chunk.tool_call_id, |call| call.chunk(&chunk.content));
+                self.change_tool_call(&chunk.tool_call_id, |call| call.apply_chunk(&chunk.content));
             }
             Update::TerminalUpdate(update) => {
                 self.change_terminal(&update.terminal_id, |terminal| terminal.apply(update));
@@ -53,16 +53,16 @@ impl Thread {
             Update::Notice(notice) => {
                 self.push(ItemKind::Notice((**notice).clone()));
             }
-            Update::CompactionUpdate(update) => self.compaction(update),
-            Update::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
+            Update::CompactionUpdate(update) => self.apply_compaction(update),
+            Update::CompactionSummaryChunk(chunk) => self.apply_compaction_chunk(chunk),
             Update::SubagentUpdate(update) => self.update_subagent(update),
             Update::SessionMessage(update) => self.update_session_message(update),
-            Update::SessionMessageChunk(chunk) => self.session_message_chunk(chunk),
+            Update::SessionMessageChunk(chunk) => self.apply_session_message_chunk(chunk),
             Update::Unknown(object) => {
                 self.push(ItemKind::Unknown(object.clone()));
             }
         }
-        self.keep_within();
+        self.truncate_to();
     }
 
     /// The slash commands that session setup names.
@@ -73,13 +73,13 @@ impl Thread {
 
     /// They are weighed before they are copied.
     fn replace_commands(&mut self, announced: &[v2::AvailableCommand]) {
-        if self.fits(announced) {
-            self.commands = announced.iter().filter_map(command).collect();
+        if self.fits_within(announced) {
+            self.commands = announced.iter().filter_map(command_to_v1).collect();
         }
     }
 
     fn set_usage(&mut self, update: &v2::UsageUpdate) {
-        if self.fits(update) {
+        if self.fits_within(update) {
             let before = self.usage.take().and_then(|usage| usage.cost);
             let mut usage = v1::UsageUpdate::new(update.used, update.size);
             usage.cost = update.cost.clone().unwrap_or(before);
@@ -90,18 +90,18 @@ impl Thread {
 
     fn set_info(&mut self, title: Option<&Option<String>>, updated_at: Option<&Option<String>>) {
         if let Some(title) = title
-            && self.fits(title)
+            && self.fits_within(title)
         {
             self.title.clone_from(title);
         }
         if let Some(updated_at) = updated_at
-            && self.fits(updated_at)
+            && self.fits_within(updated_at)
         {
             self.updated_at.clone_from(updated_at);
         }
     }
 
-    fn state(&mut self, state: &StateUpdate) {
+    fn apply_state(&mut self, state: &StateUpdate) {
         let background = match state {
             StateUpdate::Running(state) => {
                 self.activity = Activity::Running;
@@ -118,7 +118,7 @@ impl Thread {
             StateUpdate::Idle(state) => {
                 self.activity = Activity::Idle;
                 if let Some(reason) = &state.stop_reason
-                    && self.fits(reason)
+                    && self.fits_within(reason)
                 {
                     self.stop_reason = Some(reason.as_str().into());
                 }
@@ -129,7 +129,7 @@ impl Thread {
                 return;
             }
         };
-        if background.is_some() && self.fits(background) {
+        if background.is_some() && self.fits_within(background) {
             self.background.clone_from(background);
         }
     }
@@ -137,18 +137,20 @@ impl Thread {
     /// A turn begins with what the person says.
     pub fn begin_turn(&mut self, prompt: &[ContentBlock]) {
         self.revision += 1;
-        self.turn = true;
+        self.is_turn_running = true;
         self.stop_reason = None;
-        self.said(prompt);
-        self.keep_within();
+        self.add_prompt_echo(prompt);
+        self.truncate_to();
     }
 
     /// A turn has ended; `None` if it failed.
     pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.revision += 1;
-        self.turn = false;
+        self.is_turn_running = false;
         self.echo = None;
-        self.stop_reason = stop_reason.filter(|reason| self.fits(reason)).cloned();
+        self.stop_reason = stop_reason
+            .filter(|reason| self.fits_within(reason))
+            .cloned();
     }
 
     /// What happened is told again from the beginning: nothing of it is here yet. How the session is set, and what is done
@@ -157,7 +159,7 @@ impl Thread {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
         let before = std::mem::replace(self, replayed);
-        self.keep_present(&before);
+        self.copy_current_state(&before);
         before
     }
 
@@ -165,7 +167,7 @@ impl Thread {
     /// ended since, stays.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
-        self.keep_present(&failed);
+        self.copy_current_state(&failed);
         // All of it may be other than what was last seen.
         self.revision = self.revision.max(failed.revision) + 1;
         for item in &mut self.items {
@@ -177,18 +179,18 @@ impl Thread {
     }
 
     /// Takes what is so now, and no part of what happened, from another picture of the same session.
-    fn keep_present(&mut self, other: &Self) {
-        self.turn = other.turn;
+    fn copy_current_state(&mut self, other: &Self) {
+        self.is_turn_running = other.is_turn_running;
         self.stop_reason.clone_from(&other.stop_reason);
         self.activity = other.activity;
         self.background.clone_from(&other.background);
         self.config_options.clone_from(&other.config_options);
-        self.modes_only = other.modes_only;
-        self.models_only = other.models_only;
+        self.uses_set_mode = other.uses_set_mode;
+        self.uses_set_model = other.uses_set_model;
     }
 
     /// The connection is gone: whatever the agent said that it did, it does no more.
-    pub(crate) fn disconnected(&mut self) {
+    pub(crate) fn set_disconnected(&mut self) {
         self.revision += 1;
         self.activity = Activity::Idle;
         self.background = None;
@@ -202,40 +204,40 @@ impl Thread {
             if let ItemKind::ToolCall(call) = &mut item.kind
                 && !call.is_finished()
             {
-                call.cancelled = true;
+                call.is_cancelled = true;
                 item.revision = self.revision;
             }
         }
     }
 
     /// A terminal of this session was started.
-    pub fn terminal_started(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
+    pub fn start_terminal(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
         self.change_terminal(id, |terminal| {
             terminal.command = Some(command.to_owned());
             terminal.cwd = cwd.map(str::to_owned);
         });
-        self.keep_within();
+        self.truncate_to();
     }
 
     /// A terminal of this session printed something.
-    pub fn terminal_output(&mut self, id: &TerminalId, text: &str) {
+    pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
-        self.keep_within();
+        self.truncate_to();
     }
 
     /// The command of a terminal of this session ended.
-    pub fn terminal_exited(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
+    pub fn exit_terminal(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
             terminal.weigh();
         });
-        self.keep_within();
+        self.truncate_to();
     }
 
     /// The agent has released a terminal of this session.
-    pub fn terminal_released(&mut self, id: &TerminalId) {
-        self.change_terminal(id, |terminal| terminal.released = true);
-        self.keep_within();
+    pub fn release_terminal(&mut self, id: &TerminalId) {
+        self.change_terminal(id, |terminal| terminal.is_released = true);
+        self.truncate_to();
     }
 
     /// Changes a terminal, new or known.
@@ -246,7 +248,7 @@ impl Thread {
     ) {
         self.revision += 1;
         let terminal = self.terminals.entry(id.clone()).or_default();
-        terminal.heard = self.revision;
+        terminal.last_revision = self.revision;
         change(terminal);
         self.reweigh_terminal(id);
     }
@@ -254,7 +256,7 @@ impl Thread {
 
 /// A command as this library shows it. A kind that it does not know has a name and a description at least, and
 /// is shown as a plain one.
-fn command(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
+fn command_to_v1(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
     match command {
         v2::AvailableCommand::Command(command) => {
             let mut new = AvailableCommand::new(command.name.clone(), command.description.clone());

@@ -11,14 +11,14 @@ use super::Thread;
 /// A shared [`Thread`]: the connection folds into it, front ends read it and wait for changes.
 /// Cloning it is cheap; all clones are the same thread.
 #[derive(Debug, Clone, Default)]
-pub struct ThreadHandle(Arc<Shared>);
+pub struct ThreadHandle(Arc<SharedThread>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
     /// The thread that shows this one as its subagent's, and the subagent.
-    above: OnceLock<(Weak<Shared>, SessionId)>,
+    parent: OnceLock<(Weak<SharedThread>, SessionId)>,
 }
 
 impl ThreadHandle {
@@ -42,32 +42,32 @@ impl ThreadHandle {
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.above.get()
+        if let Some((above, subagent)) = self.0.parent.get()
             && let Some(above) = above.upgrade()
         {
-            Self(above).subagent_changed(subagent);
+            Self(above).touch_subagent(subagent);
         }
         changed
     }
 
     /// A subagent has changed, and with it whatever shows this thread. A lock is never waited for while one below it is
     /// held.
-    fn subagent_changed(&self, subagent: &SessionId) {
-        self.lock().subagent_changed(subagent);
+    fn touch_subagent(&self, subagent: &SessionId) {
+        self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.above.get()
+        if let Some((above, subagent)) = self.0.parent.get()
             && let Some(above) = above.upgrade()
         {
-            Self(above).subagent_changed(subagent);
+            Self(above).touch_subagent(subagent);
         }
     }
 
-    /// From here on `above` is told when this thread changes, which is that of its subagent with this id. A thread
+    /// From here on `parent` is told when this thread changes, which is that of its subagent with this id. A thread
     /// belongs to one other at most, and none to itself.
-    pub(crate) fn belongs_to(&self, above: &Self, subagent: &SessionId) {
+    pub(crate) fn set_parent(&self, above: &Self, subagent: &SessionId) {
         let above = Arc::downgrade(&above.0);
         // Otherwise it belongs to another already, which shows it.
-        let _ = self.0.above.set((above, subagent.clone()));
+        let _ = self.0.parent.set((above, subagent.clone()));
     }
 
     /// Waits until the thread's revision is beyond `seen`, and gives it. However many changes came

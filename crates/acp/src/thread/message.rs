@@ -10,17 +10,17 @@ use crate::update::MessageChunk;
 /// A message, put together from its chunks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Message {
+pub struct ThreadMessage {
     /// Its id, if the agent gave it one.
     pub id: Option<MessageId>,
     /// Its content; text that came in pieces is one block.
     pub content: Vec<ContentBlock>,
     /// Its beginning was dropped, because the thread would have become larger than its limit:
     /// [`Thread::dropped`](super::Thread::dropped).
-    pub cut: bool,
+    pub is_truncated: bool,
 }
 
-impl Message {
+impl ThreadMessage {
     /// All of its text.
     #[must_use]
     pub fn text(&self) -> String {
@@ -32,14 +32,14 @@ impl Message {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(super) enum ThreadSpeaker {
     User,
     Agent,
     Thought,
 }
 
-impl Speaker {
-    fn item(self, message: Message) -> ItemKind {
+impl ThreadSpeaker {
+    fn to_item_kind(self, message: ThreadMessage) -> ItemKind {
         match self {
             Self::User => ItemKind::User(message),
             Self::Agent => ItemKind::Agent(message),
@@ -51,22 +51,22 @@ impl Speaker {
 /// What the person said, shown before the agent has told it again. Agents of version 2 do, some of
 /// version 1 do as well.
 #[derive(Debug, Clone)]
-pub(super) struct Echo {
+pub(super) struct PromptEcho {
     /// The number of its item.
     pub(super) item: usize,
     /// The agent has begun to tell it.
-    begun: bool,
+    started: bool,
     /// The message's id, once the agent has said it.
     id: Option<MessageId>,
 }
 
 impl ItemKind {
     /// The message of this speaker's.
-    fn message_of(&mut self, speaker: Speaker) -> Option<&mut Message> {
+    fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
-            (Self::User(m), Speaker::User)
-            | (Self::Agent(m), Speaker::Agent)
-            | (Self::Thought(m), Speaker::Thought) => Some(m),
+            (Self::User(m), ThreadSpeaker::User)
+            | (Self::Agent(m), ThreadSpeaker::Agent)
+            | (Self::Thought(m), ThreadSpeaker::Thought) => Some(m),
             _ => None,
         }
     }
@@ -74,21 +74,21 @@ impl ItemKind {
 
 impl Thread {
     /// What the person says, as the client shows it at once.
-    pub(super) fn said(&mut self, content: &[ContentBlock]) {
-        let item = self.push(ItemKind::User(Message {
+    pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
+        let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
             content: content.to_vec(),
-            cut: false,
+            is_truncated: false,
         }));
-        self.echo = Some(Echo {
+        self.echo = Some(PromptEcho {
             item,
-            begun: false,
+            started: false,
             id: None,
         });
     }
 
     /// The agent has taken what the person said, as this message.
-    pub fn prompt_inserted(&mut self, id: &MessageId) {
+    pub fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
         }
@@ -99,33 +99,33 @@ impl Thread {
             let item = echo.item;
             self.revision += 1;
             self.messages.insert(id.clone(), item);
-            if let Some(message) = self.message_at(item, Speaker::User) {
+            if let Some(message) = self.message_at(item, ThreadSpeaker::User) {
                 message.id = Some(id.clone());
-                self.heavier(item, id.as_str().len());
+                self.grow_item(item, id.as_str().len());
             }
-            self.keep_within();
+            self.truncate_to();
         }
     }
 
-    fn message_at(&mut self, item: usize, speaker: Speaker) -> Option<&mut Message> {
-        self.item_mut(item)?.kind.message_of(speaker)
+    fn message_at(&mut self, item: usize, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
+        self.item_mut(item)?.kind.message_mut(speaker)
     }
 
     /// A piece of a message: of the one with its id, wherever that is, or of the one at the end.
-    pub(super) fn chunk(&mut self, chunk: &MessageChunk, speaker: Speaker) {
+    pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
-            Some(id) if chunk.by_id => self.chunk_of(id, &chunk.content, speaker),
-            _ => self.chunk_at_end(chunk, speaker),
+            Some(id) if chunk.by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
+            _ => self.apply_chunk_at_end(chunk, speaker),
         }
     }
 
     /// It belongs to the message at the end, unless that is another speaker's or has another id.
-    fn chunk_at_end(&mut self, chunk: &MessageChunk, speaker: Speaker) {
-        if speaker == Speaker::User && self.echoed(chunk) {
+    fn apply_chunk_at_end(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
+        if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
         }
         let last = self.items.last_mut();
-        if let Some(message) = last.and_then(|item| item.kind.message_of(speaker))
+        if let Some(message) = last.and_then(|item| item.kind.message_mut(speaker))
             && (message.id == chunk.message_id
                 || message.id.is_none()
                 || chunk.message_id.is_none())
@@ -135,29 +135,29 @@ impl Thread {
                 message.id = Some(id.clone());
                 added += id.as_str().len();
             }
-            self.heavier(self.next_item() - 1, added);
+            self.grow_item(self.next_item() - 1, added);
             return;
         }
-        self.push(speaker.item(Message {
+        self.push(speaker.to_item_kind(ThreadMessage {
             id: chunk.message_id.clone(),
             content: vec![chunk.content.clone()],
-            cut: false,
+            is_truncated: false,
         }));
     }
 
     /// Whether a piece of the message at the end tells again what the person has just said: it comes before
     /// anything else of the turn.
-    fn echoed(&mut self, chunk: &MessageChunk) -> bool {
+    fn apply_echo(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
             .echo
             .as_mut()
-            .filter(|echo| Some(echo.item) == last && self.turn)
+            .filter(|echo| Some(echo.item) == last && self.is_turn_running)
         else {
             return false;
         };
-        let (item, first) = (echo.item, !std::mem::replace(&mut echo.begun, true));
-        if let Some(message) = self.message_at(item, Speaker::User) {
+        let (item, first) = (echo.item, !std::mem::replace(&mut echo.started, true));
+        if let Some(message) = self.message_at(item, ThreadSpeaker::User) {
             if first {
                 message.content.clear();
                 message.id.clone_from(&chunk.message_id);
@@ -166,15 +166,20 @@ impl Thread {
             if first {
                 self.reweigh(item);
             } else {
-                self.heavier(item, added);
+                self.grow_item(item, added);
             }
         }
         true
     }
 
     /// It belongs to the message with this id, wherever that is.
-    fn chunk_of(&mut self, id: &MessageId, content: &ContentBlock, speaker: Speaker) {
-        let (at, begins) = self.message(id, speaker);
+    fn apply_chunk_by_id(
+        &mut self,
+        id: &MessageId,
+        content: &ContentBlock,
+        speaker: ThreadSpeaker,
+    ) {
+        let (at, begins) = self.find_or_add_message(id, speaker);
         let Some(message) = self.message_at(at, speaker) else {
             return;
         };
@@ -185,43 +190,43 @@ impl Thread {
         if begins {
             self.reweigh(at);
         } else {
-            self.heavier(at, added);
+            self.grow_item(at, added);
         }
     }
 
     /// A whole message.
-    pub(super) fn whole_message(&mut self, whole: &v2::Message, speaker: Speaker) {
-        let (at, _) = self.message(&whole.message_id, speaker);
+    pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
+        let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
             message.content = content.clone().unwrap_or_default();
-            message.cut = false;
+            message.is_truncated = false;
             self.reweigh(at);
         }
     }
 
     /// The number of the message with this id, new or known; and whether what it shows is what the client
     /// showed before the agent told it.
-    fn message(&mut self, id: &MessageId, speaker: Speaker) -> (usize, bool) {
+    fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
-        if speaker == Speaker::User
+        if speaker == ThreadSpeaker::User
             && let Some(echo) = &mut self.echo
         {
             // Told before the answer to the prompt, which names it.
-            if at.is_none() && echo.id.is_none() && self.turn {
+            if at.is_none() && echo.id.is_none() && self.is_turn_running {
                 echo.id = Some(id.clone());
                 self.messages.insert(id.clone(), echo.item);
                 at = Some(echo.item);
             }
             if at == Some(echo.item) {
-                begins = !std::mem::replace(&mut echo.begun, true);
+                begins = !std::mem::replace(&mut echo.started, true);
             }
         }
         // An id that another speaker's message has: agents are known to use one for a thought and the
         // message after it.
         let at = at.filter(|at| self.message_at(*at, speaker).is_some());
         let at = at.unwrap_or_else(|| {
-            let at = self.push(speaker.item(Message::default()));
+            let at = self.push(speaker.to_item_kind(ThreadMessage::default()));
             self.messages.insert(id.clone(), at);
             at
         });
@@ -229,7 +234,7 @@ impl Thread {
             && message.id.as_ref() != Some(id)
         {
             message.id = Some(id.clone());
-            self.heavier(at, id.as_str().len());
+            self.grow_item(at, id.as_str().len());
         }
         (at, begins)
     }

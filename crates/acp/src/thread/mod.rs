@@ -2,16 +2,16 @@
 //!
 //! Every front end renders a [`Thread`] and none folds updates for itself. Live updates, replay and
 //! both versions of the protocol go through the same code. A thread's memory is what a person can
-//! see, however fast it came, up to a limit: [`Thread::dropped`].
+//! see, however fast it came, up to a limit: [`Thread::truncation`].
 
 mod compaction;
 mod config;
 mod content;
 mod fold;
 mod handle;
-mod kept;
 mod message;
 mod plan;
+mod size;
 mod subagent;
 mod terminal;
 mod terminal_meta;
@@ -27,15 +27,15 @@ use acp_wire::v1::{
 };
 use acp_wire::v2::BackgroundWork;
 
-pub use compaction::Compaction;
+pub use compaction::ThreadCompaction;
 pub(crate) use config::{MODE, MODEL};
-pub use content::{Diff, FileChange, FileOperation, FileTexts, ToolCallContent};
+pub use content::{FileChange, FileOperation, FileTexts, ThreadDiff, ThreadToolCallContent};
 pub use handle::ThreadHandle;
-pub use kept::Dropped;
-pub(crate) use kept::KEPT;
-pub use message::Message;
+pub use message::ThreadMessage;
 pub use plan::{PLAN, PlanContent, ThreadPlan};
-pub use subagent::{SessionMessage, Subagent};
+pub(crate) use size::KEPT;
+pub use size::Truncation;
+pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 
@@ -49,26 +49,26 @@ pub struct Thread {
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
     /// What the person said last, until something else has come.
-    echo: Option<message::Echo>,
+    echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
     /// The agent has modes and no config option for them; one of them stands for its modes.
-    modes_only: bool,
+    uses_set_mode: bool,
     /// The same of models.
-    models_only: bool,
+    uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
     /// A turn of this client's runs.
-    turn: bool,
+    is_turn_running: bool,
     activity: Activity,
     background: Option<Vec<BackgroundWork>>,
     stop_reason: Option<StopReason>,
     revision: u64,
-    kept: kept::Kept,
-    dropped: Dropped,
+    size: size::ThreadSize,
+    truncation: Truncation,
 }
 
 /// What an agent says that it does. Agents of version 1 do not say.
@@ -87,7 +87,7 @@ pub enum Activity {
 }
 
 /// One thing after another in a thread. It stays where it is; what it is may change. The earliest are dropped
-/// when a thread becomes too large ([`Thread::dropped`]).
+/// when a thread becomes too large ([`Thread::truncation`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
@@ -104,21 +104,21 @@ pub struct Item {
 #[non_exhaustive]
 pub enum ItemKind {
     /// What the person said.
-    User(Message),
+    User(ThreadMessage),
     /// What the agent said.
-    Agent(Message),
+    Agent(ThreadMessage),
     /// What the agent thought.
-    Thought(Message),
+    Thought(ThreadMessage),
     /// What the agent did. Boxed: it is much larger than the others.
     ToolCall(Box<ThreadToolCall>),
     /// Something that is not part of the conversation, but that the agent wants to be known.
     Notice(Notice),
     /// The agent shortens the conversation for the model.
-    Compaction(Compaction),
+    Compaction(ThreadCompaction),
     /// A session that the agent has made for a part of its work, with what happens there.
-    Subagent(Box<Subagent>),
+    Subagent(Box<ThreadSubagent>),
     /// A message from one session to another.
-    SessionMessage(SessionMessage),
+    SessionMessage(ThreadSessionMessage),
     /// An update this library does not know, as it came.
     Unknown(RawObject),
 }
@@ -137,7 +137,7 @@ impl Thread {
     }
 
     /// Messages, thoughts and tool calls in the order they began; those that were dropped
-    /// ([`dropped`](Self::dropped)) came before the first.
+    /// ([`truncation`](Self::truncation)) came before the first.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
@@ -159,7 +159,7 @@ impl Thread {
     }
 
     /// A terminal that the thread has seen output of. It stays when the agent releases it, unless it was
-    /// dropped ([`dropped`](Self::dropped)).
+    /// dropped ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
@@ -199,7 +199,7 @@ impl Thread {
     /// Whether a turn is running, or the agent says that it works.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.turn || self.activity != Activity::Idle
+        self.is_turn_running || self.activity != Activity::Idle
     }
 
     /// What the agent says that it does.

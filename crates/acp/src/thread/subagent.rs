@@ -15,7 +15,7 @@ const SHARE: usize = 64;
 /// A session that the agent has made for a part of its work, and what happens in it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Subagent {
+pub struct ThreadSubagent {
     /// Its session.
     pub session_id: SessionId,
     /// What it is for, for people.
@@ -34,7 +34,7 @@ pub struct Subagent {
     pub thread: ThreadHandle,
 }
 
-impl Subagent {
+impl ThreadSubagent {
     /// What to call it.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -89,7 +89,7 @@ impl Subagent {
 /// A message from one session to another.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct SessionMessage {
+pub struct ThreadSessionMessage {
     /// Its id in this session.
     pub id: MessageId,
     /// Who has sent it, if the agent says.
@@ -100,7 +100,7 @@ pub struct SessionMessage {
     pub content: Vec<ContentBlock>,
 }
 
-impl SessionMessage {
+impl ThreadSessionMessage {
     pub(super) fn weight(&self) -> usize {
         let id = |id: &Option<SessionId>| id.as_ref().map_or(0, |id| id.as_str().len());
         self.id.as_str().len() + id(&self.sender) + id(&self.recipient) + weight(&self.content)
@@ -110,12 +110,12 @@ impl SessionMessage {
 impl Thread {
     /// A subagent of this session, if it has announced one with this id that was not dropped.
     #[must_use]
-    pub fn subagent(&self, id: &SessionId) -> Option<&Subagent> {
+    pub fn subagent(&self, id: &SessionId) -> Option<&ThreadSubagent> {
         self.subagents().find(|subagent| subagent.session_id == *id)
     }
 
     /// The subagents of this session, in the order in which they were announced.
-    pub fn subagents(&self) -> impl Iterator<Item = &Subagent> {
+    pub fn subagents(&self) -> impl Iterator<Item = &ThreadSubagent> {
         self.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Subagent(subagent) => Some(&**subagent),
             _ => None,
@@ -123,10 +123,10 @@ impl Thread {
     }
 
     pub(super) fn update_subagent(&mut self, update: &SubagentUpdate) {
-        let at = self.subagent_at(&update.session_id).unwrap_or_else(|| {
+        let at = self.find_subagent(&update.session_id).unwrap_or_else(|| {
             let thread = ThreadHandle::new();
             thread.change(|thread| thread.set_limit(self.limit() / SHARE));
-            self.push(ItemKind::Subagent(Box::new(Subagent {
+            self.push(ItemKind::Subagent(Box::new(ThreadSubagent {
                 session_id: update.session_id.clone(),
                 title: None,
                 description: None,
@@ -146,23 +146,23 @@ impl Thread {
     }
 
     /// Something has happened in a subagent: whoever shows this thread is to look at it again.
-    pub(crate) fn subagent_changed(&mut self, id: &SessionId) {
-        if let Some(at) = self.subagent_at(id) {
+    pub(crate) fn touch_subagent(&mut self, id: &SessionId) {
+        if let Some(at) = self.find_subagent(id) {
             self.revision += 1;
             self.item_mut(at);
         }
     }
 
     /// The number of a subagent's item. There are few of them, so that they are searched for from the end.
-    fn subagent_at(&self, id: &SessionId) -> Option<usize> {
+    fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
         let at = self.items.iter().rposition(|item| is_it(&item.kind))?;
-        Some(self.dropped.items + at)
+        Some(self.truncation.items + at)
     }
 
     pub(super) fn update_session_message(&mut self, update: &SessionMessageUpdate) {
-        let at = self.session_message_at(&update.message_id);
+        let at = self.find_or_add_session_message(&update.message_id);
         let Some(message) = self.session_message_mut(at) else {
             return;
         };
@@ -178,15 +178,15 @@ impl Thread {
         self.reweigh(at);
     }
 
-    pub(super) fn session_message_chunk(&mut self, chunk: &SessionMessageChunk) {
-        let at = self.session_message_at(&chunk.message_id);
+    pub(super) fn apply_session_message_chunk(&mut self, chunk: &SessionMessageChunk) {
+        let at = self.find_or_add_session_message(&chunk.message_id);
         if let Some(message) = self.session_message_mut(at) {
             let added = super::message::append(&mut message.content, &chunk.content);
-            self.heavier(at, added);
+            self.grow_item(at, added);
         }
     }
 
-    fn session_message_mut(&mut self, at: usize) -> Option<&mut SessionMessage> {
+    fn session_message_mut(&mut self, at: usize) -> Option<&mut ThreadSessionMessage> {
         match &mut self.item_mut(at)?.kind {
             ItemKind::SessionMessage(message) => Some(message),
             _ => None,
@@ -194,14 +194,14 @@ impl Thread {
     }
 
     /// The number of the item of a message between sessions, new or known.
-    fn session_message_at(&mut self, id: &MessageId) -> usize {
+    fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));
         let known = known.filter(|at| self.item(*at).is_some_and(is_one));
         known.unwrap_or_else(|| {
-            let at = self.push(ItemKind::SessionMessage(SessionMessage {
+            let at = self.push(ItemKind::SessionMessage(ThreadSessionMessage {
                 id: id.clone(),
-                ..SessionMessage::default()
+                ..ThreadSessionMessage::default()
             }));
             self.messages.insert(id.clone(), at);
             at

@@ -22,22 +22,22 @@ pub struct ThreadTerminal {
     /// How it ended.
     pub exit_status: Option<TerminalExitStatus>,
     /// Whether the agent has released it; what it showed stays.
-    pub released: bool,
+    pub is_released: bool,
     /// How large it is, if the agent says.
     pub size: Option<TerminalSize>,
     /// What a client may do with it, if the agent says.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,
-    kept: usize,
-    total: u64,
+    kept_bytes: usize,
+    total_bytes: u64,
     cleared_at: u64,
     /// The thread's revision when something was last heard of it.
-    pub(super) heard: u64,
+    pub(super) last_revision: u64,
     /// What it takes, in bytes.
     pub(super) weight: usize,
     /// What is said of it takes, beside its output and the texts.
-    pub(super) said: usize,
+    pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
@@ -48,14 +48,14 @@ impl ThreadTerminal {
     }
 
     /// How much output is kept, in bytes.
-    pub(super) fn kept(&self) -> usize {
-        self.kept
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 
     /// How many bytes were ever printed.
     #[must_use]
-    pub fn total(&self) -> u64 {
-        self.total
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
     }
 
     /// How many bytes had been printed when the output was last cleared, which is where what is shown now begins. An
@@ -68,7 +68,7 @@ impl ThreadTerminal {
     /// The output after the first `seen` bytes of all that was ever printed, as far as it is kept.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
-        let mut at = self.total - self.kept as u64;
+        let mut at = self.total_bytes - self.kept_bytes as u64;
         let mut out = String::new();
         for chunk in &self.chunks {
             let end = at + chunk.len() as u64;
@@ -117,9 +117,9 @@ impl ThreadTerminal {
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
-        self.kept = 0;
+        self.kept_bytes = 0;
         // What is shown from here on is new to everyone.
-        self.cleared_at = self.total;
+        self.cleared_at = self.total_bytes;
     }
 
     /// Prints bytes, which may end within a character.
@@ -136,18 +136,18 @@ impl ThreadTerminal {
         if text.is_empty() {
             return;
         }
-        self.total += text.len() as u64;
-        self.kept += text.len();
+        self.total_bytes += text.len() as u64;
+        self.kept_bytes += text.len();
         match self.chunks.back_mut() {
             // Many small pieces are kept as few larger ones.
             Some(last) if last.len() + text.len() <= 8 * 1024 => last.push_str(text),
             _ => self.chunks.push_back(text.to_owned()),
         }
-        while self.kept > KEPT {
+        while self.kept_bytes > KEPT {
             let Some(first) = self.chunks.pop_front() else {
                 break;
             };
-            self.kept -= first.len();
+            self.kept_bytes -= first.len();
             if self.chunks.is_empty() {
                 // One piece larger than all that is kept: its end stays.
                 let mut cut = first.len().saturating_sub(KEPT);
@@ -155,7 +155,7 @@ impl ThreadTerminal {
                     cut += 1;
                 }
                 let tail = first.get(cut..).unwrap_or_default();
-                self.kept += tail.len();
+                self.kept_bytes += tail.len();
                 self.chunks.push_back(tail.to_owned());
                 break;
             }
@@ -188,11 +188,11 @@ mod tests {
     fn output_is_bounded_and_read_on_where_one_stopped() {
         let mut terminal = ThreadTerminal::default();
         terminal.print("hé");
-        let seen = terminal.total();
+        let seen = terminal.total_bytes();
         terminal.print("llo\n");
         assert_eq!(terminal.output(), "héllo\n");
         assert_eq!(terminal.output_since(seen), "llo\n");
-        assert_eq!(terminal.output_since(terminal.total()), "");
+        assert_eq!(terminal.output_since(terminal.total_bytes()), "");
         terminal.clear();
         terminal.print("anew");
         assert_eq!(terminal.output_since(terminal.cleared_at()), "anew");

@@ -1,7 +1,7 @@
 //! Terminals that an agent runs by itself and shows through `_meta` of its tool calls.
 //!
 //! No page of the specification has this, but the most used agents do it, and clients show it: a
-//! `terminal_info`, any number of `terminal_output` or `terminal_output_delta`, and a `terminal_exit`,
+//! `terminal_info`, any number of `append_terminal_output` or `terminal_output_delta`, and a `terminal_exit`,
 //! each an object with `terminal_id`. In version 2 it has become part of the protocol.
 
 use acp_wire::Meta;
@@ -26,7 +26,7 @@ impl Thread {
         }
         for key in ["terminal_output", "terminal_output_delta"] {
             if let Some(output) = meta.get(key) {
-                self.terminal_output(&id(output), &text(output, "data").unwrap_or_default());
+                self.append_terminal_output(&id(output), &text(output, "data").unwrap_or_default());
             }
         }
         if let Some(exit) = meta.get("terminal_exit") {
@@ -34,7 +34,7 @@ impl Thread {
             let code = exit.get("exit_code").and_then(Value::as_u64);
             status.exit_code = code.and_then(|code| u32::try_from(code).ok());
             status.signal = text(exit, "signal");
-            self.terminal_exited(&id(exit), &status);
+            self.exit_terminal(&id(exit), &status);
         }
     }
 }

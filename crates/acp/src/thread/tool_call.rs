@@ -4,11 +4,11 @@ use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
 use serde_json::Value;
 
-use super::content::ToolCallContent;
-use super::kept::Parts;
+use super::content::ThreadToolCallContent;
+use super::size::ToolCallSize;
 use super::weight::weight;
 use super::{ItemKind, Thread};
-use crate::update::ToolCallUpdate;
+use crate::update::ToolCallPatch;
 
 /// A tool call, put together from its updates.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,9 @@ pub struct ThreadToolCall {
     /// How far it is.
     pub status: ToolCallStatus,
     /// It was not finished when its turn was cancelled.
-    pub cancelled: bool,
+    pub is_cancelled: bool,
     /// What it has produced.
-    pub content: Vec<ToolCallContent>,
+    pub content: Vec<ThreadToolCallContent>,
     /// The files it works on.
     pub locations: Vec<ToolCallLocation>,
     /// What the tool was given.
@@ -38,8 +38,8 @@ pub struct ThreadToolCall {
     pub capabilities: Option<ToolCallCapabilities>,
     /// Something of it was dropped, because the thread would have become larger than its limit:
     /// [`Thread::dropped`](super::Thread::dropped).
-    pub cut: bool,
-    pub(super) parts: Parts,
+    pub is_truncated: bool,
+    pub(super) part_sizes: ToolCallSize,
 }
 
 impl ThreadToolCall {
@@ -51,21 +51,21 @@ impl ThreadToolCall {
             title: String::new(),
             kind: ToolKind::default(),
             status: ToolCallStatus::default(),
-            cancelled: false,
+            is_cancelled: false,
             content: Vec::new(),
             locations: Vec::new(),
             raw_input: None,
             raw_output: None,
             capabilities: None,
-            cut: false,
-            parts: Parts::default(),
+            is_truncated: false,
+            part_sizes: ToolCallSize::default(),
         }
     }
 
     /// Whether nothing more is to come of it.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.cancelled || self.has_ended()
+        self.is_cancelled || self.has_ended()
     }
 
     /// Whether the agent says so.
@@ -75,14 +75,14 @@ impl ThreadToolCall {
     }
 
     /// A change of it.
-    pub fn apply(&mut self, update: &ToolCallUpdate) {
-        if update.begins {
+    pub fn apply(&mut self, update: &ToolCallPatch) {
+        if update.is_new {
             *self = Self {
-                cancelled: self.cancelled,
+                is_cancelled: self.is_cancelled,
                 capabilities: self.capabilities.take(),
-                parts: Parts {
-                    capabilities: self.parts.capabilities,
-                    ..Parts::default()
+                part_sizes: ToolCallSize {
+                    capabilities: self.part_sizes.capabilities,
+                    ..ToolCallSize::default()
                 },
                 ..Self::new(&self.id)
             };
@@ -100,25 +100,25 @@ impl ThreadToolCall {
             self.set_status(status.clone().unwrap_or_default());
         }
         if let Some(content) = &update.content {
-            self.parts.content = weight(content);
+            self.part_sizes.content = weight(content);
             let content = content.iter().flatten().cloned();
             self.content = content.map(Into::into).collect();
         }
         if let Some(locations) = &update.locations {
             self.locations = locations.clone().unwrap_or_default();
-            self.parts.locations = weight(locations);
+            self.part_sizes.locations = weight(locations);
         }
         if let Some(raw_input) = &update.raw_input {
             self.raw_input = Some(raw_input.clone()).filter(|value| !value.is_null());
-            self.parts.raw_input = weight(raw_input);
+            self.part_sizes.raw_input = weight(raw_input);
         }
         if let Some(raw_output) = &update.raw_output {
             self.raw_output = Some(raw_output.clone()).filter(|value| !value.is_null());
-            self.parts.raw_output = weight(raw_output);
+            self.part_sizes.raw_output = weight(raw_output);
         }
         if let Some(capabilities) = &update.capabilities {
             self.capabilities.clone_from(capabilities);
-            self.parts.capabilities = weight(capabilities);
+            self.part_sizes.capabilities = weight(capabilities);
         }
     }
 
@@ -130,18 +130,18 @@ impl ThreadToolCall {
             return;
         }
         match status {
-            ToolCallStatus::Cancelled => self.cancelled = true,
+            ToolCallStatus::Cancelled => self.is_cancelled = true,
             // It was done before the agent heard that its turn was cancelled.
-            ToolCallStatus::Completed => self.cancelled = false,
+            ToolCallStatus::Completed => self.is_cancelled = false,
             _ => {}
         }
         self.status = status;
     }
 
     /// A piece of what it has produced.
-    pub(super) fn chunk(&mut self, content: &v2::ToolCallContent) {
+    pub(super) fn apply_chunk(&mut self, content: &v2::ToolCallContent) {
         self.content.push(content.clone().into());
-        self.parts.content = self.parts.content.saturating_add(weight(content));
+        self.part_sizes.content = self.part_sizes.content.saturating_add(weight(content));
     }
 }
 
@@ -149,9 +149,9 @@ impl Thread {
     /// A tool call that is announced or changed. If its id is known already when it is announced, from a permission
     /// request or an update that came first, or because the agent uses ids twice while the first is unfinished,
     /// it is that one; an id used again after its call has finished is a new call.
-    pub(super) fn update_tool_call(&mut self, update: &ToolCallUpdate) {
+    pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
-        if update.begins && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
+        if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
             self.tool_calls.remove(id);
         }
         self.change_tool_call(id, |call| call.apply(update));
@@ -179,7 +179,7 @@ impl Thread {
     }
 
     /// What a permission request says of its tool call; gives the call as it is then.
-    pub fn permission_requested(&mut self, update: &ToolCallUpdate) -> ThreadToolCall {
+    pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;
         let mut asked = None;
@@ -187,7 +187,7 @@ impl Thread {
             call.apply(update);
             asked = Some(call.clone());
         });
-        self.keep_within();
+        self.truncate_to();
         asked.unwrap_or_else(|| ThreadToolCall::new(id))
     }
 }

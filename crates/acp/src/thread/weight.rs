@@ -28,35 +28,35 @@ mod cost {
 
 /// What `value` takes, in bytes.
 pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
-    let mut sum = Sum(0);
+    let mut sum = WeightSum(0);
     // Whatever is written as JSON is written here.
     let _ = value.serialize(&mut sum);
     sum.0
 }
 
-struct Sum(usize);
+struct WeightSum(usize);
 
-impl Sum {
+impl WeightSum {
     fn add(&mut self, bytes: usize) {
         self.0 = self.0.saturating_add(bytes);
     }
 }
 
-type Failed = serde::de::value::Error;
-type Done = Result<(), Failed>;
+type WeightError = serde::de::value::Error;
+type WeightResult = Result<(), WeightError>;
 
 macro_rules! scalars {
     ($($name:ident: $type:ty,)+) => { $(
-        fn $name(self, _: $type) -> Done {
+        fn $name(self, _: $type) -> WeightResult {
             self.add(cost::SCALAR);
             Ok(())
         }
     )+ };
 }
 
-impl Serializer for &mut Sum {
+impl Serializer for &mut WeightSum {
     type Ok = ();
-    type Error = Failed;
+    type Error = WeightError;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
     type SerializeTupleStruct = Self;
@@ -72,38 +72,42 @@ impl Serializer for &mut Sum {
         serialize_f32: f32, serialize_f64: f64,
     }
 
-    fn serialize_str(self, text: &str) -> Done {
+    fn serialize_str(self, text: &str) -> WeightResult {
         self.add(cost::TEXT + text.len());
         Ok(())
     }
 
-    fn serialize_bytes(self, bytes: &[u8]) -> Done {
+    fn serialize_bytes(self, bytes: &[u8]) -> WeightResult {
         self.add(cost::TEXT + bytes.len());
         Ok(())
     }
 
-    fn serialize_none(self) -> Done {
+    fn serialize_none(self) -> WeightResult {
         self.serialize_unit()
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Done {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> WeightResult {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Done {
+    fn serialize_unit(self) -> WeightResult {
         self.add(cost::SCALAR);
         Ok(())
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Done {
+    fn serialize_unit_struct(self, _: &'static str) -> WeightResult {
         self.serialize_unit()
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Done {
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> WeightResult {
         self.serialize_unit()
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> WeightResult {
         value.serialize(self)
     }
 
@@ -113,20 +117,20 @@ impl Serializer for &mut Sum {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Done {
+    ) -> WeightResult {
         value.serialize(self)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Failed> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, WeightError> {
         self.add(cost::LIST);
         Ok(self)
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Self, Failed> {
+    fn serialize_tuple(self, _: usize) -> Result<Self, WeightError> {
         self.serialize_seq(None)
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Failed> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, WeightError> {
         self.serialize_seq(None)
     }
 
@@ -136,16 +140,16 @@ impl Serializer for &mut Sum {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, WeightError> {
         self.serialize_seq(None)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Self, Failed> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, WeightError> {
         self.add(cost::MAP);
         Ok(self)
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Self, Failed> {
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Self, WeightError> {
         // Text that was kept as it came (`RawValue`) is written as a record of one field.
         if !name.starts_with("$serde_json") {
             self.add(cost::RECORD);
@@ -159,21 +163,21 @@ impl Serializer for &mut Sum {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Self, Failed> {
+    ) -> Result<Self, WeightError> {
         self.serialize_struct(name, 0)
     }
 }
 
 macro_rules! lists {
     ($($trait:ident::$item:ident)+) => { $(
-        impl $trait for &mut Sum {
+        impl $trait for &mut WeightSum {
             type Ok = ();
-            type Error = Failed;
-            fn $item<T: Serialize + ?Sized>(&mut self, item: &T) -> Done {
+            type Error = WeightError;
+            fn $item<T: Serialize + ?Sized>(&mut self, item: &T) -> WeightResult {
                 self.add(cost::ITEM);
                 item.serialize(&mut **self)
             }
-            fn end(self) -> Done {
+            fn end(self) -> WeightResult {
                 Ok(())
             }
         }
@@ -187,30 +191,30 @@ lists! {
     SerializeTupleVariant::serialize_field
 }
 
-impl SerializeMap for &mut Sum {
+impl SerializeMap for &mut WeightSum {
     type Ok = ();
-    type Error = Failed;
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+    type Error = WeightError;
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> WeightResult {
         self.add(cost::ENTRY);
         key.serialize(&mut **self)
     }
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> WeightResult {
         value.serialize(&mut **self)
     }
-    fn end(self) -> Done {
+    fn end(self) -> WeightResult {
         Ok(())
     }
 }
 
 macro_rules! records {
     ($($trait:ident)+) => { $(
-        impl $trait for &mut Sum {
+        impl $trait for &mut WeightSum {
             type Ok = ();
-            type Error = Failed;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Done {
+            type Error = WeightError;
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> WeightResult {
                 value.serialize(&mut **self)
             }
-            fn end(self) -> Done {
+            fn end(self) -> WeightResult {
                 Ok(())
             }
         }

@@ -25,7 +25,7 @@ const CLOSING: Duration = GRACE.saturating_add(Duration::from_secs(1));
 const STATUS: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
-type Stdin = super::pipe::Growing<ChildStdin>;
+type Stdin = super::pipe::GrowingPipe<ChildStdin>;
 #[cfg(not(unix))]
 type Stdin = ChildStdin;
 
@@ -60,7 +60,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     Ok(Transport {
         reader: Box::pin(output),
         writer: Box::pin(input),
-        closing: CLOSING,
+        close_timeout: CLOSING,
     })
 }
 
@@ -69,7 +69,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
 struct Process {
     /// How it has ended; absent if the system does not say.
     exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
-    kill: CancellationToken,
+    kill_token: CancellationToken,
 }
 
 impl Process {
@@ -87,15 +87,15 @@ impl Process {
         };
         Self {
             exit: exit.boxed().shared(),
-            kill,
+            kill_token: kill,
         }
     }
 
     /// Waits until it has ended, and kills it if it takes too long.
-    async fn end(self) {
+    async fn wait_or_kill(self) {
         if timeout(GRACE, self.exit.clone()).await.is_none() {
             tracing::debug!("a process does not end with its input, and is killed");
-            self.kill.cancel();
+            self.kill_token.cancel();
             self.exit.await;
         }
     }
@@ -113,24 +113,24 @@ impl Process {
 enum End {
     /// It is still to come.
     #[default]
-    Ahead,
+    Pending,
     /// It has come. Whether it is a failure of the process is being found out.
-    Asking(BoxFuture<'static, Option<io::Error>>),
+    Checking(BoxFuture<'static, Option<io::Error>>),
     /// That has been told.
-    Told,
+    Reported,
 }
 
 impl End {
     /// Finds out how the process has failed, if it has. It is told once.
     fn poll_failure(&mut self, process: &Process, cx: &mut Context<'_>) -> Poll<Option<io::Error>> {
-        if matches!(self, Self::Ahead) {
-            *self = Self::Asking(process.clone().failure().boxed());
+        if matches!(self, Self::Pending) {
+            *self = Self::Checking(process.clone().failure().boxed());
         }
-        let Self::Asking(asking) = self else {
+        let Self::Checking(asking) = self else {
             return Poll::Ready(None);
         };
         let failure = ready!(asking.as_mut().poll(cx));
-        *self = Self::Told;
+        *self = Self::Reported;
         Poll::Ready(failure)
     }
 }
@@ -149,7 +149,7 @@ impl AsyncRead for Output {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if matches!(this.end, End::Ahead) {
+        if matches!(this.end, End::Pending) {
             let room = buf.remaining();
             ready!(Pin::new(&mut this.stdout).poll_read(cx, buf))?;
             if room == 0 || buf.remaining() < room {
@@ -174,8 +174,8 @@ struct Input {
 enum Stage {
     Running(Stdin),
     /// Its stdin is closed.
-    Ending(BoxFuture<'static, ()>),
-    Ended,
+    Exiting(BoxFuture<'static, ()>),
+    Exited,
 }
 
 impl AsyncWrite for Input {
@@ -185,7 +185,7 @@ impl AsyncWrite for Input {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if let (Stage::Running(stdin), End::Ahead) = (&mut this.stage, &this.end) {
+        if let (Stage::Running(stdin), End::Pending) = (&mut this.stage, &this.end) {
             match ready!(Pin::new(stdin).poll_write(cx, buf)) {
                 Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
                 written => return Poll::Ready(written),
@@ -199,7 +199,7 @@ impl AsyncWrite for Input {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.get_mut().stage {
             Stage::Running(stdin) => Pin::new(stdin).poll_flush(cx),
-            Stage::Ending(_) | Stage::Ended => Poll::Ready(Ok(())),
+            Stage::Exiting(_) | Stage::Exited => Poll::Ready(Ok(())),
         }
     }
 
@@ -210,13 +210,13 @@ impl AsyncWrite for Input {
                 Stage::Running(stdin) => {
                     // That it fails says no more than that nobody reads. It is dropping it that closes a pipe.
                     let _ = ready!(Pin::new(stdin).poll_shutdown(cx));
-                    this.stage = Stage::Ending(this.process.clone().end().boxed());
+                    this.stage = Stage::Exiting(this.process.clone().wait_or_kill().boxed());
                 }
-                Stage::Ending(ending) => {
+                Stage::Exiting(ending) => {
                     ready!(ending.as_mut().poll(cx));
-                    this.stage = Stage::Ended;
+                    this.stage = Stage::Exited;
                 }
-                Stage::Ended => return Poll::Ready(Ok(())),
+                Stage::Exited => return Poll::Ready(Ok(())),
             }
         }
     }

@@ -6,30 +6,30 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::Reader;
+use super::TransportReader;
 use crate::connection::frame::{Frame, Framer};
 
 /// The longest line that is shown.
 const LONGEST: usize = 64 * 1024 * 1024;
 
 /// A reader whose lines are shown to someone.
-pub(super) struct Inspected<F> {
-    inner: Reader,
+pub(super) struct InspectingReader<F> {
+    inner: TransportReader,
     framer: Framer,
-    look: F,
+    on_line: F,
 }
 
-impl<F: FnMut(&[u8])> Inspected<F> {
-    pub(super) fn new(inner: Reader, look: F) -> Self {
+impl<F: FnMut(&[u8])> InspectingReader<F> {
+    pub(super) fn new(inner: TransportReader, look: F) -> Self {
         Self {
             inner,
             framer: Framer::new(LONGEST),
-            look,
+            on_line: look,
         }
     }
 }
 
-impl<F: FnMut(&[u8]) + Unpin> AsyncRead for Inspected<F> {
+impl<F: FnMut(&[u8]) + Unpin> AsyncRead for InspectingReader<F> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -40,11 +40,11 @@ impl<F: FnMut(&[u8]) + Unpin> AsyncRead for Inspected<F> {
         let polled = this.inner.as_mut().poll_read(cx, buf);
         if let Poll::Ready(Ok(())) = polled {
             this.framer
-                .room()
+                .spare_capacity()
                 .extend_from_slice(buf.filled().get(before..).unwrap_or_default());
             while let Some(frame) = this.framer.next() {
                 if let Frame::Line(line) = frame {
-                    (this.look)(line);
+                    (this.on_line)(line);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A connection does not care where its bytes come from. This module has stdin and stdout
 //! ([`stdio()`]), a pair in memory ([`memory`]), a child process that ends with its connection
-//! ([`Transport::spawn`]), and [`Transport::new`] and [`Transport::of_futures`] for anything else, such as a socket.
+//! ([`Transport::spawn`]), and [`Transport::new`] and [`Transport::from_futures`] for anything else, such as a socket.
 
 #[cfg(feature = "process")]
 mod child;
@@ -25,16 +25,16 @@ use tokio_util::compat::{FuturesAsyncReadCompatExt, FuturesAsyncWriteCompatExt};
 #[cfg(feature = "stdio")]
 pub use stdio::stdio;
 
-pub(crate) type Reader = Pin<Box<dyn AsyncRead + Send>>;
-pub(crate) type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+pub(crate) type TransportReader = Pin<Box<dyn AsyncRead + Send>>;
+pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 
 /// A pair of byte streams.
 pub struct Transport {
-    pub(crate) reader: Reader,
-    pub(crate) writer: Writer,
+    pub(crate) reader: TransportReader,
+    pub(crate) writer: TransportWriter,
     /// How long closing the writer may take at the end of a connection, beside the time for what was still to be
     /// written.
-    pub(crate) closing: Duration,
+    pub(crate) close_timeout: Duration,
 }
 
 impl Transport {
@@ -43,19 +43,19 @@ impl Transport {
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
     ) -> Self {
-        Self::of_boxed(Box::pin(reader), Box::pin(writer))
+        Self::from_boxed(Box::pin(reader), Box::pin(writer))
     }
 
-    fn of_boxed(reader: Reader, writer: Writer) -> Self {
+    fn from_boxed(reader: TransportReader, writer: TransportWriter) -> Self {
         Self {
             reader,
             writer,
-            closing: Duration::ZERO,
+            close_timeout: Duration::ZERO,
         }
     }
 
     /// As [`new`](Self::new), for the streams of the crate `futures`, which other executors than tokio have.
-    pub fn of_futures(
+    pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
     ) -> Self {
@@ -126,7 +126,7 @@ impl Transport {
     #[must_use]
     pub fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Self {
         #[cfg(unix)]
-        let stdin = pipe::Growing::new(stdin);
+        let stdin = pipe::GrowingPipe::new(stdin);
         Self::new(stdout, stdin)
     }
 
@@ -149,7 +149,7 @@ impl Transport {
     #[must_use]
     pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
         Self {
-            reader: Box::pin(inspect::Inspected::new(self.reader, look)),
+            reader: Box::pin(inspect::InspectingReader::new(self.reader, look)),
             ..self
         }
     }

@@ -16,24 +16,24 @@ const MUCH: usize = 128 * 1024;
 
 /// The writing end of what may be a pipe.
 #[derive(Debug)]
-pub(super) struct Growing<W> {
+pub(super) struct GrowingPipe<W> {
     inner: W,
-    tried: bool,
+    grow_attempted: bool,
 }
 
-impl<W> Growing<W> {
+impl<W> GrowingPipe<W> {
     pub(super) fn new(inner: W) -> Self {
         Self {
             inner,
-            tried: false,
+            grow_attempted: false,
         }
     }
 }
 
-impl<W: AsFd> Growing<W> {
+impl<W: AsFd> GrowingPipe<W> {
     /// With each time that a pipe is full or empty one process waits for the other to be woken.
     fn grow(&mut self) {
-        self.tried = true;
+        self.grow_attempted = true;
         // Where it may not, or is no pipe, it stays as it is.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, LARGE) {
@@ -42,13 +42,13 @@ impl<W: AsFd> Growing<W> {
     }
 }
 
-impl<W: AsyncWrite + AsFd + Unpin> AsyncWrite for Growing<W> {
+impl<W: AsyncWrite + AsFd + Unpin> AsyncWrite for GrowingPipe<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if buf.len() >= MUCH && !self.tried {
+        if buf.len() >= MUCH && !self.grow_attempted {
             self.grow();
         }
         Pin::new(&mut self.inner).poll_write(cx, buf)

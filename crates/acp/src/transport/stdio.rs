@@ -31,59 +31,64 @@ mod unix {
     use tokio::net::UnixStream;
     use tokio::net::unix::pipe;
 
-    use super::super::pipe::Growing;
+    use super::super::pipe::GrowingPipe;
     use super::Transport;
 
     pub(super) fn claim() -> io::Result<Transport> {
-        let input = keep(io::stdin().as_fd())?;
-        let output = keep(io::stdout().as_fd())?;
+        let input = clone_fd(io::stdin().as_fd())?;
+        let output = clone_fd(io::stdout().as_fd())?;
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
         rustix::stdio::dup2_stdout(io::stderr().as_fd())?;
-        Ok(Transport::of_boxed(reader(input)?, writer(output)?))
+        Ok(Transport::from_boxed(
+            open_reader(input)?,
+            open_writer(output)?,
+        ))
     }
 
     /// A private copy, which children do not inherit.
-    fn keep(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    fn clone_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }
 
     /// What sort of thing a descriptor is. Editors use pipes; those built on libuv use sockets.
-    enum Kind {
+    enum DescriptorKind {
         Pipe,
         Socket,
         Other,
     }
 
-    fn kind(file: &File) -> io::Result<Kind> {
+    fn descriptor_kind(file: &File) -> io::Result<DescriptorKind> {
         let kind = file.metadata()?.file_type();
         Ok(if kind.is_fifo() {
-            Kind::Pipe
+            DescriptorKind::Pipe
         } else if kind.is_socket() {
-            Kind::Socket
+            DescriptorKind::Socket
         } else {
-            Kind::Other
+            DescriptorKind::Other
         })
     }
 
-    fn reader(fd: OwnedFd) -> io::Result<super::super::Reader> {
+    fn open_reader(fd: OwnedFd) -> io::Result<super::super::TransportReader> {
         let file = File::from(fd);
-        Ok(match kind(&file)? {
-            Kind::Pipe => Box::pin(pipe::Receiver::from_owned_fd(file.into())?),
-            Kind::Socket => Box::pin(socket(file)?),
-            Kind::Other => Box::pin(tokio::fs::File::from_std(file)),
+        Ok(match descriptor_kind(&file)? {
+            DescriptorKind::Pipe => Box::pin(pipe::Receiver::from_owned_fd(file.into())?),
+            DescriptorKind::Socket => Box::pin(to_unix_stream(file)?),
+            DescriptorKind::Other => Box::pin(tokio::fs::File::from_std(file)),
         })
     }
 
-    fn writer(fd: OwnedFd) -> io::Result<super::super::Writer> {
+    fn open_writer(fd: OwnedFd) -> io::Result<super::super::TransportWriter> {
         let file = File::from(fd);
-        Ok(match kind(&file)? {
-            Kind::Pipe => Box::pin(Growing::new(pipe::Sender::from_owned_fd(file.into())?)),
-            Kind::Socket => Box::pin(socket(file)?),
-            Kind::Other => Box::pin(tokio::fs::File::from_std(file)),
+        Ok(match descriptor_kind(&file)? {
+            DescriptorKind::Pipe => {
+                Box::pin(GrowingPipe::new(pipe::Sender::from_owned_fd(file.into())?))
+            }
+            DescriptorKind::Socket => Box::pin(to_unix_stream(file)?),
+            DescriptorKind::Other => Box::pin(tokio::fs::File::from_std(file)),
         })
     }
 
-    fn socket(file: File) -> io::Result<UnixStream> {
+    fn to_unix_stream(file: File) -> io::Result<UnixStream> {
         let stream = std::os::unix::net::UnixStream::from(OwnedFd::from(file));
         stream.set_nonblocking(true)?;
         UnixStream::from_std(stream)

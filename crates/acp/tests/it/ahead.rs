@@ -8,58 +8,62 @@ use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, SessionId};
 use acp::{Result, ThreadHandle};
 use serde_json::json;
 
-use crate::common::{PIPE, Peer, soon};
+use crate::common::{PIPE, TestPeer, soon};
 
 /// Lends files, and keeps which sessions it is told of.
 #[derive(Clone, Default)]
-struct Lends(Arc<Mutex<Vec<String>>>);
+struct ReadAheadClient(Arc<Mutex<Vec<String>>>);
 
-impl Lends {
+impl ReadAheadClient {
     fn told(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 /// A session, which tells that it is seen and that it is closed.
-struct Tells(Lends, SessionId);
+struct ReadAheadSession(ReadAheadClient, SessionId);
 
-impl ClientState<Lends> for Tells {
-    fn new(client: &Lends, session: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<ReadAheadClient> for ReadAheadSession {
+    fn new(client: &ReadAheadClient, session: &SessionId, _: &ThreadHandle) -> Self {
         client.0.lock().unwrap().push(format!("seen {session}"));
         Self(client.clone(), session.clone())
     }
 }
 
-impl Drop for Tells {
+impl Drop for ReadAheadSession {
     fn drop(&mut self) {
         let Self(client, session) = self;
         client.0.lock().unwrap().push(format!("closed {session}"));
     }
 }
 
-impl Client for Lends {
-    type State = Tells;
+impl Client for ReadAheadClient {
+    type State = ReadAheadSession;
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile<Tells>> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<ReadAheadSession>> {
         Some(self)
     }
 }
 
-impl ReadTextFile<Tells> for Lends {
-    async fn read(&self, _: &Tells, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<ReadAheadSession> for ReadAheadClient {
+    async fn read(
+        &self,
+        _: &ReadAheadSession,
+        _: ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
-async fn start() -> (Lends, AgentConnection, Peer) {
-    let lends = Lends::default();
+async fn start() -> (ReadAheadClient, AgentConnection, TestPeer) {
+    let lends = ReadAheadClient::default();
     let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
-    let (conn, peer) = Peer::of_client_with(lends.clone(), limits(), PIPE, capabilities).await;
+    let (conn, peer) = TestPeer::of_client_with(lends.clone(), limits(), PIPE, capabilities).await;
     (lends, conn, peer)
 }
 
 /// Whether the agent may read a file in the session.
-async fn may_read(peer: &mut Peer, session: &str) -> bool {
+async fn may_read(peer: &mut TestPeer, session: &str) -> bool {
     let id = format!("read in {session}");
     let params = json!({"sessionId": session, "path": "/file"});
     peer.ask(id.clone(), "fs/read_text_file", params).await;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, ArchiveSession, CloseSession, ListSessions, Prompt, Session, SessionOpened,
+    Agent, ArchiveSession, CloseSession, ListSessions, OpenedSession, Prompt, Session,
     SessionSetup, Turn,
 };
-use acp::testing::{Nobody, connect, connect_with};
+use acp::testing::{NoopClient, connect, connect_with};
 use acp::v1::{
     ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionId, SessionInfo,
     StopReason,
@@ -15,13 +15,13 @@ use acp::v1::{
 use acp::{Error, Options, Result, jsonrpc};
 use serde_json::json;
 
-use crate::common::{Peer, idle};
+use crate::common::{TestPeer, idle};
 
 /// Its sessions, and whether each is archived.
 #[derive(Default, Clone)]
-struct Shelf(Arc<Mutex<BTreeMap<SessionId, bool>>>);
+struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 
-impl Shelf {
+impl ArchivingAgent {
     fn set(&self, session: &SessionId, archived: bool) -> Result<()> {
         match self.0.lock().unwrap().get_mut(session) {
             Some(is_archived) => *is_archived = archived,
@@ -34,19 +34,19 @@ impl Shelf {
     }
 }
 
-impl Agent for Shelf {
-    type State = Shelf;
+impl Agent for ArchivingAgent {
+    type State = ArchivingAgent;
 
     async fn new_session(
         &self,
         session: &Session,
         _: SessionSetup,
-    ) -> Result<SessionOpened<Shelf>> {
+    ) -> Result<OpenedSession<ArchivingAgent>> {
         self.0.lock().unwrap().insert(session.id().clone(), false);
-        Ok(SessionOpened::with_state(self.clone()))
+        Ok(OpenedSession::with_state(self.clone()))
     }
 
-    async fn prompt(&self, _: &Shelf, turn: Turn, _: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, _: &ArchivingAgent, turn: Turn, _: Prompt) -> Result<StopReason> {
         turn.message("I think").await?;
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
@@ -55,15 +55,15 @@ impl Agent for Shelf {
     fn list_sessions(&self) -> Option<&impl ListSessions> {
         Some(self)
     }
-    fn close_session(&self) -> Option<&impl CloseSession<Shelf>> {
+    fn close_session(&self) -> Option<&impl CloseSession<ArchivingAgent>> {
         Some(self)
     }
-    fn archive_session(&self) -> Option<&impl ArchiveSession<Shelf>> {
+    fn archive_session(&self) -> Option<&impl ArchiveSession<ArchivingAgent>> {
         Some(self)
     }
 }
 
-impl ListSessions for Shelf {
+impl ListSessions for ArchivingAgent {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
         let sessions = self.0.lock().unwrap();
         let asked_for = sessions
@@ -79,19 +79,19 @@ impl ListSessions for Shelf {
     }
 }
 
-impl CloseSession<Shelf> for Shelf {
-    async fn close(&self, shelf: &Shelf, session: &SessionId) -> Result<()> {
+impl CloseSession<ArchivingAgent> for ArchivingAgent {
+    async fn close(&self, shelf: &ArchivingAgent, session: &SessionId) -> Result<()> {
         // It is closed before it is archived.
         assert!(!shelf.0.lock().unwrap()[session]);
         Ok(())
     }
 }
 
-impl ArchiveSession<Shelf> for Shelf {
+impl ArchiveSession<ArchivingAgent> for ArchivingAgent {
     async fn archive(&self, session: &SessionId) -> Result<()> {
         self.set(session, true)
     }
-    async fn unarchive(&self, _: Option<&Shelf>, session: &SessionId) -> Result<()> {
+    async fn unarchive(&self, _: Option<&ArchivingAgent>, session: &SessionId) -> Result<()> {
         self.set(session, false)
     }
 }
@@ -99,7 +99,7 @@ impl ArchiveSession<Shelf> for Shelf {
 #[tokio::test(start_paused = true)]
 async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let (agent, _serving) = connect_with(Shelf::default(), Nobody, options).await;
+        let (agent, _serving) = connect_with(ArchivingAgent::default(), NoopClient, options).await;
         let offered = &agent.capabilities().session_capabilities;
         assert!(offered.archive.is_some(), "{offered:?}");
         let session = agent.new_session("/garden").await.unwrap();
@@ -144,7 +144,7 @@ async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_offered_is_not_asked_for() {
-    let (agent, _serving) = connect(idle(), Nobody).await;
+    let (agent, _serving) = connect(idle(), NoopClient).await;
     for error in [
         agent.archive_session(&"s".into()).await.unwrap_err(),
         agent.unarchive_session(&"s".into()).await.unwrap_err(),
@@ -158,7 +158,7 @@ async fn what_is_not_offered_is_not_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_refuses_a_filter_that_it_does_not_know() {
-    let (_conn, mut peer) = Peer::of_agent(Shelf::default());
+    let (_conn, mut peer) = TestPeer::of_agent(ArchivingAgent::default());
     peer.initialize(json!({})).await;
     let params = json!({"archived": "_yesterday's"});
     peer.ask(1, "session/list", params).await;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    Agent, AuthContext, Authentication, CheckAuthStatus, Prompt, Session, SessionOpened,
+    Agent, AuthContext, Authentication, CheckAuthStatus, OpenedSession, Prompt, Session,
     SessionSetup, Turn,
 };
 use acp::client::Client;
@@ -19,14 +19,14 @@ use crate::common::soon;
 
 /// Wants to be authenticated.
 #[derive(Default)]
-struct Gate {
+struct AuthStatusAgent {
     is_open: AtomicBool,
 }
 
-impl Agent for Gate {
+impl Agent for AuthStatusAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         Err(jsonrpc::Error::auth_required().into())
     }
 
@@ -42,7 +42,7 @@ impl Agent for Gate {
     }
 }
 
-impl CheckAuthStatus for Gate {
+impl CheckAuthStatus for AuthStatusAgent {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         if !self.is_open.load(Ordering::SeqCst) {
             // As its other methods say it.
@@ -53,7 +53,7 @@ impl CheckAuthStatus for Gate {
     }
 }
 
-impl Authentication for Gate {
+impl Authentication for AuthStatusAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         vec![AuthMethod::Agent(AuthMethodAgent::new("key", "Key"))]
     }
@@ -67,9 +67,9 @@ impl Authentication for Gate {
 }
 
 /// Hears of it.
-struct Listener(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
+struct AuthStatusClient(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
-impl Client for Listener {
+impl Client for AuthStatusClient {
     type State = ();
 
     async fn auth_status_changed(&self, status: AuthStatusUpdateNotification) {
@@ -81,7 +81,8 @@ impl Client for Listener {
 async fn whether_one_must_authenticate_is_told_and_told_again() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (told, mut hears) = mpsc::unbounded_channel();
-        let (agent, _serving) = connect_with(Gate::default(), Listener(told), options).await;
+        let (agent, _serving) =
+            connect_with(AuthStatusAgent::default(), AuthStatusClient(told), options).await;
         assert!(agent.capabilities().auth.status.is_some());
         let status = agent.auth_status().await.unwrap();
         assert_eq!(status.state, AuthState::Unauthenticated);
@@ -105,8 +106,8 @@ async fn whether_one_must_authenticate_is_told_and_told_again() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_offered_is_not_asked_for() {
     let (agent, _serving) =
-        acp::testing::connect(crate::common::idle(), acp::testing::Nobody).await;
+        acp::testing::connect(crate::common::idle(), acp::testing::NoopClient).await;
     let error = agent.auth_status().await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
     assert!(error.to_string().contains("auth.status"), "{error}");
 }

@@ -11,7 +11,9 @@ use acp::{Agent, Client, Error, Limits, Result};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::common::{Nobody, OnPrompt, OnUpdate, Peer, limits, message, prompt, settle, soon};
+use crate::common::{
+    NoopClient, PromptAgent, TestPeer, UpdateClient, limits, message, prompt, settle, soon,
+};
 
 /// What fits into the pipes of these tests.
 const PIPE: usize = 1024;
@@ -25,7 +27,7 @@ fn small() -> Limits {
 /// An agent that sends this many numbered messages in a turn, and counts those that are sent.
 fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
-    OnPrompt(move |turn: acp::agent::Turn, _| {
+    PromptAgent(move |turn: acp::agent::Turn, _| {
         let sent = Arc::clone(&sent);
         async move {
             for n in 0..messages {
@@ -40,7 +42,7 @@ fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_stops_reading_makes_the_sender_wait_and_then_misses_nothing() {
     let sent = Arc::default();
-    let (_conn, mut peer, s) = Peer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
     peer.prompt(1, &s, "talk").await;
     settle().await;
     let waiting = sent.load(Ordering::Relaxed);
@@ -63,7 +65,7 @@ async fn a_peer_that_stops_reading_makes_the_sender_wait_and_then_misses_nothing
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
     let sent = Arc::default();
-    let (_conn, mut peer, s) = Peer::in_session_with(talker(3, &sent), small(), 1).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(talker(3, &sent), small(), 1).await;
     peer.prompt(1, &s, "talk").await;
     let mut text = Vec::new();
     while !text.ends_with(b"}}\n") || text.iter().filter(|b| **b == b'\n').count() < 4 {
@@ -88,10 +90,10 @@ async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
 async fn a_cancel_gets_through_while_nothing_can_be_sent() {
     let sent = Arc::default();
     let (_conn, mut peer, s) =
-        Peer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
+        TestPeer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
     peer.prompt(1, &s, "talk").await;
     settle().await;
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     settle().await;
     // The turn has ended before anything more was read: what follows is only what was sent before.
     let waiting = sent.load(Ordering::Relaxed);
@@ -147,8 +149,8 @@ async fn a_prompt_that_was_dropped_before_it_was_sent_leaves_the_session_usable(
 }
 
 /// A client with a session whose outbox is full, of `_filler` notifications.
-async fn filled() -> (acp::client::Session, Peer) {
-    let (conn, mut peer) = Peer::of_client_with(Nobody, small(), PIPE, json!({})).await;
+async fn filled() -> (acp::client::ClientSession, TestPeer) {
+    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     let filling = tokio::spawn(async move {
         let filler = "x".repeat(100);
@@ -166,7 +168,7 @@ async fn filled() -> (acp::client::Session, Peer) {
 }
 
 /// Reads the filler.
-async fn drain(peer: &mut Peer) {
+async fn drain(peer: &mut TestPeer) {
     while let Ok(line) = tokio::time::timeout(Duration::from_millis(1), peer.try_line()).await {
         let line = String::from_utf8(line.unwrap()).unwrap();
         assert!(line.contains("_filler"), "{line}");
@@ -176,7 +178,7 @@ async fn drain(peer: &mut Peer) {
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_does_not_return_stops_the_reading() {
     let gate = Arc::new(Semaphore::new(0));
-    let client = OnUpdate({
+    let client = UpdateClient({
         let gate = Arc::clone(&gate);
         move |_, _| {
             let gate = Arc::clone(&gate);
@@ -184,7 +186,7 @@ async fn a_handler_that_does_not_return_stops_the_reading() {
         }
     });
     let limits = limits(|l| l.read_ahead = 10_000);
-    let (conn, mut peer) = Peer::of_client_with(client, limits, PIPE, json!({})).await;
+    let (conn, mut peer) = TestPeer::of_client_with(client, limits, PIPE, json!({})).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     let lines: Vec<u8> = (0..2000)
         .flat_map(|n| format!("{}\n", message("s", &n.to_string())).into_bytes())
@@ -201,17 +203,17 @@ async fn a_handler_that_does_not_return_stops_the_reading() {
 }
 
 /// Says as much as it is asked to, asks for permission in between, and asks no less.
-struct Flood;
+struct FloodAgent;
 
-impl Agent for Flood {
+impl Agent for FloodAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(
@@ -242,9 +244,9 @@ impl Agent for Flood {
     }
 }
 
-struct Flooded;
+struct FloodedClient;
 
-impl Client for Flooded {
+impl Client for FloodedClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
@@ -262,8 +264,8 @@ impl Client for Flooded {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_peers_that_flood_each_other_do_not_lock_up() {
     let (ours, theirs) = acp::transport::memory();
-    acp::testing::start_agent(theirs, Flood, small());
-    let agent = acp::testing::start_client(ours, Flooded, small())
+    acp::testing::start_agent(theirs, FloodAgent, small());
+    let agent = acp::testing::start_client(ours, FloodedClient, small())
         .await
         .unwrap();
     let mut work = tokio::task::JoinSet::new();
@@ -306,7 +308,7 @@ async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded
             l.outbox = OUTBOX;
             l.requests = 16;
         });
-        let (conn, mut peer, _) = Peer::in_session_with(common::idle(), limits, PIPE).await;
+        let (conn, mut peer, _) = TestPeer::in_session_with(common::idle(), limits, PIPE).await;
         let flood = format!("{line}\n").repeat(20_000);
         let taken = peer.bytes_taken(flood.as_bytes()).await;
         // No more is taken in than can be answered: each refusal is longer than what it refuses.
@@ -324,7 +326,7 @@ async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded
 }
 
 /// Writes the rest and reads this many answers meanwhile.
-async fn answered(peer: Peer, rest: &[u8], answers: usize) -> Peer {
+async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
     let (mut reading, mut writing) = peer.split();
     let rest = rest.to_vec();
     let write = tokio::spawn(async move {
@@ -340,7 +342,7 @@ async fn answered(peer: Peer, rest: &[u8], answers: usize) -> Peer {
 #[tokio::test(start_paused = true)]
 async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
     let gate = Arc::new(Semaphore::new(0));
-    let agent = OnPrompt({
+    let agent = PromptAgent({
         let gate = Arc::clone(&gate);
         move |_, _| {
             let gate = Arc::clone(&gate);
@@ -351,7 +353,7 @@ async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
         }
     });
     let limits = limits(|l| l.requests = 3);
-    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
     for id in 0..4 {
         peer.send(prompt(id, &s, "wait")).await;
     }
@@ -391,7 +393,7 @@ async fn a_sender_that_waits_is_told_when_the_connection_ends() {
 async fn one_busy_session_does_not_starve_another() {
     let sent = Arc::new(AtomicUsize::new(0));
     let (ours, theirs) = acp::transport::memory();
-    let busy = OnPrompt({
+    let busy = PromptAgent({
         let sent = Arc::clone(&sent);
         move |turn: acp::agent::Turn, prompt: acp::agent::Prompt| {
             let sent = Arc::clone(&sent);
@@ -408,7 +410,7 @@ async fn one_busy_session_does_not_starve_another() {
         }
     });
     acp::testing::start_agent(theirs, busy, Limits::default());
-    let agent = acp::testing::start_client(ours, Nobody, acp::Options::new())
+    let agent = acp::testing::start_client(ours, NoopClient, acp::Options::new())
         .await
         .unwrap();
     let (long, short) = (

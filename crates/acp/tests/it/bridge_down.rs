@@ -1,10 +1,10 @@
 //! An agent of version 2 behind a client of version 1, message by message.
 
-use crate::bridge_peers::{Bridged, bridged};
+use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
 /// A bridge that is initialized, with a client that has these capabilities.
-async fn initialized(capabilities: Value) -> Bridged {
+async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(1);
     b.client
         .asks(
@@ -25,7 +25,7 @@ async fn initialized(capabilities: Value) -> Bridged {
 }
 
 /// A bridge with session `s` open, whose answer has these fields, too.
-async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
+async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client
         .asks(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
@@ -37,7 +37,7 @@ async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
     b
 }
 
-async fn in_session() -> Bridged {
+async fn in_session() -> BridgedPeers {
     in_session_with(json!({}), json!({})).await
 }
 
@@ -54,7 +54,7 @@ fn idle(reason: &str) -> Value {
 }
 
 /// The client prompts, and the agent takes it.
-async fn begin(b: &mut Bridged, id: i64) {
+async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     b.agent
         .gets(json!({"id": id, "method": "session/prompt", "params": prompt("hi")}))

@@ -4,12 +4,12 @@ use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::bridge_peers::{Bridged, PIPE, Role, bridged, bridged_with, limits, peer};
-use acp::bridge::{Bridge, Side};
+use crate::bridge_peers::{BridgedPeers, PIPE, PeerRole, bridged, bridged_with, limits, peer};
+use acp::bridge::{Bridge, BridgeSide};
 use acp::transport;
 use serde_json::{Value, json};
 
-async fn initialize(b: &mut Bridged, to: u8) {
+async fn initialize(b: &mut BridgedPeers, to: u8) {
     let params = json!({"protocolVersion": to, "info": {"name": "c", "version": "1"}});
     b.client.asks(0, "initialize", params).await;
     b.agent.next().await;
@@ -23,7 +23,7 @@ async fn initialize(b: &mut Bridged, to: u8) {
     b.client.next().await;
 }
 
-async fn initialized(to: u8) -> Bridged {
+async fn initialized(to: u8) -> BridgedPeers {
     let mut b = bridged(to);
     initialize(&mut b, to).await;
     b
@@ -34,7 +34,7 @@ fn prompt(text: &str) -> Value {
 }
 
 /// The client prompts in version 2, and the agent has it.
-async fn begin(b: &mut Bridged, id: i64) {
+async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     for _ in 0..3 {
         b.client.next().await;
@@ -71,7 +71,7 @@ async fn when_the_agent_ends_what_it_owes_is_answered() {
     b.client.ends().await;
     b.agent.ends().await;
     let end = b.end.await.unwrap();
-    assert_eq!(end.first, Side::Agent);
+    assert_eq!(end.first, BridgeSide::Agent);
     assert!(end.error.is_none());
 
     let mut b = initialized(1).await;
@@ -94,7 +94,7 @@ async fn an_agent_that_ends_in_the_handshake_is_told_of() {
     b.agent.close();
     b.client.is_refused(0, -32603).await;
     b.client.ends().await;
-    assert_eq!(b.end.await.unwrap().first, Side::Agent);
+    assert_eq!(b.end.await.unwrap().first, BridgeSide::Agent);
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,7 +111,7 @@ async fn when_the_client_ends_the_agent_has_its_last_words() {
     // What was held cannot begin any more.
     b.client.is_refused(2, -32603).await;
     b.client.ends().await;
-    assert_eq!(b.end.await.unwrap().first, Side::Client);
+    assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,12 +137,12 @@ async fn an_agent_that_does_not_end_is_not_waited_for_long() {
     b.agent.next().await;
     b.client.is_refused(0, -32603).await;
     b.client.ends().await;
-    assert_eq!(b.end.await.unwrap().first, Side::Client);
+    assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_is_gone_ends_the_bridge() {
-    let Bridged {
+    let BridgedPeers {
         client,
         mut agent,
         end,
@@ -154,7 +154,7 @@ async fn a_client_that_is_gone_ends_the_bridge() {
     drop(client);
     agent.ends().await;
     drop(agent);
-    assert_eq!(end.await.unwrap().first, Side::Client);
+    assert_eq!(end.await.unwrap().first, BridgeSide::Client);
 }
 
 #[tokio::test(start_paused = true)]
@@ -292,9 +292,9 @@ async fn requests_are_not_taken_without_end() {
 }
 
 /// A client and an agent of version 1 with these bridges between them.
-fn version_1(bridges: bool) -> (bridge_peers::Peer, bridge_peers::Peer) {
-    let (client_side, client) = peer(Role::Client(1), PIPE);
-    let (agent_side, agent) = peer(Role::Agent(1), PIPE);
+fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
+    let (client_side, client) = peer(PeerRole::Client(1), PIPE);
+    let (agent_side, agent) = peer(PeerRole::Agent(1), PIPE);
     if bridges {
         let (front, back) = transport::memory();
         tokio::spawn(Bridge::to_v1().run(client_side, front));

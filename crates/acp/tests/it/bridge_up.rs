@@ -1,10 +1,10 @@
 //! An agent of version 1 behind a client of version 2, message by message.
 
-use crate::bridge_peers::{Bridged, bridged};
+use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
 /// A bridge that is initialized, with an agent that has these capabilities.
-async fn initialized(capabilities: Value) -> Bridged {
+async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(2);
     let info = json!({"name": "c", "version": "1"});
     b.client
@@ -27,7 +27,7 @@ async fn initialized(capabilities: Value) -> Bridged {
 }
 
 /// A bridge with session `s` open, whose answer has these fields, too.
-async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
+async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client.asks(1, "session/new", json!({"cwd": "/w"})).await;
     b.agent.next().await;
@@ -37,7 +37,7 @@ async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
     b
 }
 
-async fn in_session() -> Bridged {
+async fn in_session() -> BridgedPeers {
     in_session_with(json!({}), json!({})).await
 }
 
@@ -54,13 +54,13 @@ fn idle(reason: &str) -> Value {
 }
 
 /// The client prompts, and both sides see the turn begin.
-async fn begin(b: &mut Bridged, id: i64, text: &str) {
+async fn begin(b: &mut BridgedPeers, id: i64, text: &str) {
     b.client.asks(id, "session/prompt", prompt(text)).await;
     begun(b, id, text).await;
 }
 
 /// A turn begins.
-async fn begun(b: &mut Bridged, id: i64, text: &str) {
+async fn begun(b: &mut BridgedPeers, id: i64, text: &str) {
     let answer = b.client.next().await;
     assert_eq!(answer["id"], id, "{answer}");
     let message = &answer["result"]["messageId"];

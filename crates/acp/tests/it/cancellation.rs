@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use acp::agent::{ExtensionRequest, Prompt, SessionOpened, SessionSetup, TerminalCommand, Turn};
+use acp::agent::{ExtensionRequest, OpenedSession, Prompt, SessionSetup, TerminalCommand, Turn};
 use acp::client::{PermissionRequest, Update, UpdateContext};
 use acp::v1::{RequestPermissionOutcome, SessionId, StopReason, ToolCallUpdate};
 use acp::{Agent, Client, Connection, Error, Limits, Result};
@@ -12,17 +12,18 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::common::{
-    Nobody, OnPrompt, PIPE, Peer, idle, limits, message, pipes, prompt, settle, shown, soon,
+    NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, message, pipes, prompt, settle, shown,
+    soon,
 };
 
 /// An agent for every way to end, and not to.
-struct Ends {
+struct EndingsAgent {
     /// How many of its futures are gone.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }
 
-impl Default for Ends {
+impl Default for EndingsAgent {
     fn default() -> Self {
         Self {
             gone: Arc::default(),
@@ -32,19 +33,19 @@ impl Default for Ends {
 }
 
 /// Counts when it is dropped.
-struct Gone(Arc<AtomicUsize>);
+struct DropCounter(Arc<AtomicUsize>);
 
-impl Drop for Gone {
+impl Drop for DropCounter {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-impl Agent for Ends {
+impl Agent for EndingsAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-        let _gone = Gone(Arc::clone(&self.gone));
+        let _gone = DropCounter(Arc::clone(&self.gone));
         match prompt.text().as_str() {
             "hang" => std::future::pending().await,
             "say and hang" => {
@@ -106,12 +107,12 @@ impl Agent for Ends {
         &self,
         _: &acp::agent::Session,
         setup: SessionSetup,
-    ) -> Result<SessionOpened> {
+    ) -> Result<OpenedSession> {
         match setup.cwd.as_str() {
             "/hang" => std::future::pending().await,
             "/fail" => Err(Error::internal("no room")),
             "/panic" => panic!("as it was told to"),
-            _ => Ok(SessionOpened::new()),
+            _ => Ok(OpenedSession::new()),
         }
     }
 
@@ -120,7 +121,7 @@ impl Agent for Ends {
         _: &Connection,
         request: ExtensionRequest,
     ) -> Result<Box<RawValue>> {
-        let _gone = Gone(Arc::clone(&self.gone));
+        let _gone = DropCounter(Arc::clone(&self.gone));
         match request.method() {
             "_hang" => std::future::pending().await,
             "_panic" => panic!("as it was told to"),
@@ -130,7 +131,7 @@ impl Agent for Ends {
 }
 
 /// A turn goes through, with nothing left over from the one before.
-async fn next_turn_is_clean(peer: &mut Peer, session: &str) {
+async fn next_turn_is_clean(peer: &mut TestPeer, session: &str) {
     peer.silence().await;
     peer.prompt("next", session, "end").await;
     assert_eq!(peer.result("next").await, json!({"stopReason": "end_turn"}));
@@ -144,7 +145,7 @@ fn cancel(session: &str) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
     for text in ["hang", "gate", "end"] {
-        let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+        let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
         peer.bytes(format!("{}\n{}\n", prompt(1, &s, text), cancel(&s)))
             .await;
         assert_eq!(
@@ -159,16 +160,16 @@ async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
     let ids = AtomicUsize::new(0);
-    struct Two(AtomicUsize);
-    impl Agent for Two {
+    struct TwoQuestionsAgent(AtomicUsize);
+    impl Agent for TwoQuestionsAgent {
         type State = ();
 
         async fn new_session(
             &self,
             _: &acp::agent::Session,
             _: acp::agent::SessionSetup,
-        ) -> acp::Result<acp::agent::SessionOpened> {
-            Ok(acp::agent::SessionOpened::new())
+        ) -> acp::Result<acp::agent::OpenedSession> {
+            Ok(acp::agent::OpenedSession::new())
         }
 
         async fn prompt(&self, (): &(), _: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -181,7 +182,7 @@ async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
             self.0.fetch_add(1, Ordering::SeqCst).to_string().into()
         }
     }
-    let (_conn, mut peer, s) = Peer::in_session(Two(ids)).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(TwoQuestionsAgent(ids)).await;
     let other = peer.new_session().await;
     assert_eq!((s.as_str(), other.as_str()), ("0", "1"));
     peer.prompt(1, &s, "hang").await;
@@ -203,9 +204,9 @@ async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none() {
-    let agent = Ends::default();
+    let agent = EndingsAgent::default();
     let gate = Arc::clone(&agent.gate);
-    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
     let (mut ended, mut cancelled) = (0, 0);
     for n in 0..2_000 {
         peer.prompt(n, &s, "gate").await;
@@ -243,13 +244,13 @@ async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none(
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
-    let agent = Ends::default();
+    let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
-    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
     for id in [json!(1), json!("one"), json!(null)] {
         peer.ask(id.clone(), "_hang", json!({})).await;
         peer.silence().await;
-        peer.tell("$/cancel_request", json!({"requestId": id}))
+        peer.notify("$/cancel_request", json!({"requestId": id}))
             .await;
         assert_eq!(peer.error(id).await.0, -32800);
     }
@@ -257,28 +258,30 @@ async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
     // Another id, one in use by nobody, and one that has been answered.
     peer.ask(7, "_hang", json!({})).await;
     for other in [json!("7"), json!(8), json!(1)] {
-        peer.tell("$/cancel_request", json!({"requestId": other}))
+        peer.notify("$/cancel_request", json!({"requestId": other}))
             .await;
     }
     peer.silence().await;
     assert_eq!(gone.load(Ordering::SeqCst), 3);
-    peer.tell("$/cancel_request", json!({"requestId": 7})).await;
+    peer.notify("$/cancel_request", json!({"requestId": 7}))
+        .await;
     assert_eq!(peer.error(7).await.0, -32800);
     next_turn_is_clean(&mut peer, &s).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_can_be_cancelled_as_a_request() {
-    let agent = Ends::default();
+    let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
-    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
     for text in ["hang", "say goodbye"] {
         peer.prompt(1, &s, text).await;
         if text == "say goodbye" {
             peer.expect(message(&s, "ready")).await;
         }
         settle().await;
-        peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+        peer.notify("$/cancel_request", json!({"requestId": 1}))
+            .await;
         if text == "say goodbye" {
             peer.expect(message(&s, "goodbye")).await;
         }
@@ -291,7 +294,7 @@ async fn a_prompt_can_be_cancelled_as_a_request() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
-    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "say goodbye").await;
     peer.expect(message(&s, "ready")).await;
     peer.send(cancel(&s)).await;
@@ -303,7 +306,7 @@ async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
-    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "fail when cancelled").await;
     peer.expect(message(&s, "ready")).await;
     peer.send(cancel(&s)).await;
@@ -317,7 +320,7 @@ async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_cancelled_turn_follows_its_answer() {
-    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for round in 0..20 {
         peer.prompt(round, &s, "talk").await;
         for _ in 0..round {
@@ -337,7 +340,7 @@ async fn nothing_of_a_cancelled_turn_follows_its_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
-    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for _ in 0..2 {
         peer.prompt(1, &s, "panic").await;
         assert_eq!(peer.error(1).await.0, -32603);
@@ -346,16 +349,16 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
     }
     next_turn_is_clean(&mut peer, &s).await;
 
-    struct Panics;
-    impl Agent for Panics {
+    struct PanickingAgent;
+    impl Agent for PanickingAgent {
         type State = ();
 
         async fn new_session(
             &self,
             _: &acp::agent::Session,
             _: acp::agent::SessionSetup,
-        ) -> acp::Result<acp::agent::SessionOpened> {
-            Ok(acp::agent::SessionOpened::new())
+        ) -> acp::Result<acp::agent::OpenedSession> {
+            Ok(acp::agent::OpenedSession::new())
         }
 
         async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -372,24 +375,25 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
             panic!("as it is meant to")
         }
     }
-    let (_conn, mut peer) = Peer::of_agent(Panics);
+    let (_conn, mut peer) = TestPeer::of_agent(PanickingAgent);
     peer.initialize(json!({})).await;
     peer.ask(1, "session/new", json!({"cwd": "/", "mcpServers": []}))
         .await;
     assert_eq!(peer.error(1).await.0, -32603);
-    peer.tell("_anything", json!({})).await;
+    peer.notify("_anything", json!({})).await;
     peer.alive().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_opening_came_to_nothing_is_not_there() {
-    let (_conn, mut peer) = Peer::of_agent(Ends::default());
+    let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(json!({})).await;
     for (cwd, code) in [("/hang", -32800), ("/fail", -32603), ("/panic", -32603)] {
         peer.ask(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
             .await;
         settle().await;
-        peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+        peer.notify("$/cancel_request", json!({"requestId": 1}))
+            .await;
         assert_eq!(peer.error(1).await.0, code, "{cwd}");
         peer.prompt(2, "s", "end").await;
         assert_eq!(peer.error(2).await.0, -32002, "{cwd}");
@@ -409,7 +413,7 @@ async fn a_session_whose_opening_came_to_nothing_is_not_there() {
 #[tokio::test(start_paused = true)]
 async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still() {
     let limits = limits(|l| l.outbox = 100);
-    let (_conn, mut peer) = Peer::of_agent_with(Ends::default(), limits, 100);
+    let (_conn, mut peer) = TestPeer::of_agent_with(EndingsAgent::default(), limits, 100);
     peer.initialize(json!({})).await;
     assert_eq!(peer.new_session().await, "s");
     peer.prompt(1, "s", "talk").await;
@@ -417,7 +421,8 @@ async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still()
     peer.ask(2, "session/new", json!({"cwd": "/", "mcpServers": []}))
         .await;
     settle().await;
-    peer.tell("$/cancel_request", json!({"requestId": 2})).await;
+    peer.notify("$/cancel_request", json!({"requestId": 2}))
+        .await;
     settle().await;
     peer.send(cancel("s")).await;
     let mut answers = Vec::new();
@@ -439,7 +444,7 @@ async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still()
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
     let capabilities = json!({"fs": {"readTextFile": true}, "terminal": true});
-    let (_conn, mut peer) = Peer::of_agent(Ends::default());
+    let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(capabilities).await;
     let s = peer.new_session().await;
 
@@ -495,7 +500,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let conn = session.agent().connection().clone();
     for late in [
         json!({"result": {}}),
@@ -516,7 +521,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
         peer.send(answer).await;
         peer.alive().await;
     }
-    assert_eq!(conn.noise().unasked, 2);
+    assert_eq!(conn.noise().unmatched_responses, 2);
     // One that was answered is not cancelled.
     let asking = tokio::spawn(async move { conn.request_raw("_quick", &json!({})).await });
     let (id, _) = peer.request("_quick").await;
@@ -530,12 +535,12 @@ async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
 
 /// Never answers a permission request, and says when one is gone.
 #[derive(Clone, Default)]
-struct Undecided {
+struct UndecidedClient {
     asked: Arc<Notify>,
     gone: Arc<AtomicUsize>,
 }
 
-impl Client for Undecided {
+impl Client for UndecidedClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {}
@@ -544,7 +549,7 @@ impl Client for Undecided {
         (): &(),
         _: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        let _gone = Gone(Arc::clone(&self.gone));
+        let _gone = DropCounter(Arc::clone(&self.gone));
         self.asked.notify_one();
         std::future::pending().await
     }
@@ -562,8 +567,8 @@ fn cancelled_outcome(id: i64) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_follow() {
-    let client = Undecided::default();
-    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let client = UndecidedClient::default();
+    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     let call =
         json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "A", "status": "pending"});
@@ -595,7 +600,8 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
     soon("the person is asked", client.asked.notified()).await;
     peer.silence().await;
     // The agent may take its question back.
-    peer.tell("$/cancel_request", json!({"requestId": 4})).await;
+    peer.notify("$/cancel_request", json!({"requestId": 4}))
+        .await;
     assert_eq!(peer.error(4).await.0, -32800);
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(
@@ -606,7 +612,7 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_when_nothing_runs_says_nothing() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     session.cancel().await.unwrap();
     peer.silence().await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -618,7 +624,7 @@ async fn cancelling_when_nothing_runs_says_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "a").await;
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "C", "status": "in_progress"});
@@ -672,7 +678,7 @@ async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_b
         json!({"error": {"code": -32800, "message": "cancelled"}}),
         json!({"result": null}),
     ] {
-        let (session, mut peer) = Peer::with_session(Nobody).await;
+        let (session, mut peer) = TestPeer::with_session(NoopClient).await;
         let (id, turn) = peer.prompted(&session, "one").await;
         turn.abort();
         peer.expect(cancel("s")).await;
@@ -700,7 +706,7 @@ async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_b
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
-    let (session, mut peer) = Peer::with_session(Undecided::default()).await;
+    let (session, mut peer) = TestPeer::with_session(UndecidedClient::default()).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.send(permission(1, "a")).await;
     peer.silence().await;
@@ -726,7 +732,7 @@ async fn connecting_can_be_given_up() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
-        Nobody,
+        NoopClient,
         Limits::default(),
     ));
     peer.request("initialize").await;
@@ -738,11 +744,11 @@ async fn connecting_can_be_given_up() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_without_a_turn_takes_a_cancel_calmly() {
     let (_conn, mut peer, s) =
-        Peer::in_session(OnPrompt(async |_, _| Ok(StopReason::EndTurn))).await;
+        TestPeer::in_session(PromptAgent(async |_, _| Ok(StopReason::EndTurn))).await;
     peer.send(cancel(&s)).await;
     peer.send(cancel("nobody's")).await;
     next_turn_is_clean(&mut peer, &s).await;
-    let (_conn, mut peer) = Peer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.send(cancel("before the beginning")).await;
     peer.initialize(json!({})).await;
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, test_kill_process};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::common::{Nobody, soon};
+use super::common::{NoopClient, soon};
 
 /// Answers `initialize`, as an agent of version 1.
 const INITIALIZE: &str = r#"read -r line
@@ -71,7 +71,7 @@ async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
     let (transport, seen) = start(&format!(
         "{INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
     ));
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
         let agent = handshake.await.unwrap();
         agent.connection().notify_raw("_last", &()).await.unwrap();
@@ -88,7 +88,7 @@ async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
 #[tokio::test]
 async fn whoever_waits_for_the_connection_waits_for_the_process() {
     let (transport, seen) = start(&format!("{INITIALIZE}\ncat >&2\nsleep 0.3"));
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     tokio::spawn(driver);
     let agent = soon("the client connects", handshake).await.unwrap();
     agent.close();
@@ -101,7 +101,7 @@ async fn whoever_waits_for_the_connection_waits_for_the_process() {
 async fn one_that_ignores_the_end_of_its_input_is_killed_after_two_seconds() {
     // Nor does it care for what it can care for.
     let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     drop(handshake);
     let began = Instant::now();
     let (reason, _) = over(driver, seen).await;
@@ -113,7 +113,7 @@ async fn one_that_ignores_the_end_of_its_input_is_killed_after_two_seconds() {
 #[tokio::test]
 async fn one_that_reads_nothing_is_not_waited_for() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
         let agent = handshake.await.unwrap();
         let much = "x".repeat(4_000_000);
@@ -133,7 +133,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
         ("exec <&-; printf '\\n'; exit 5", "exit status: 5"),
     ] {
         let (transport, seen) = start(script);
-        let (handshake, driver) = connect(transport, Nobody);
+        let (handshake, driver) = connect(transport, NoopClient);
         let (reason, handshake) = tokio::join!(over(driver, seen), handshake);
         let told = format!("the process has ended ({status})");
         assert_eq!(reason.0.to_string(), told, "{script}");
@@ -149,7 +149,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
 #[tokio::test]
 async fn one_that_ends_well_has_closed_the_connection() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexit 0"));
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     let (reason, agent) = tokio::join!(over(driver, seen), handshake);
     assert!(matches!(reason.0, CloseReason::Peer), "{reason:?}");
     let error = agent.unwrap().new_session("/").await.unwrap_err();
@@ -162,7 +162,7 @@ async fn one_that_ends_well_has_closed_the_connection() {
 #[tokio::test]
 async fn one_that_only_stops_writing_ends_with_the_connection() {
     let (transport, seen) = start("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     let (over, handshake) = tokio::join!(over(driver, seen), handshake);
     assert!(matches!(over.0, CloseReason::Peer), "{over:?}");
     assert!(handshake.unwrap_err().is_closed());
@@ -177,11 +177,11 @@ async fn it_is_killed_with_what_is_dropped() {
     seen.ends().await;
     // The driver, before it is polled.
     let (transport, seen) = start("exec sleep 1000");
-    drop(connect(transport, Nobody));
+    drop(connect(transport, NoopClient));
     seen.ends().await;
     // The driver, while the two talk.
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
-    let (handshake, driver) = connect(transport, Nobody);
+    let (handshake, driver) = connect(transport, NoopClient);
     let driving = tokio::spawn(driver);
     let agent = soon("the client connects", handshake).await.unwrap();
     driving.abort();

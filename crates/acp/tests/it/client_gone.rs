@@ -6,17 +6,17 @@ use acp::v1::StopReason;
 use acp::{Agent, Result, Transport};
 use tokio::io::AsyncWriteExt;
 
-struct Idle;
+struct IdleAgent;
 
-impl Agent for Idle {
+impl Agent for IdleAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -30,7 +30,7 @@ async fn an_agent_whose_client_is_gone_has_not_failed() {
     let (theirs_in, mut our_output) = tokio::io::duplex(64 * 1024);
     let (theirs_out, our_input) = tokio::io::duplex(64 * 1024);
     drop(our_input);
-    let serving = tokio::spawn(serve(Transport::new(theirs_in, theirs_out), Idle));
+    let serving = tokio::spawn(serve(Transport::new(theirs_in, theirs_out), IdleAgent));
     let initialize =
         br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
     our_output.write_all(initialize).await.unwrap();

@@ -11,16 +11,16 @@ use acp::v1::{
 use acp::{Client, Result, ThreadHandle, Update};
 use serde_json::json;
 
-use crate::common::{PIPE, Peer, settle, shown, soon};
+use crate::common::{PIPE, TestPeer, settle, shown, soon};
 
 /// Numbers its sessions' states, and notes what becomes of them.
 #[derive(Clone, Default)]
-struct Editor {
+struct StateClient {
     events: Arc<Mutex<Vec<String>>>,
     made: Arc<Mutex<usize>>,
 }
 
-impl Editor {
+impl StateClient {
     fn note(&self, event: String) {
         self.events.lock().unwrap().push(event);
     }
@@ -30,13 +30,13 @@ impl Editor {
     }
 }
 
-struct Numbered {
+struct NumberedState {
     number: usize,
-    editor: Editor,
+    editor: StateClient,
 }
 
-impl ClientState<Editor> for Numbered {
-    fn new(client: &Editor, session: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<StateClient> for NumberedState {
+    fn new(client: &StateClient, session: &SessionId, _: &ThreadHandle) -> Self {
         let number = {
             let mut made = client.made.lock().unwrap();
             *made += 1;
@@ -55,53 +55,57 @@ impl ClientState<Editor> for Numbered {
     }
 }
 
-impl Drop for Numbered {
+impl Drop for NumberedState {
     fn drop(&mut self) {
         self.editor.note(format!("{} dropped", self.number));
     }
 }
 
-impl Client for Editor {
-    type State = Numbered;
+impl Client for StateClient {
+    type State = NumberedState;
 
-    async fn update(&self, state: &Numbered, _: &UpdateContext, update: &Update) {
+    async fn update(&self, state: &NumberedState, _: &UpdateContext, update: &Update) {
         let text = update.message_text().unwrap_or("something");
         self.note(format!("{} hears {text}", state.number));
     }
 
     async fn request_permission(
         &self,
-        state: &Numbered,
+        state: &NumberedState,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         self.note(format!("{} is asked", state.number));
         Ok(request.reject())
     }
 
-    fn read_text_file(&self) -> Option<&impl ReadTextFile<Numbered>> {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile<NumberedState>> {
         Some(self)
     }
 }
 
-impl ReadTextFile<Numbered> for Editor {
-    async fn read(&self, state: &Numbered, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+impl ReadTextFile<NumberedState> for StateClient {
+    async fn read(
+        &self,
+        state: &NumberedState,
+        _: ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse> {
         self.note(format!("{} is read", state.number));
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
-async fn start() -> (Editor, AgentConnection, Peer) {
-    let editor = Editor::default();
+async fn start() -> (StateClient, AgentConnection, TestPeer) {
+    let editor = StateClient::default();
     let capabilities = json!({
         "loadSession": true,
         "sessionCapabilities": {"close": {}, "delete": {}, "archive": {}},
     });
-    let (conn, peer) = Peer::of_client_with(editor.clone(), limits(), PIPE, capabilities).await;
+    let (conn, peer) = TestPeer::of_client_with(editor.clone(), limits(), PIPE, capabilities).await;
     (editor, conn, peer)
 }
 
 /// The answer to the next request of this method.
-async fn answer(peer: &mut Peer, method: &str, result: serde_json::Value) {
+async fn answer(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.request(method).await;
     peer.answer(&id, result).await;
 }
@@ -248,21 +252,21 @@ async fn a_turn_that_ends_while_its_session_is_loaded_has_ended_if_that_fails() 
 
 /// A client that has the connection which has the client.
 #[derive(Clone, Default)]
-struct Circular {
+struct CircularClient {
     agent: Arc<Mutex<Option<AgentConnection>>>,
     alive: Arc<()>,
 }
 
-impl Client for Circular {
+impl Client for CircularClient {
     type State = ();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
-    let client = Circular::default();
+    let client = CircularClient::default();
     let alive = Arc::downgrade(&client.alive);
     let held = Arc::clone(&client.agent);
-    let (conn, peer) = Peer::of_client(client).await;
+    let (conn, peer) = TestPeer::of_client(client).await;
     *held.lock().unwrap() = Some(conn.clone());
     drop(held);
     conn.close();
@@ -305,10 +309,10 @@ impl ReadTextFile<Reading> for Reader {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
     let capabilities = json!({"sessionCapabilities": {"close": {}}});
-    let (conn, mut peer) = Peer::of_client_with(Reader, limits(), PIPE, capabilities).await;
+    let (conn, mut peer) = TestPeer::of_client_with(Reader, limits(), PIPE, capabilities).await;
     let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
     assert!(session.state::<Reader>().is_some());
-    assert!(session.state::<Editor>().is_none(), "another client's");
+    assert!(session.state::<StateClient>().is_none(), "another client's");
     let read = json!({"sessionId": "one", "path": "/file"});
     peer.ask(1, "fs/read_text_file", read).await;
     peer.silence().await;

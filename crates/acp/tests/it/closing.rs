@@ -11,15 +11,17 @@ use acp::{Agent, Client, CloseReason, Connection, Error, Limits, Result};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::common::{Nobody, PIPE, Peer, idle, limits, message, pipes, settle, shown, soon};
+use crate::common::{
+    NoopClient, PIPE, TestPeer, idle, limits, message, pipes, settle, shown, soon,
+};
 
 /// Does as it is told; `kept` tells whether it is still there.
-struct Worker {
+struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
 }
 
-impl Worker {
+impl ClosingAgent {
     fn new() -> (Self, Arc<Semaphore>, Arc<()>) {
         let (gate, kept) = (Arc::new(Semaphore::new(0)), Arc::new(()));
         (
@@ -33,15 +35,15 @@ impl Worker {
     }
 }
 
-impl Agent for Worker {
+impl Agent for ClosingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -78,8 +80,8 @@ fn tasks() -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_whose_client_has_closed_answers_what_comes_to_an_end() {
-    let (agent, gate, kept) = Worker::new();
-    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    let (agent, gate, kept) = ClosingAgent::new();
+    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.ask(
         "other",
         "session/new",
@@ -132,8 +134,8 @@ async fn an_agent_that_has_nothing_left_to_answer_does_not_linger() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
-    let (agent, _, _) = Worker::new();
-    let (_conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    let (agent, _, _) = ClosingAgent::new();
+    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.prompt(1, &s, "ask").await;
     peer.request("session/request_permission").await;
     peer.stop_writing();
@@ -145,7 +147,7 @@ async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     let conn = session.agent().clone();
     let mut waiting = vec![tokio::spawn(async move { turn.await.unwrap().map(drop) })];
@@ -187,22 +189,25 @@ async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
 }
 
 /// A client that tells whether it is still there.
-struct Kept(#[allow(dead_code, reason = "it is held")] Arc<()>);
+struct ClosingClient(#[allow(dead_code, reason = "it is held")] Arc<()>);
 
-impl Client for Kept {
+impl Client for ClosingClient {
     type State = ();
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides() {
-    let (agent, _, agent_kept) = Worker::new();
+    let (agent, _, agent_kept) = ClosingAgent::new();
     let client_kept = Arc::new(());
     let (ours, theirs) = acp::transport::memory();
     let serving = acp::testing::start_agent(theirs, agent, Limits::default());
-    let agent =
-        acp::testing::start_client(ours, Kept(Arc::clone(&client_kept)), acp::Options::new())
-            .await
-            .unwrap();
+    let agent = acp::testing::start_client(
+        ours,
+        ClosingClient(Arc::clone(&client_kept)),
+        acp::Options::new(),
+    )
+    .await
+    .unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let turn = tokio::spawn(async move { session.prompt("hang").await });
     drop(agent);
@@ -227,8 +232,8 @@ async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides()
 
 #[tokio::test(start_paused = true)]
 async fn closing_writes_what_was_sent_before_and_ends_the_work() {
-    let (agent, _, kept) = Worker::new();
-    let (conn, mut peer, s) = Peer::in_session(agent).await;
+    let (agent, _, kept) = ClosingAgent::new();
+    let (conn, mut peer, s) = TestPeer::in_session(agent).await;
     peer.prompt(1, &s, "hang").await;
     peer.silence().await;
     for n in 0..100 {
@@ -253,8 +258,8 @@ async fn closing_writes_what_was_sent_before_and_ends_the_work() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_never_reads_is_not_waited_for_and_no_task_stays_for_it() {
-    let (agent, _, kept) = Worker::new();
-    let (conn, mut peer, s) = Peer::in_session(agent).await;
+    let (agent, _, kept) = ClosingAgent::new();
+    let (conn, mut peer, s) = TestPeer::in_session(agent).await;
     peer.prompt(1, &s, "talk").await;
     settle().await;
     conn.close();
@@ -274,9 +279,9 @@ async fn a_peer_that_never_reads_is_not_waited_for_and_no_task_stays_for_it() {
 }
 
 /// A client whose update handler never returns.
-struct Stuck;
+struct StuckClient;
 
-impl Client for Stuck {
+impl Client for StuckClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
@@ -286,7 +291,7 @@ impl Client for Stuck {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_closed() {
-    let (session, mut peer) = Peer::with_session(Stuck).await;
+    let (session, mut peer) = TestPeer::with_session(StuckClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "x").await;
     settle().await;
@@ -303,8 +308,8 @@ async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_clos
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() {
     // An agent whose client has stopped reading, though it still writes.
-    let (agent, _, kept) = Worker::new();
-    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    let (agent, _, kept) = ClosingAgent::new();
+    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.stop_reading();
     peer.prompt(1, &s, "talk").await;
     let reason = soon("it ends", conn.closed()).await;
@@ -315,7 +320,7 @@ async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() 
     assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
 
     // A client whose agent has.
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.stop_reading();
     let asking = session.agent().connection().request_raw("_x", "anything");
@@ -343,9 +348,9 @@ async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() 
 }
 
 /// A reader that fails.
-struct Broken;
+struct FailingReader;
 
-impl tokio::io::AsyncRead for Broken {
+impl tokio::io::AsyncRead for FailingReader {
     fn poll_read(
         self: std::pin::Pin<&mut Self>,
         _: &mut std::task::Context<'_>,
@@ -357,10 +362,10 @@ impl tokio::io::AsyncRead for Broken {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
-    let transport = acp::Transport::new(Broken, tokio::io::sink());
+    let transport = acp::Transport::new(FailingReader, tokio::io::sink());
     let error = soon(
         "connecting fails",
-        acp::testing::start_client(transport, Nobody, acp::Options::new()),
+        acp::testing::start_client(transport, NoopClient, acp::Options::new()),
     )
     .await
     .unwrap_err();
@@ -374,7 +379,7 @@ async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_has_closed_its_side_is_heard_to_the_end() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "last words").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
@@ -389,8 +394,8 @@ async fn an_agent_that_has_closed_its_side_is_heard_to_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_reason_stays_the_reason() {
-    let (agent, gate, _) = Worker::new();
-    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    let (agent, gate, _) = ClosingAgent::new();
+    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.prompt(1, &s, "gate").await;
     settle().await;
     // The client has gone altogether: that its answer cannot be written follows from it.
@@ -407,15 +412,16 @@ async fn the_first_reason_stays_the_reason() {
 async fn connections_come_and_go_without_a_trace() {
     let kept = Arc::new(());
     for n in 0..200 {
-        let agent = Worker {
+        let agent = ClosingAgent {
             gate: Arc::new(Semaphore::new(1)),
             kept: Arc::clone(&kept),
         };
         let (ours, theirs) = acp::transport::memory();
         let serving: Connection = acp::testing::start_agent(theirs, agent, Limits::default());
-        let agent = acp::testing::start_client(ours, Kept(Arc::clone(&kept)), acp::Options::new())
-            .await
-            .unwrap();
+        let agent =
+            acp::testing::start_client(ours, ClosingClient(Arc::clone(&kept)), acp::Options::new())
+                .await
+                .unwrap();
         let session = agent.new_session("/work").await.unwrap();
         let turn = tokio::spawn(async move { session.prompt("gate").await.map(drop) });
         match n % 4 {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use acp::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::{
     AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
     ImageContent, ListSessionsRequest, McpServer, McpServerHttp, McpServerSse, McpServerStdio,
@@ -14,10 +14,10 @@ use acp::v1::{
 use acp::{Agent, Error, Result};
 use serde_json::{Value, json};
 
-use crate::common::{Nobody, PIPE, Peer, idle, limits, pipes, settle, soon};
+use crate::common::{NoopClient, PIPE, TestPeer, idle, limits, pipes, settle, soon};
 
 /// An agent with a mode, a model and a switch. The model "small" has no mode "plan".
-struct Options(Mutex<Vec<SessionConfigOption>>);
+struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
 fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
     let values = values
@@ -61,7 +61,7 @@ fn set(options: &mut [SessionConfigOption], id: &str, value: &SessionConfigOptio
     }
 }
 
-impl Agent for Options {
+impl Agent for ConfigAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -72,10 +72,10 @@ impl Agent for Options {
         turn.set_config_options(options).await?;
         Ok(StopReason::EndTurn)
     }
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         let mut meta = serde_json::Map::new();
         meta.insert("agent".to_owned(), json!("says"));
-        let mut opened = SessionOpened::new().config_options(self.0.lock().unwrap().clone());
+        let mut opened = OpenedSession::new().config_options(self.0.lock().unwrap().clone());
         opened.meta = Some(meta);
         Ok(opened)
     }
@@ -95,8 +95,8 @@ impl Agent for Options {
     }
 }
 
-fn agent() -> Options {
-    Options(Mutex::new(options()))
+fn agent() -> ConfigAgent {
+    ConfigAgent(Mutex::new(options()))
 }
 
 fn with_booleans() -> Value {
@@ -113,8 +113,8 @@ fn values(options: &Value) -> Vec<String> {
 }
 
 /// A client of the agent above with a session; what the answer that opened it said.
-async fn opened(capabilities: Value) -> (Peer, String, Value) {
-    let (_, mut peer) = Peer::of_agent(agent());
+async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
+    let (_, mut peer) = TestPeer::of_agent(agent());
     peer.initialize(capabilities).await;
     peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
         .await;
@@ -146,7 +146,7 @@ async fn the_option_of_category_mode_is_shown_as_modes_too() {
         [r#"how="ask""#, r#"model="large""#]
     );
     // Without options, neither is there.
-    let (_, mut peer) = Peer::of_agent(idle());
+    let (_, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
         .await;
@@ -179,7 +179,7 @@ async fn a_mode_that_is_set_is_reported_as_options() {
 #[tokio::test(start_paused = true)]
 async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
     let (mut peer, s, _) = opened(with_booleans()).await;
-    let set = async |peer: &mut Peer, id: &str, value: Value| {
+    let set = async |peer: &mut TestPeer, id: &str, value: Value| {
         let params = json!({"sessionId": s, "configId": id, "value": value});
         peer.ask(2, "session/set_config_option", params).await;
     };
@@ -269,7 +269,7 @@ async fn an_agent_is_only_asked_for_what_it_has() {
         assert_eq!(code, -32602);
         assert!(text.contains(what), "{text}");
     }
-    let (_, mut peer, s) = Peer::in_session(idle()).await;
+    let (_, mut peer, s) = TestPeer::in_session(idle()).await;
     peer.ask(
         2,
         "session/set_mode",
@@ -297,8 +297,11 @@ fn model(current: &str) -> Value {
 }
 
 /// A session of a client with an agent that has these modes and options.
-async fn with(modes: Option<Value>, options: Option<Value>) -> (acp::client::Session, Peer) {
-    let (conn, mut peer) = Peer::of_client(Nobody).await;
+async fn with(
+    modes: Option<Value>,
+    options: Option<Value>,
+) -> (acp::client::ClientSession, TestPeer) {
+    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
     let mut answer = json!({"sessionId": "s"});
     if let Some(modes) = modes {
         answer["modes"] = modes;
@@ -311,7 +314,7 @@ async fn with(modes: Option<Value>, options: Option<Value>) -> (acp::client::Ses
 }
 
 /// What the thread shows of the options.
-fn seen(session: &acp::client::Session) -> Vec<String> {
+fn seen(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();
         options
@@ -330,7 +333,7 @@ fn seen(session: &acp::client::Session) -> Vec<String> {
 
 /// Sets something, which must be asked for by `method` with `params`, and answers.
 async fn sets(
-    peer: &mut Peer,
+    peer: &mut TestPeer,
     work: impl Future<Output = Result<()>> + Send + 'static,
     method: &str,
     params: Value,
@@ -510,14 +513,14 @@ async fn what_the_agent_does_not_have_is_not_sent() {
 
 fn not_offered<T: std::fmt::Debug>(refused: Result<T>) -> String {
     match refused.unwrap_err() {
-        Error::NotOffered { peer, what } => format!("{peer}: {what}"),
+        Error::Unsupported { peer, what } => format!("{peer}: {what}"),
         other => panic!("{other}"),
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_not_asked_for_what_it_does_not_offer() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let conn = session.agent().clone();
     let resource = BlobResourceContents::new("QQ==", "file:///a");
     let resource = EmbeddedResource::new(EmbeddedResourceResource::Blob(resource));
@@ -592,7 +595,8 @@ async fn an_agent_is_asked_for_what_it_offers() {
         "mcpCapabilities": {"http": true, "sse": true},
         "sessionCapabilities": {"additionalDirectories": {}},
     });
-    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, capabilities).await;
+    let (conn, mut peer) =
+        TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, capabilities).await;
     let servers = vec![
         McpServer::Http(McpServerHttp::new("h", "https://m", Vec::new())),
         McpServer::Sse(McpServerSse::new("s", "https://m", Vec::new())),
@@ -620,17 +624,17 @@ async fn an_agent_is_asked_for_what_it_offers() {
 }
 
 /// Asks its client for everything, and says how that went.
-struct Asks;
+struct AskingAgent;
 
-impl Agent for Asks {
+impl Agent for AskingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -650,7 +654,7 @@ impl Agent for Asks {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_is_not_asked_for_what_it_does_not_offer() {
-    let (_, mut peer, s) = Peer::in_session(Asks).await;
+    let (_, mut peer, s) = TestPeer::in_session(AskingAgent).await;
     peer.prompt(1, &s, "go").await;
     let told = peer.notification("session/update").await;
     let expected = "client: fs.readTextFile, client: fs.writeTextFile, client: terminal";
@@ -660,7 +664,7 @@ async fn a_client_is_not_asked_for_what_it_does_not_offer() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_not_given_content_that_it_does_not_take() {
-    let (_, mut peer) = Peer::of_agent(Asks);
+    let (_, mut peer) = TestPeer::of_agent(AskingAgent);
     let told = peer.initialize(json!({})).await;
     assert_eq!(
         told["agentCapabilities"]["promptCapabilities"]["image"],
@@ -690,7 +694,7 @@ async fn an_agent_is_not_given_content_that_it_does_not_take() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_side_can_do_is_what_it_says() {
-    let (_, mut peer) = Peer::of_agent(idle());
+    let (_, mut peer) = TestPeer::of_agent(idle());
     let told = peer.initialize(json!({})).await;
     assert_eq!(told["authMethods"], json!([]));
     let capabilities = &told["agentCapabilities"];
@@ -706,7 +710,7 @@ async fn what_a_side_can_do_is_what_it_says() {
     let (transport, mut peer) = pipes(PIPE);
     let _connecting = tokio::spawn(acp::testing::start_client(
         transport,
-        Nobody,
+        NoopClient,
         acp::Options::new(),
     ));
     let (_, params) = peer.request("initialize").await;
@@ -724,7 +728,7 @@ async fn what_a_side_can_do_is_what_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
-    let (_conn, mut peer) = Peer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     let mut ids = HashSet::new();
     for _ in 0..100 {
@@ -750,7 +754,7 @@ async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_not_asked_for_in_a_relative_directory() {
     let can = json!({"loadSession": true, "sessionCapabilities": {"additionalDirectories": {}}});
-    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, can).await;
+    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, can).await;
     for cwd in ["", ".", "work", "./work", "~/work", "C:work"] {
         let error = conn.new_session(cwd).await.unwrap_err();
         assert!(

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use acp::agent::Turn;
 use acp::client::connect_with;
-use acp::testing::{Nobody, OnPrompt, Peer, start_client};
+use acp::testing::{NoopClient, PromptAgent, ScriptedPeer, start_client};
 use acp::v1::StopReason;
 use acp::{CloseReason, Error, Options, Transport};
 use tokio::io::AsyncWrite;
@@ -17,8 +17,8 @@ use crate::common::soon;
 
 #[tokio::test]
 async fn what_waits_fails_when_the_driver_is_dropped() {
-    let (transport, mut peer) = Peer::pair();
-    let (handshake, driver) = connect_with(transport, Nobody, Options::new());
+    let (transport, mut peer) = ScriptedPeer::pair();
+    let (handshake, driver) = connect_with(transport, NoopClient, Options::new());
     let driver = tokio::spawn(driver);
     let handshake = tokio::spawn(handshake);
     peer.expect_request("initialize").await;
@@ -30,8 +30,8 @@ async fn what_waits_fails_when_the_driver_is_dropped() {
 
 #[tokio::test]
 async fn a_driver_that_was_never_polled_ends_its_connection() {
-    let (transport, _peer) = Peer::pair();
-    let agent = OnPrompt(async |_: Turn, _| Ok(StopReason::EndTurn));
+    let (transport, _peer) = ScriptedPeer::pair();
+    let agent = PromptAgent(async |_: Turn, _| Ok(StopReason::EndTurn));
     let (conn, driver) = acp::agent::start(transport, agent, Options::new());
     drop(driver);
     assert!(conn.is_closed());
@@ -48,19 +48,19 @@ fn assert_the_writer_is_gone(error: &Error) {
 
 #[tokio::test]
 async fn a_connection_without_its_writer_ends() {
-    let (transport, _peer) = Peer::pair();
+    let (transport, _peer) = ScriptedPeer::pair();
     // An executor that takes tasks and drops them.
     let options = Options::new().spawn_work(drop);
-    let (handshake, driver) = connect_with(transport, Nobody, options);
+    let (handshake, driver) = connect_with(transport, NoopClient, options);
     tokio::spawn(driver);
     let error = soon("the handshake fails", handshake).await.unwrap_err();
     assert_the_writer_is_gone(&error);
 }
 
 /// A stream that panics when it is written to.
-struct Panics;
+struct PanickingStream;
 
-impl AsyncWrite for Panics {
+impl AsyncWrite for PanickingStream {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
         panic!("it was written to");
     }
@@ -78,8 +78,8 @@ impl AsyncWrite for Panics {
 async fn a_connection_whose_writer_panics_ends() {
     let (ours, _theirs) = tokio::io::duplex(1024);
     let (reader, _) = tokio::io::split(ours);
-    let transport = Transport::new(reader, Panics);
-    let handshake = start_client(transport, Nobody, Options::new());
+    let transport = Transport::new(reader, PanickingStream);
+    let handshake = start_client(transport, NoopClient, Options::new());
     let error = soon("the handshake fails", handshake).await.unwrap_err();
     assert_the_writer_is_gone(&error);
 }
@@ -92,7 +92,7 @@ async fn a_turn_that_blocks_its_thread_is_cancelled_where_work_is_spawned() {
         counted.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(task);
     });
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("I compute.").await?;
         // The writer was woken from this thread, which would be the next to run it.
         tokio::task::yield_now().await;
@@ -104,10 +104,12 @@ async fn a_turn_that_blocks_its_thread_is_cancelled_where_work_is_spawned() {
     let (ours, theirs) = acp::transport::memory();
     let (_, driver) = acp::agent::start(theirs, agent, options);
     tokio::spawn(driver);
-    let client = start_client(ours, Nobody, Options::new()).await.unwrap();
+    let client = start_client(ours, NoopClient, Options::new())
+        .await
+        .unwrap();
     let session = client.new_session("/").await.unwrap();
     let cancel = async {
-        acp::testing::until(session.thread(), |thread| thread.items().len() == 2).await;
+        acp::testing::wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
         session.cancel().await.unwrap();
     };
     let turn = async { tokio::join!(session.prompt("Compute"), cancel).0 };

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use acp::agent::{DynAgent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{DynAgent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::DynClient;
-use acp::testing::Nobody;
+use acp::testing::NoopClient;
 use acp::v1::StopReason;
 use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{shown, soon};
 
 /// Says a word, and how often it has.
-struct Says(&'static str, AtomicUsize);
+struct SayingAgent(&'static str, AtomicUsize);
 
-impl Agent for Says {
+impl Agent for SayingAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -29,13 +29,13 @@ impl Agent for Says {
 }
 
 /// An agent of another type.
-struct Refuses;
+struct FailingAgent;
 
-impl Agent for Refuses {
+impl Agent for FailingAgent {
     type State = u8;
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<u8>> {
-        Ok(SessionOpened::with_state(0))
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession<u8>> {
+        Ok(OpenedSession::with_state(0))
     }
 
     async fn prompt(&self, _: &u8, turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -44,20 +44,20 @@ impl Agent for Refuses {
     }
 }
 
-/// A client of another type than `Nobody`.
-struct Silent;
+/// A client of another type than `NoopClient`.
+struct QuietClient;
 
-impl Client for Silent {
+impl Client for QuietClient {
     type State = ();
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_value_serves_several_connections_whatever_its_type() {
     let agents: [Arc<dyn DynAgent>; 2] = [
-        Arc::new(Says("hello", AtomicUsize::new(0))),
-        Arc::new(Refuses),
+        Arc::new(SayingAgent("hello", AtomicUsize::new(0))),
+        Arc::new(FailingAgent),
     ];
-    let clients: [Arc<dyn DynClient>; 2] = [Arc::new(Nobody), Arc::new(Silent)];
+    let clients: [Arc<dyn DynClient>; 2] = [Arc::new(NoopClient), Arc::new(QuietClient)];
     let mut said = Vec::new();
     for agent in &agents {
         for client in &clients {

@@ -9,15 +9,15 @@ use acp::{Agent, Client, Connection, Error, Result, jsonrpc};
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::common::{Peer, settle, soon};
+use crate::common::{TestPeer, settle, soon};
 
-type Log = Arc<Mutex<Vec<String>>>;
+type ExtensionLog = Arc<Mutex<Vec<String>>>;
 
 /// Knows `_echo` and `_fail`, and notes what it is told.
 #[derive(Clone, Default)]
-struct Extended(Log);
+struct ExtensionEchoAgent(ExtensionLog);
 
-impl Extended {
+impl ExtensionEchoAgent {
     fn request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
         match request.method() {
             "_echo" => {
@@ -42,15 +42,15 @@ impl Extended {
     }
 }
 
-impl Agent for Extended {
+impl Agent for ExtensionEchoAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -80,7 +80,7 @@ impl Agent for Extended {
     }
 }
 
-impl Client for Extended {
+impl Client for ExtensionEchoAgent {
     type State = ();
 
     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
@@ -96,8 +96,8 @@ const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], 
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_asked_and_told_as_it_comes() {
-    let agent = Extended::default();
-    let (_conn, mut peer) = Peer::of_agent(agent.clone());
+    let agent = ExtensionEchoAgent::default();
+    let (_conn, mut peer) = TestPeer::of_agent(agent.clone());
     // Extensions may be used before the beginning: they may be what negotiates it.
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
         peer.line(format!(
@@ -138,15 +138,15 @@ async fn an_agent_is_asked_and_told_as_it_comes() {
     // What does not begin with an underscore is none of theirs.
     peer.ask(4, "echo", json!({})).await;
     assert_eq!(peer.error(4).await.0, -32601);
-    peer.tell("note", json!({})).await;
+    peer.notify("note", json!({})).await;
     peer.silence().await;
     assert!(agent.noted().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_client_is_asked_and_told_as_it_comes() {
-    let client = Extended::default();
-    let (_conn, mut peer) = Peer::of_client(client.clone()).await;
+    let client = ExtensionEchoAgent::default();
+    let (_conn, mut peer) = TestPeer::of_client(client.clone()).await;
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
         peer.line(format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"_echo","params":{raw}}}"#
@@ -172,7 +172,7 @@ async fn a_client_is_asked_and_told_as_it_comes() {
 
 #[tokio::test(start_paused = true)]
 async fn either_side_asks_and_tells() {
-    let (_conn, mut peer, s) = Peer::in_session(Extended::default()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(ExtensionEchoAgent::default()).await;
     peer.prompt(1, &s, "go").await;
     let (id, params) = peer.request("_ask").await;
     assert_eq!(params, json!([1, "two"]));
@@ -185,7 +185,7 @@ async fn either_side_asks_and_tells() {
     );
     peer.result(1).await;
 
-    let (conn, mut peer) = Peer::of_client(Extended::default()).await;
+    let (conn, mut peer) = TestPeer::of_client(ExtensionEchoAgent::default()).await;
     let conn = conn.connection().clone();
     let asking = tokio::spawn({
         let conn = conn.clone();
@@ -206,7 +206,7 @@ async fn either_side_asks_and_tells() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
-    let (conn, mut peer) = Peer::of_client(Extended::default()).await;
+    let (conn, mut peer) = TestPeer::of_client(ExtensionEchoAgent::default()).await;
     let conn = conn.connection();
     // Keys of JSON are text.
     let unwritable = std::collections::HashMap::from([(vec![1], 1)]);
@@ -229,44 +229,44 @@ async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
 
 /// What a client asks, and what it tells.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Sum {
+struct TestSumRequest {
     numbers: Vec<i64>,
 }
 
-impl Request for Sum {
+impl Request for TestSumRequest {
     const METHOD: &'static str = "_example.com/sum";
     type Response = i64;
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Hint {
+struct TestHintNotification {
     text: String,
 }
 
-impl Notification for Hint {
+impl Notification for TestHintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
 /// Adds numbers, fails if there are none, and notes hints.
 #[derive(Clone, Default)]
-struct Adder(Log);
+struct AddingClient(ExtensionLog);
 
-impl Client for Adder {
+impl Client for AddingClient {
     type State = ();
 
     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
-        let add = async |sum: Sum| match sum.numbers.is_empty() {
+        let add = async |sum: TestSumRequest| match sum.numbers.is_empty() {
             true => Err(Error::invalid_params("there are no numbers")),
             false => Ok(sum.numbers.iter().sum()),
         };
         match request.method() {
-            Sum::METHOD => request.answer(add).await,
+            TestSumRequest::METHOD => request.answer(add).await,
             _ => Err(request.not_found()),
         }
     }
 
     async fn extension_notification(&self, notification: ExtensionNotification) {
-        let note = match notification.read::<Hint>() {
+        let note = match notification.read::<TestHintNotification>() {
             Ok(Some(hint)) => hint.text,
             Ok(None) => format!("not a hint: {}", notification.method()),
             Err(error) => error.to_string(),
@@ -277,12 +277,13 @@ impl Client for Adder {
 
 #[tokio::test(start_paused = true)]
 async fn methods_of_one_s_own_have_types() {
-    let adder = Adder::default();
-    let (_conn, mut peer) = Peer::of_client(adder.clone()).await;
-    peer.ask(1, Sum::METHOD, json!({"numbers": [1, 2, 3]}))
+    let adder = AddingClient::default();
+    let (_conn, mut peer) = TestPeer::of_client(adder.clone()).await;
+    peer.ask(1, TestSumRequest::METHOD, json!({"numbers": [1, 2, 3]}))
         .await;
     assert_eq!(peer.result(1).await, 6);
-    peer.ask(2, Sum::METHOD, json!({"numbers": []})).await;
+    peer.ask(2, TestSumRequest::METHOD, json!({"numbers": []}))
+        .await;
     let (code, message) = peer.error(2).await;
     assert_eq!(code, -32602);
     assert!(message.contains("there are no numbers"), "{message}");
@@ -290,18 +291,20 @@ async fn methods_of_one_s_own_have_types() {
         (json!({"numbers": ["one"]}), "invalid type"),
         (json!({}), "missing field `numbers`"),
     ] {
-        peer.ask(3, Sum::METHOD, params).await;
+        peer.ask(3, TestSumRequest::METHOD, params).await;
         let (code, message) = peer.error(3).await;
         assert_eq!(code, -32602, "{message}");
         assert!(message.contains(fault), "{message}");
-        assert!(message.contains(Sum::METHOD), "{message}");
+        assert!(message.contains(TestSumRequest::METHOD), "{message}");
     }
     peer.ask(4, "_example.com/product", json!({})).await;
     assert_eq!(peer.error(4).await.0, -32601);
 
-    peer.tell(Hint::METHOD, json!({"text": "be quick"})).await;
-    peer.tell("_other", json!({"text": "be slow"})).await;
-    peer.tell(Hint::METHOD, json!({"text": 7})).await;
+    peer.notify(TestHintNotification::METHOD, json!({"text": "be quick"}))
+        .await;
+    peer.notify("_other", json!({"text": "be slow"})).await;
+    peer.notify(TestHintNotification::METHOD, json!({"text": 7}))
+        .await;
     settle().await;
     let noted = std::mem::take(&mut *adder.0.lock().unwrap());
     assert_eq!(noted[..2], ["be quick", "not a hint: _other"]);

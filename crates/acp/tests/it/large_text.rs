@@ -8,8 +8,8 @@ use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, StopReason};
 use acp::{Agent, Client, Connection, Error, Limits, Result, testing};
 use serde_json::{Value, json};
 
-use crate::common::{Peer as Scripted, limits};
-use testing::Peer;
+use crate::common::{TestPeer as Scripted, limits};
+use testing::ScriptedPeer;
 
 /// A text in which nothing stands for itself for long, of so many bytes at least.
 fn text(bytes: usize) -> String {
@@ -21,17 +21,17 @@ const LARGE: usize = 3 * 1024 * 1024;
 
 /// Reads a file in its turn, and keeps what came of it.
 #[derive(Default)]
-struct Reads(Mutex<Option<Result<String>>>);
+struct FileReadingAgent(Mutex<Option<Result<String>>>);
 
-impl Agent for &'static Reads {
+impl Agent for &'static FileReadingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -43,7 +43,7 @@ impl Agent for &'static Reads {
     }
 }
 
-impl Reads {
+impl FileReadingAgent {
     fn new() -> &'static Self {
         Box::leak(Box::default())
     }
@@ -54,9 +54,9 @@ impl Reads {
 }
 
 /// A client that has one file, which is any.
-struct Has;
+struct OneFileClient;
 
-impl Client for Has {
+impl Client for OneFileClient {
     type State = ();
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
@@ -64,7 +64,7 @@ impl Client for Has {
     }
 }
 
-impl ReadTextFile<()> for Has {
+impl ReadTextFile<()> for OneFileClient {
     async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(text(LARGE)))
     }
@@ -72,8 +72,8 @@ impl ReadTextFile<()> for Has {
 
 #[tokio::test]
 async fn a_large_file_arrives_as_it_was_sent() {
-    let agent = Reads::new();
-    let (client, _agent) = testing::connect(agent, Has).await;
+    let agent = FileReadingAgent::new();
+    let (client, _agent) = testing::connect(agent, OneFileClient).await;
     let session = client.new_session("/").await.unwrap();
     session.prompt("read").await.unwrap();
     assert!(agent.took().unwrap() == text(LARGE));
@@ -83,12 +83,12 @@ async fn a_large_file_arrives_as_it_was_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
-    let (_session, mut scripted) = Scripted::with_session(Has).await;
+    let (_session, mut scripted) = Scripted::with_session(OneFileClient).await;
     let (peer, session) = (&mut *scripted, "s");
     let params = json!({"sessionId": session, "path": "/file"});
-    let first = peer.ask("fs/read_text_file", params.clone()).await;
-    let second = peer.ask("fs/read_text_file", params).await;
-    let unknown = peer.ask("no/such_method", json!({})).await;
+    let first = peer.request("fs/read_text_file", params.clone()).await;
+    let second = peer.request("fs/read_text_file", params).await;
+    let unknown = peer.request("no/such_method", json!({})).await;
     let mut answers = Vec::new();
     for _ in 0..3 {
         answers.push(peer.next_message().await);
@@ -105,8 +105,11 @@ async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
 }
 
 /// An agent in a turn in which it has asked for a file: the turn's request, and the agent's.
-async fn asking(agent: &'static Reads, limits: Limits) -> (Connection, Peer, String, i64, Value) {
-    let (conn, mut peer) = Peer::client_of_with(agent, limits);
+async fn asking(
+    agent: &'static FileReadingAgent,
+    limits: Limits,
+) -> (Connection, ScriptedPeer, String, i64, Value) {
+    let (conn, mut peer) = ScriptedPeer::client_of_with(agent, limits);
     peer.initialize_with(json!({
         "protocolVersion": 1,
         "clientCapabilities": {"fs": {"readTextFile": true}},
@@ -120,8 +123,8 @@ async fn asking(agent: &'static Reads, limits: Limits) -> (Connection, Peer, Str
 }
 
 /// What the agent makes of an answer to its request whose `result` is this text.
-async fn answered(result: &str, limit: usize) -> (Result<String>, Peer) {
-    let agent = Reads::new();
+async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
+    let agent = FileReadingAgent::new();
     let limits = limits(|l| l.message = limit);
     let (_conn, mut peer, _, prompt, id) = asking(agent, limits).await;
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
@@ -159,14 +162,14 @@ async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on
     ] {
         let (read, mut peer) = answered(&result, limit).await;
         assert!(matches!(read, Err(Error::Unreadable { .. })));
-        let unknown = peer.ask("no/such_method", json!({})).await;
+        let unknown = peer.request("no/such_method", json!({})).await;
         assert_eq!(peer.expect_error(unknown).await.code, -32601);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
-    let agent = Reads::new();
+    let agent = FileReadingAgent::new();
     let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
     let content = serde_json::to_string(&text(LARGE)).unwrap();
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#);
@@ -181,6 +184,6 @@ async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
     peer.send_bytes("\n").await;
     peer.until_answer(prompt).await;
     assert!(matches!(agent.took(), Err(Error::Cancelled)));
-    let unknown = peer.ask("no/such_method", json!({})).await;
+    let unknown = peer.request("no/such_method", json!({})).await;
     assert_eq!(peer.expect_error(unknown).await.code, -32601);
 }

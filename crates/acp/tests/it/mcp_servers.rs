@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Nobody, PIPE, Peer, soon};
+use crate::common::{NoopClient, PIPE, TestPeer, soon};
 use acp::client::SessionSetup;
 use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
 use serde_json::{Value, json};
 
 /// A client that offers these.
-struct Offers(Vec<McpServer>);
+struct McpServersClient(Vec<McpServer>);
 
-impl Client for Offers {
+impl Client for McpServersClient {
     type State = ();
 
     fn mcp_servers(&self) -> Vec<McpServer> {
@@ -52,7 +52,8 @@ async fn they_join_those_of_the_session_behind_them() {
     let own = vec![stdio("editor", "/bin/editor"), stdio("more", "/bin/more")];
     let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
     let (conn, mut peer) =
-        Peer::of_client_with(Offers(own), Limits::default(), PIPE, capabilities).await;
+        TestPeer::of_client_with(McpServersClient(own), Limits::default(), PIPE, capabilities)
+            .await;
     let with_own = [
         ("files", "/bin/files"),
         ("editor", "/bin/editor"),
@@ -101,7 +102,7 @@ async fn a_name_that_is_taken_is_not_given_twice() {
         stdio("editor", "/bin/editor"),
         stdio("editor", "/bin/other-editor"),
     ];
-    let (conn, mut peer) = Peer::of_client(Offers(own)).await;
+    let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
     let opening = tokio::spawn(async move {
         conn.new_session(setup(vec![stdio("files", "/bin/files")]))
             .await
@@ -117,7 +118,7 @@ async fn a_name_that_is_taken_is_not_given_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_without_any_adds_nothing() {
-    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
     let opening = tokio::spawn(async move { conn.new_session("/work").await });
     let (id, params) = peer.request("session/new").await;
     assert_eq!(params["mcpServers"], json!([]));
@@ -128,8 +129,8 @@ async fn a_client_without_any_adds_nothing() {
 #[tokio::test(start_paused = true)]
 async fn they_are_asked_for_with_each_session() {
     /// A client whose server has another name each time.
-    struct Counts(Arc<AtomicUsize>);
-    impl Client for Counts {
+    struct RenamingServerClient(Arc<AtomicUsize>);
+    impl Client for RenamingServerClient {
         type State = ();
 
         fn mcp_servers(&self) -> Vec<McpServer> {
@@ -137,7 +138,7 @@ async fn they_are_asked_for_with_each_session() {
             vec![stdio(&format!("server {count}"), "/bin/server")]
         }
     }
-    let (conn, mut peer) = Peer::of_client(Counts(Arc::default())).await;
+    let (conn, mut peer) = TestPeer::of_client(RenamingServerClient(Arc::default())).await;
     for name in ["server 0", "server 1"] {
         let opening = tokio::spawn({
             let conn = conn.clone();
@@ -154,11 +155,11 @@ async fn they_are_asked_for_with_each_session() {
 async fn an_agent_is_not_given_a_transport_that_it_does_not_take() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
     let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
-    let (conn, mut peer) = Peer::of_client(Offers(own)).await;
+    let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
     // What the session was to have, it is missed by name; what the client has beside, it can do without.
     let error = conn.new_session(setup(vec![McpServer::Http(web)]));
     let error = error.await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     peer.silence().await;
 
     let opening = tokio::spawn(async move { conn.new_session("/work").await });

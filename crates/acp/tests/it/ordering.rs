@@ -3,31 +3,33 @@
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use acp::client::{AgentConnection, PermissionRequest, Session, Update, UpdateContext};
+use acp::client::{AgentConnection, ClientSession, PermissionRequest, Update, UpdateContext};
 use acp::v1::{RequestPermissionOutcome, StopReason};
 use acp::{Client, Error, Result};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::common::{Nobody, OnUpdate, PIPE, Peer, limits, message, settle, shown, soon};
+use crate::common::{
+    NoopClient, PIPE, TestPeer, UpdateClient, limits, message, settle, shown, soon,
+};
 
-type Log = Arc<Mutex<Vec<String>>>;
+type OrderLog = Arc<Mutex<Vec<String>>>;
 
-fn noted(log: &Log) -> Vec<String> {
+fn noted(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
 /// Notes what it sees, and is done with an update only when it is let.
 #[derive(Clone)]
-struct Slow {
-    log: Log,
+struct GatedClient {
+    log: OrderLog,
     gate: Arc<Semaphore>,
 }
 
-impl Slow {
+impl GatedClient {
     fn new() -> Self {
         Self {
-            log: Log::default(),
+            log: OrderLog::default(),
             gate: Arc::new(Semaphore::new(0)),
         }
     }
@@ -36,7 +38,7 @@ impl Slow {
     }
 }
 
-impl Client for Slow {
+impl Client for GatedClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
@@ -56,8 +58,8 @@ impl Client for Slow {
 
 #[tokio::test(start_paused = true)]
 async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_they_are() {
-    let client = Slow::new();
-    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let client = GatedClient::new();
+    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     let mut turn = tokio::spawn({
         let client = client.clone();
@@ -91,8 +93,8 @@ async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_the
 
 #[tokio::test(start_paused = true)]
 async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
-    let client = Slow::new();
-    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let client = GatedClient::new();
+    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "a").await;
     let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
@@ -110,9 +112,9 @@ async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
 
 #[tokio::test(start_paused = true)]
 async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_delivered() {
-    let client = Slow::new();
+    let client = GatedClient::new();
     client.gate.add_permits(10);
-    let (conn, mut peer) = Peer::of_client(client.clone()).await;
+    let (conn, mut peer) = TestPeer::of_client(client.clone()).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
@@ -129,7 +131,7 @@ async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_deliv
 
 #[tokio::test(start_paused = true)]
 async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "first").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
@@ -162,15 +164,15 @@ async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
 }
 
 /// Where a client's handler finds its session, once there is one.
-type Place = Arc<OnceLock<Session>>;
+type SessionSlot = Arc<OnceLock<ClientSession>>;
 
 /// Modes to be set from inside an update handler.
 async fn with_modes(
     client: impl Client,
     limits: acp::Limits,
     pipe: usize,
-) -> (AgentConnection, Session, Peer) {
-    let (conn, mut peer) = Peer::of_client_with(client, limits, pipe, json!({})).await;
+) -> (AgentConnection, ClientSession, TestPeer) {
+    let (conn, mut peer) = TestPeer::of_client_with(client, limits, pipe, json!({})).await;
     let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
     let session = peer
         .opens(&conn, json!({"sessionId": "s", "modes": modes}))
@@ -179,9 +181,13 @@ async fn with_modes(
 }
 
 /// A client that sets the mode at the text "go" and goes on when that is done.
-fn sets_mode(place: &Place, log: &Log, gate: Option<Arc<Semaphore>>) -> impl Client + use<> {
+fn sets_mode(
+    place: &SessionSlot,
+    log: &OrderLog,
+    gate: Option<Arc<Semaphore>>,
+) -> impl Client + use<> {
     let (place, log) = (Arc::clone(place), Arc::clone(log));
-    OnUpdate(move |_, update: Update| {
+    UpdateClient(move |_, update: Update| {
         let (place, log, gate) = (Arc::clone(&place), Arc::clone(&log), gate.clone());
         async move {
             let text = update.message_text().unwrap_or_default().to_owned();
@@ -202,7 +208,7 @@ fn sets_mode(place: &Place, log: &Log, gate: Option<Arc<Semaphore>>) -> impl Cli
 
 #[tokio::test(start_paused = true)]
 async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read_ahead() {
-    let (place, log) = (Place::default(), Log::default());
+    let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| l.read_ahead = 2_000);
     let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
     place.set(session).unwrap();
@@ -225,8 +231,8 @@ async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_too() {
     let (place, log, gate) = (
-        Place::default(),
-        Log::default(),
+        SessionSlot::default(),
+        OrderLog::default(),
         Arc::new(Semaphore::new(0)),
     );
     let limits = limits(|l| l.read_ahead = 2_000);
@@ -251,7 +257,7 @@ async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_
 
 #[tokio::test(start_paused = true)]
 async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
-    let (place, log) = (Place::default(), Log::default());
+    let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
         l.backlog = 4_000;
@@ -272,12 +278,12 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
         log[1..],
         (0..100).map(|n| n.to_string()).collect::<Vec<_>>()
     );
-    assert_eq!(session.agent().connection().noise().unasked, 1);
+    assert_eq!(session.agent().connection().noise().unmatched_responses, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
-    let (place, log) = (Place::default(), Log::default());
+    let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
         l.backlog = 100_000;
@@ -299,7 +305,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
-    let (place, log) = (Place::default(), Log::default());
+    let (place, log) = (SessionSlot::default(), OrderLog::default());
     let (conn, session, mut peer) =
         with_modes(sets_mode(&place, &log, None), acp::Limits::default(), PIPE).await;
     place.set(session).unwrap();
@@ -317,8 +323,8 @@ async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_ended() {
-    let client = Slow::new();
-    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let client = GatedClient::new();
+    let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "a").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
@@ -333,10 +339,10 @@ async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_end
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
-    let client = OnUpdate(async |_, update: Update| {
+    let client = UpdateClient(async |_, update: Update| {
         assert_ne!(update.message_text(), Some("bad"), "as it is meant to");
     });
-    let (session, mut peer) = Peer::with_session(client).await;
+    let (session, mut peer) = TestPeer::with_session(client).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     for text in ["good ", "bad", " good"] {
         peer.says("s", text).await;
@@ -355,7 +361,7 @@ async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
     let call = json!({"toolCallId": "a/b", "title": "Write", "status": "pending"});
     let options = json!([{"optionId": "no", "name": "No", "kind": "reject_once"}, {"optionId": "odd", "name": "?"}]);
@@ -384,7 +390,7 @@ async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
 
 #[tokio::test(start_paused = true)]
 async fn odd_tool_calls_lose_nothing() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
     // An update for a call that was never announced, with a terminal that nobody created.
     let content = json!([{"type": "terminal", "terminalId": "nobody's"}, {"type": "odd"}, 3]);
@@ -425,7 +431,10 @@ async fn odd_tool_calls_lose_nothing() {
     session.thread().read(|t| {
         let call = t.tool_call(&"x".into()).unwrap();
         assert!(
-            matches!(call.content[0], acp::thread::ToolCallContent::Terminal(_)),
+            matches!(
+                call.content[0],
+                acp::thread::ThreadToolCallContent::Terminal(_)
+            ),
             "{:?}",
             call.content
         );
@@ -434,15 +443,15 @@ async fn odd_tool_calls_lose_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_nobody_opened_do_not_fill_memory() {
-    let seen = Log::default();
-    let client = OnUpdate({
+    let seen = OrderLog::default();
+    let client = UpdateClient({
         let seen = Arc::clone(&seen);
         move |cx: UpdateContext, _| {
             seen.lock().unwrap().push(cx.session_id.to_string());
             std::future::ready(())
         }
     });
-    let (session, mut peer) = Peer::with_session(client).await;
+    let (session, mut peer) = TestPeer::with_session(client).await;
     for n in 0..1000 {
         peer.says(&format!("invented {n}"), "x").await;
     }
@@ -450,28 +459,30 @@ async fn sessions_that_nobody_opened_do_not_fill_memory() {
     peer.alive().await;
     let noise = session.agent().connection().noise();
     let seen = noted(&seen);
-    assert_eq!(seen.len() as u64, 1001 - noise.unread);
+    assert_eq!(seen.len() as u64, 1001 - noise.unread_notifications);
     assert!((1..=100).contains(&(seen.len() - 1)), "{}", seen.len());
     assert_eq!(shown(session.thread()), ["agent: real"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
-    let seen = Log::default();
-    let client = OnUpdate({
+    let seen = OrderLog::default();
+    let client = UpdateClient({
         let seen = Arc::clone(&seen);
         move |cx: UpdateContext, update: Update| {
             let kind = match &update {
                 Update::UserMessageChunk(_) => "user",
                 _ => "agent",
             };
-            seen.lock().unwrap().push(format!("{kind} {}", cx.replay));
+            seen.lock()
+                .unwrap()
+                .push(format!("{kind} {}", cx.is_replay));
             // Slow, so that the answer could overtake if it were let.
             tokio::task::yield_now()
         }
     });
     let (conn, mut peer) =
-        Peer::of_client_with(client, limits(|_| ()), PIPE, json!({"loadSession": true})).await;
+        TestPeer::of_client_with(client, limits(|_| ()), PIPE, json!({"loadSession": true})).await;
     let loading = tokio::spawn({
         let conn = conn.clone();
         async move { conn.load_session("old", "/work").await }
@@ -492,7 +503,7 @@ async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
 #[tokio::test(start_paused = true)]
 async fn a_load_that_fails_leaves_the_open_session_as_it_was() {
     let (session, mut peer) =
-        Peer::with_session_and(Nobody, limits(|_| ()), json!({"loadSession": true})).await;
+        TestPeer::with_session_and(NoopClient, limits(|_| ()), json!({"loadSession": true})).await;
     peer.says("s", "before").await;
     peer.alive().await;
     for dropped in [false, true] {

@@ -1,15 +1,15 @@
 //! What an agent's `Turn::ask` sends, and what it makes of the answer.
 
-use acp::agent::{Permission, Turn};
+use acp::agent::{PermissionAnswer, Turn};
 use acp::v1::StopReason;
 use serde_json::{Value, json};
 
-use crate::common::{OnPrompt, Peer};
+use crate::common::{PromptAgent, TestPeer};
 
 /// What the agent is told when the client answers its question with this.
-async fn told(outcome: Value) -> Permission {
+async fn told(outcome: Value) -> PermissionAnswer {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-    let agent = OnPrompt(move |turn: Turn, _| {
+    let agent = PromptAgent(move |turn: Turn, _| {
         let sender = sender.clone();
         async move {
             let call = turn.tool_call("Delete notes.txt").await?;
@@ -17,7 +17,7 @@ async fn told(outcome: Value) -> Permission {
             Ok(StopReason::EndTurn)
         }
     });
-    let (_conn, mut peer, session) = Peer::in_session(agent).await;
+    let (_conn, mut peer, session) = TestPeer::in_session(agent).await;
     peer.prompt(1, &session, "go").await;
     let call = peer.notification("session/update").await["update"].take();
     assert_eq!(call["title"], "Delete notes.txt");
@@ -38,11 +38,20 @@ async fn told(outcome: Value) -> Permission {
 #[tokio::test]
 async fn only_the_option_that_allows_it_does() {
     let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
-    assert_eq!(told(selected("allow_once")).await, Permission::Allowed);
-    assert_eq!(told(selected("reject_once")).await, Permission::Rejected);
+    assert_eq!(
+        told(selected("allow_once")).await,
+        PermissionAnswer::Allowed
+    );
+    assert_eq!(
+        told(selected("reject_once")).await,
+        PermissionAnswer::Rejected
+    );
     // Neither was offered.
-    assert_eq!(told(selected("allow")).await, Permission::Rejected);
-    assert_eq!(told(selected("allow_always")).await, Permission::Rejected);
+    assert_eq!(told(selected("allow")).await, PermissionAnswer::Rejected);
+    assert_eq!(
+        told(selected("allow_always")).await,
+        PermissionAnswer::Rejected
+    );
     let cancelled = json!({"outcome": "cancelled"});
-    assert_eq!(told(cancelled).await, Permission::Cancelled);
+    assert_eq!(told(cancelled).await, PermissionAnswer::Cancelled);
 }

@@ -12,17 +12,17 @@ use crate::common::soon;
 
 /// Remembers what it was asked.
 #[derive(Clone, Default)]
-struct Worker(Arc<Mutex<Vec<String>>>);
+struct PromptOrderAgent(Arc<Mutex<Vec<String>>>);
 
-impl Agent for Worker {
+impl Agent for PromptOrderAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -31,20 +31,20 @@ impl Agent for Worker {
     }
 }
 
-struct Nobody;
-impl Client for Nobody {
+struct PromptOrderClient;
+impl Client for PromptOrderClient {
     type State = ();
 }
 
 const PROMPTS: usize = 200;
 
 async fn are_worked_on_in_order(options: fn() -> Options) {
-    let worker = Worker::default();
+    let worker = PromptOrderAgent::default();
     let (ours, theirs) = acp::transport::memory();
     let mut limits = limits();
     limits.prompts = PROMPTS;
     let _agent = acp::testing::start_agent(theirs, worker.clone(), options().limits(limits));
-    let agent = acp::testing::start_client(ours, Nobody, options())
+    let agent = acp::testing::start_client(ours, PromptOrderClient, options())
         .await
         .unwrap();
     let session = agent.new_session("/work").await.unwrap();

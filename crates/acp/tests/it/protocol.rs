@@ -8,8 +8,8 @@ use std::path::Path;
 
 use acp::agent::{
     ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Providers,
-    ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, SteerTurn, Turn,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt,
+    Providers, ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::*;
@@ -17,7 +17,7 @@ use acp::wire::{Method, MethodKind, Sender, v2};
 use acp::{Agent, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{PIPE, Peer, pipes, settle, soon};
+use crate::common::{PIPE, TestPeer, pipes, settle, soon};
 
 /// The messages of a version, by method: params of what is sent.
 fn messages(version: u16) -> Vec<(String, Value)> {
@@ -45,17 +45,17 @@ fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'sta
 }
 
 /// Offers everything, and does nothing.
-struct Everything;
+struct FullPeer;
 
-impl Agent for Everything {
+impl Agent for FullPeer {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -110,37 +110,37 @@ impl Agent for Everything {
     }
 }
 
-impl LoadSession for Everything {
-    async fn load(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+impl LoadSession for FullPeer {
+    async fn load(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 }
-impl ResumeSession for Everything {
-    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+impl ResumeSession for FullPeer {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 }
-impl ForkSession for Everything {
-    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+impl ForkSession for FullPeer {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 }
-impl ListSessions for Everything {
+impl ListSessions for FullPeer {
     async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         Ok(ListSessionsResponse::new(Vec::new()))
     }
 }
-impl CloseSession for Everything {
+impl CloseSession for FullPeer {
     async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
-impl SetSessionTitle for Everything {
+impl SetSessionTitle for FullPeer {
     async fn set_title(&self, _: Option<&()>, _: &SessionId, title: &str) -> Result<String> {
         Ok(title.to_owned())
     }
 }
-impl ArchiveSession for Everything {
+impl ArchiveSession for FullPeer {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
@@ -148,17 +148,17 @@ impl ArchiveSession for Everything {
         Ok(())
     }
 }
-impl CheckSessionStatus for Everything {
+impl CheckSessionStatus for FullPeer {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         Ok(Some(SessionStatus::Saved))
     }
 }
-impl CheckAuthStatus for Everything {
+impl CheckAuthStatus for FullPeer {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         Ok(AuthStatusResponse::new(AuthState::NotRequired))
     }
 }
-impl Providers for Everything {
+impl Providers for FullPeer {
     async fn list(&self) -> Result<Vec<ProviderInfo>> {
         Ok(Vec::new())
     }
@@ -169,17 +169,17 @@ impl Providers for Everything {
         Ok(())
     }
 }
-impl SteerTurn for Everything {
+impl SteerTurn for FullPeer {
     async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
         Ok(true)
     }
 }
-impl DeleteSession for Everything {
+impl DeleteSession for FullPeer {
     async fn delete(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
-impl CancelWork for Everything {
+impl CancelWork for FullPeer {
     async fn cancel_tool_call(&self, (): &(), _: &Session, _: &ToolCallId) -> Result<()> {
         Ok(())
     }
@@ -187,7 +187,7 @@ impl CancelWork for Everything {
         Ok(())
     }
 }
-impl Authentication for Everything {
+impl Authentication for FullPeer {
     fn methods(&self) -> Vec<AuthMethod> {
         Vec::new()
     }
@@ -199,7 +199,7 @@ impl Authentication for Everything {
     }
 }
 
-impl Client for Everything {
+impl Client for FullPeer {
     type State = ();
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile<()>> {
@@ -216,17 +216,17 @@ impl Client for Everything {
     }
 }
 
-impl ReadTextFile<()> for Everything {
+impl ReadTextFile<()> for FullPeer {
     async fn read(&self, (): &(), _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(""))
     }
 }
-impl WriteTextFile<()> for Everything {
+impl WriteTextFile<()> for FullPeer {
     async fn write(&self, (): &(), _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         Ok(WriteTextFileResponse::new())
     }
 }
-impl Terminals<()> for Everything {
+impl Terminals<()> for FullPeer {
     async fn create(&self, (): &(), _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         Ok(CreateTerminalResponse::new("t"))
     }
@@ -247,7 +247,7 @@ impl Terminals<()> for Everything {
         Ok(ReleaseTerminalResponse::new())
     }
 }
-impl Elicitation<()> for Everything {
+impl Elicitation<()> for FullPeer {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
     }
@@ -264,7 +264,7 @@ impl Elicitation<()> for Everything {
 }
 
 /// Whether the side works on this: it answers, and not that it knows of no such method.
-async fn works_on(peer: &mut Peer, id: i64, method: &str, params: &Value) {
+async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
     peer.ask(id, method, params.clone()).await;
     loop {
         let message = peer.next().await;
@@ -286,7 +286,7 @@ async fn an_agent_works_on_every_request_of_both_versions() {
             rows.remove(&method[..]);
             let (transport, mut peer) = pipes(PIPE);
             let _conn =
-                acp::testing::start_agent(transport, Everything, Options::new().draft_version_2());
+                acp::testing::start_agent(transport, FullPeer, Options::new().draft_version_2());
             if method != "initialize" {
                 peer.ask("init", "initialize", json!({"protocolVersion": version}))
                     .await;
@@ -306,7 +306,7 @@ async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let (transport, mut peer) = pipes(PIPE);
         let options = Options::new().draft_version_2();
-        let connecting = tokio::spawn(acp::testing::start_client(transport, Everything, options));
+        let connecting = tokio::spawn(acp::testing::start_client(transport, FullPeer, options));
         let (id, _) = peer.request("initialize").await;
         let answer = match version {
             1 => json!({"protocolVersion": 1}),
@@ -324,9 +324,13 @@ async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions
             if requests.contains(&method[..]) {
                 works_on(&mut peer, n.try_into().unwrap(), method, params).await;
             } else if told.contains(&method[..]) {
-                peer.tell(method, params.clone()).await;
+                peer.notify(method, params.clone()).await;
                 settle().await;
-                assert_eq!(conn.connection().noise().unread, 0, "{method}: {params}");
+                assert_eq!(
+                    conn.connection().noise().unread_notifications,
+                    0,
+                    "{method}: {params}"
+                );
             }
         }
         assert!(

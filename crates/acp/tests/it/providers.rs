@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use acp::agent::{Agent, Prompt, Providers, Session, SessionOpened, SessionSetup, Turn};
-use acp::testing::{Nobody, connect_with};
+use acp::agent::{Agent, OpenedSession, Prompt, Providers, Session, SessionSetup, Turn};
+use acp::testing::{NoopClient, connect_with};
 use acp::v1::{
     LlmProtocol, ProviderCurrentConfig, ProviderId, ProviderInfo, SetProviderRequest, StopReason,
 };
@@ -13,13 +13,13 @@ use crate::common::idle;
 
 /// Calls one provider.
 #[derive(Default)]
-struct Router(Mutex<Option<SetProviderRequest>>);
+struct ProvidersAgent(Mutex<Option<SetProviderRequest>>);
 
-impl Agent for Router {
+impl Agent for ProvidersAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -31,7 +31,7 @@ impl Agent for Router {
     }
 }
 
-impl Providers for Router {
+impl Providers for ProvidersAgent {
     async fn list(&self) -> Result<Vec<ProviderInfo>> {
         let mut info = ProviderInfo::new("main", vec![LlmProtocol::Openai], false);
         if let Some(set) = &*self.0.lock().unwrap() {
@@ -60,7 +60,7 @@ impl Providers for Router {
 #[tokio::test(start_paused = true)]
 async fn a_client_says_where_models_are_called() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let (agent, _serving) = connect_with(Router::default(), Nobody, options).await;
+        let (agent, _serving) = connect_with(ProvidersAgent::default(), NoopClient, options).await;
         assert!(agent.capabilities().providers.is_some());
         let current = async || agent.list_providers().await.unwrap()[0].current.clone();
         assert_eq!(current().await, None);
@@ -83,8 +83,8 @@ async fn a_client_says_where_models_are_called() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_not_sent_to_an_agent_that_does_not_offer_it() {
-    let (agent, _serving) = acp::testing::connect(idle(), Nobody).await;
+    let (agent, _serving) = acp::testing::connect(idle(), NoopClient).await;
     let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1");
     let error = agent.set_provider(&request).await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 }

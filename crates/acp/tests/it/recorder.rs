@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use acp::agent::{LoadSession, Prompt, Recorder, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{LoadSession, OpenedSession, Prompt, Recorder, Session, SessionSetup, Turn};
 use acp::v1::{
     AvailableCommand, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionConfigOption,
     SessionConfigSelect, SessionConfigSelectOption, StopReason, TerminalExitStatus, ToolCall,
@@ -11,21 +11,21 @@ use acp::{Agent, Connection, Error, Limits, Options, Result, Update};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::common::{PIPE, Peer, pipes};
+use crate::common::{PIPE, TestPeer, pipes};
 
 /// What was recorded, as it would be written.
-type Kept = Arc<Mutex<Vec<Value>>>;
+type RecordedValues = Arc<Mutex<Vec<Value>>>;
 
 /// Keeps what it is given as soon as it may.
-struct Keeps {
-    kept: Kept,
+struct SlowRecorder {
+    kept: RecordedValues,
     /// How many updates may be kept.
     may: Arc<Semaphore>,
     /// From how many on nothing can be kept.
     full: usize,
 }
 
-impl Recorder for Keeps {
+impl Recorder for SlowRecorder {
     async fn record(&self, (): &(), _: &Session, update: &Update) -> Result<()> {
         self.may.acquire().await.unwrap().forget();
         // Another sender may try to be faster now.
@@ -42,12 +42,12 @@ impl Recorder for Keeps {
     }
 }
 
-struct Recorded<F> {
+struct RecordingAgent<F> {
     prompt: F,
-    keeps: Keeps,
+    keeps: SlowRecorder,
 }
 
-impl<F, Fut> Agent for Recorded<F>
+impl<F, Fut> Agent for RecordingAgent<F>
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<StopReason>> + Send,
@@ -58,8 +58,8 @@ where
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -80,38 +80,38 @@ where
     }
 }
 
-impl<F: Send + Sync> LoadSession for Recorded<F> {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl<F: Send + Sync> LoadSession for RecordingAgent<F> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         session.user_message("old question").await?;
         session.message("old answer").await?;
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
-struct Fixture {
+struct RecorderFixture {
     _conn: Connection,
-    peer: Peer,
+    peer: TestPeer,
     session: String,
-    kept: Kept,
+    kept: RecordedValues,
     may: Arc<Semaphore>,
     version: u16,
 }
 
 /// A client of this version with a session open. So many updates can be kept.
-async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> Fixture
+async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> RecorderFixture
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<StopReason>> + Send + 'static,
 {
-    let (kept, may) = (Kept::default(), Arc::new(Semaphore::new(0)));
-    let keeps = Keeps {
+    let (kept, may) = (RecordedValues::default(), Arc::new(Semaphore::new(0)));
+    let keeps = SlowRecorder {
         kept: Arc::clone(&kept),
         may: Arc::clone(&may),
         full,
     };
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
-    let conn = acp::testing::start_agent(transport, Recorded { prompt, keeps }, options);
+    let conn = acp::testing::start_agent(transport, RecordingAgent { prompt, keeps }, options);
     let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"},
         "clientCapabilities": {"_meta": {"terminal_output": true}}});
     peer.ask("init", "initialize", params).await;
@@ -122,7 +122,7 @@ where
         commands["update"]["sessionUpdate"],
         "available_commands_update"
     );
-    Fixture {
+    RecorderFixture {
         _conn: conn,
         peer,
         session,
@@ -132,7 +132,7 @@ where
     }
 }
 
-impl Fixture {
+impl RecorderFixture {
     fn kept(&self) -> Vec<Value> {
         self.kept.lock().unwrap().clone()
     }
@@ -293,7 +293,7 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
             // Two bytes of a character that has three.
             terminal.output(b"a\xe2\x82").await?;
             terminal.output(b"\xac\n").await?;
-            terminal.exited(TerminalExitStatus::new()).await?;
+            terminal.set_exited(TerminalExitStatus::new()).await?;
             call.cancel(Vec::new()).await?;
             Ok(StopReason::EndTurn)
         })
@@ -395,7 +395,8 @@ async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
                     for i in 0..20 {
                         turn.message(format!("{n}-{i}")).await?;
                         turn.thought(format!("{n}-{i}")).await?;
-                        call.update(call.change().title(format!("{n}-{i}"))).await?;
+                        call.update(call.new_update().title(format!("{n}-{i}")))
+                            .await?;
                     }
                     Ok::<_, Error>(())
                 }));

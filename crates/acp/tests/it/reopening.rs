@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acp::agent::{Prompt, ResumeSession, Session, SessionOpened, SessionSetup, Turn, limits};
+use acp::agent::{OpenedSession, Prompt, ResumeSession, Session, SessionSetup, Turn, limits};
 use acp::thread::Activity;
 use acp::v1::StopReason;
 use acp::{Agent, Client, Options, Result, Thread, v2};
@@ -11,20 +11,20 @@ use tokio::sync::Notify;
 use crate::common::{soon, until};
 
 /// Works until it is told to stop.
-struct Worker {
+struct ReopeningAgent {
     stop: Arc<Notify>,
     resumes: bool,
 }
 
-impl Agent for Worker {
+impl Agent for ReopeningAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -39,14 +39,14 @@ impl Agent for Worker {
     }
 }
 
-impl ResumeSession for Worker {
-    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+impl ResumeSession for ReopeningAgent {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 }
 
-struct Nobody;
-impl Client for Nobody {
+struct ReopeningClient;
+impl Client for ReopeningClient {
     type State = ();
 }
 
@@ -61,14 +61,14 @@ fn said(thread: &Thread) -> String {
 /// Resumes a session in the middle of a turn. What is seen then, and how the turn ends.
 async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
-    let worker = Worker {
+    let worker = ReopeningAgent {
         stop: Arc::clone(&stop),
         resumes,
     };
     let options = || Options::new().limits(limits()).draft_version_2();
     let (ours, theirs) = acp::transport::memory();
     let _agent = acp::testing::start_agent(theirs, worker, options());
-    let agent = acp::testing::start_client(ours, Nobody, options())
+    let agent = acp::testing::start_client(ours, ReopeningClient, options())
         .await
         .unwrap();
     let session = agent.new_session("/work").await.unwrap();

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, CloseSession, DeleteSession, LoadSession, Prompt, Session, SessionOpened, SessionSetup,
+    Agent, CloseSession, DeleteSession, LoadSession, OpenedSession, Prompt, Session, SessionSetup,
     SetSessionTitle, Turn,
 };
-use acp::testing::{Nobody, connect};
+use acp::testing::{NoopClient, connect};
 use acp::v1::{
     SessionConfigId, SessionConfigOption, SessionConfigOptionValue, SessionConfigSelect,
     SessionConfigSelectOption, SessionId, StopReason,
@@ -15,7 +15,7 @@ use acp::v1::{
 use acp::{Error, Result};
 
 /// Counts what was said in it.
-struct Notebook {
+struct CountingState {
     title: Mutex<String>,
     prompts: AtomicUsize,
     /// How many of them there are.
@@ -24,7 +24,7 @@ struct Notebook {
     _session: Session,
 }
 
-impl Notebook {
+impl CountingState {
     fn new(title: &str, session: &Session, all: &Arc<AtomicUsize>) -> Self {
         all.fetch_add(1, Ordering::SeqCst);
         Self {
@@ -36,35 +36,35 @@ impl Notebook {
     }
 }
 
-impl Drop for Notebook {
+impl Drop for CountingState {
     fn drop(&mut self) {
         self.all.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 #[derive(Default)]
-struct Writer {
+struct NotebookAgent {
     notebooks: Arc<AtomicUsize>,
     /// How many there were when each session was closed.
     at_close: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
-impl Agent for Writer {
-    type State = Notebook;
+impl Agent for NotebookAgent {
+    type State = CountingState;
 
     async fn new_session(
         &self,
         session: &Session,
         _: SessionSetup,
-    ) -> Result<SessionOpened<Notebook>> {
+    ) -> Result<OpenedSession<CountingState>> {
         let choices = vec![SessionConfigSelectOption::new("ink", "Ink")];
         let select = SessionConfigSelect::new("ink", choices);
         let option = SessionConfigOption::new("pen", "Pen", select);
-        let opened = SessionOpened::with_state(Notebook::new("new", session, &self.notebooks));
+        let opened = OpenedSession::with_state(CountingState::new("new", session, &self.notebooks));
         Ok(opened.config_options(vec![option]))
     }
 
-    async fn prompt(&self, notebook: &Notebook, turn: Turn, _: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, notebook: &CountingState, turn: Turn, _: Prompt) -> Result<StopReason> {
         let prompts = notebook.prompts.fetch_add(1, Ordering::SeqCst) + 1;
         let title = notebook.title.lock().unwrap().clone();
         turn.message(format!("{title}: {prompts}")).await?;
@@ -73,7 +73,7 @@ impl Agent for Writer {
 
     async fn set_config_option(
         &self,
-        notebook: &Notebook,
+        notebook: &CountingState,
         session: &Session,
         _: &SessionConfigId,
         _: SessionConfigOptionValue,
@@ -82,11 +82,11 @@ impl Agent for Writer {
         Ok(session.config_options())
     }
 
-    fn load_session(&self) -> Option<&impl LoadSession<Notebook>> {
+    fn load_session(&self) -> Option<&impl LoadSession<CountingState>> {
         Some(self)
     }
 
-    fn close_session(&self) -> Option<&impl CloseSession<Notebook>> {
+    fn close_session(&self) -> Option<&impl CloseSession<CountingState>> {
         Some(self)
     }
 
@@ -94,23 +94,27 @@ impl Agent for Writer {
         Some(self)
     }
 
-    fn set_session_title(&self) -> Option<&impl SetSessionTitle<Notebook>> {
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle<CountingState>> {
         Some(self)
     }
 }
 
-impl LoadSession<Notebook> for Writer {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened<Notebook>> {
+impl LoadSession<CountingState> for NotebookAgent {
+    async fn load(
+        &self,
+        session: &Session,
+        _: SessionSetup,
+    ) -> Result<OpenedSession<CountingState>> {
         if session.id().as_str() == "lost" {
             return Err(Error::invalid_params("it is lost"));
         }
-        let notebook = Notebook::new("loaded", session, &self.notebooks);
-        Ok(SessionOpened::with_state(notebook))
+        let notebook = CountingState::new("loaded", session, &self.notebooks);
+        Ok(OpenedSession::with_state(notebook))
     }
 }
 
-impl CloseSession<Notebook> for Writer {
-    async fn close(&self, notebook: &Notebook, _: &SessionId) -> Result<()> {
+impl CloseSession<CountingState> for NotebookAgent {
+    async fn close(&self, notebook: &CountingState, _: &SessionId) -> Result<()> {
         let title = notebook.title.lock().unwrap().clone();
         let open = self.notebooks.load(Ordering::SeqCst);
         self.at_close.lock().unwrap().push((title, open));
@@ -118,16 +122,16 @@ impl CloseSession<Notebook> for Writer {
     }
 }
 
-impl DeleteSession for Writer {
+impl DeleteSession for NotebookAgent {
     async fn delete(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 
-impl SetSessionTitle<Notebook> for Writer {
+impl SetSessionTitle<CountingState> for NotebookAgent {
     async fn set_title(
         &self,
-        notebook: Option<&Notebook>,
+        notebook: Option<&CountingState>,
         _: &SessionId,
         title: &str,
     ) -> Result<String> {
@@ -140,7 +144,7 @@ impl SetSessionTitle<Notebook> for Writer {
 }
 
 /// What the agent said last.
-async fn said(session: &acp::client::Session) -> String {
+async fn said(session: &acp::client::ClientSession) -> String {
     let before = session.thread().read(|thread| thread.items().len());
     session.prompt("Go on").await.unwrap();
     session.thread().read(|thread| {
@@ -155,8 +159,8 @@ async fn said(session: &acp::client::Session) -> String {
 
 #[tokio::test]
 async fn each_session_has_its_own_in_every_call() {
-    let writer = Writer::default();
-    let (agent, _) = connect(writer, Nobody).await;
+    let writer = NotebookAgent::default();
+    let (agent, _) = connect(writer, NoopClient).await;
     let first = agent.new_session("/").await.unwrap();
     let second = agent.new_session("/").await.unwrap();
     assert_eq!(said(&first).await, "new: 1");
@@ -173,10 +177,10 @@ async fn each_session_has_its_own_in_every_call() {
 
 #[tokio::test]
 async fn it_goes_with_its_session() {
-    let writer = Writer::default();
+    let writer = NotebookAgent::default();
     let (notebooks, at_close) = (Arc::clone(&writer.notebooks), Arc::clone(&writer.at_close));
     let open = || notebooks.load(Ordering::SeqCst);
-    let (agent, serving) = connect(writer, Nobody).await;
+    let (agent, serving) = connect(writer, NoopClient).await;
     let closed = agent.new_session("/").await.unwrap();
     let deleted = agent.new_session("/").await.unwrap();
     let loaded = agent.new_session("/").await.unwrap();

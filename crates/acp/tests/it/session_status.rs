@@ -1,7 +1,7 @@
 //! `session/status`: whether a session is in memory, in both versions.
 
-use acp::agent::{Agent, CheckSessionStatus, Prompt, Session, SessionOpened, SessionSetup, Turn};
-use acp::testing::{Nobody, connect_with};
+use acp::agent::{Agent, CheckSessionStatus, OpenedSession, Prompt, Session, SessionSetup, Turn};
+use acp::testing::{NoopClient, connect_with};
 use acp::v1::{SessionId, SessionStatus, StopReason};
 use acp::wire::v2::StateUpdate;
 use acp::{Error, Options, Result, jsonrpc};
@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::common::soon;
 
 /// Knows a session that it has not opened.
-struct Archivist;
+struct SessionStatusAgent;
 
-impl Agent for Archivist {
+impl Agent for SessionStatusAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -30,7 +30,7 @@ impl Agent for Archivist {
     }
 }
 
-impl CheckSessionStatus for Archivist {
+impl CheckSessionStatus for SessionStatusAgent {
     async fn status(&self, session: &SessionId) -> Result<Option<SessionStatus>> {
         Ok((session.as_str() == "saved").then_some(SessionStatus::Saved))
     }
@@ -39,7 +39,7 @@ impl CheckSessionStatus for Archivist {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_open_or_saved_or_there_is_none() {
     for (version, options) in [(1, Options::new()), (2, Options::new().draft_version_2())] {
-        let (agent, _serving) = connect_with(Archivist, Nobody, options).await;
+        let (agent, _serving) = connect_with(SessionStatusAgent, NoopClient, options).await;
         let session = agent.new_session("/garden").await.unwrap();
         let status = agent.session_status(session.id()).await.unwrap();
         assert_eq!(status.status, SessionStatus::Open);

@@ -2,22 +2,22 @@
 
 use std::sync::{Arc, Mutex};
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, SteerTurn, Turn};
-use acp::testing::{Nobody, connect, connect_with};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, SteerTurn, Turn};
+use acp::testing::{NoopClient, connect, connect_with};
 use acp::v1::{SteeringOutcome, StopReason};
 use acp::{Error, Options, Result};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
-use crate::common::{Peer, idle, soon, until};
+use crate::common::{TestPeer, idle, soon, until};
 
 /// Repeats what it hears in a turn, until it hears `stop`.
-struct Listener {
+struct SteeredAgent {
     mouth: mpsc::UnboundedSender<String>,
     ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
 }
 
-impl Listener {
+impl SteeredAgent {
     fn new() -> Self {
         let (mouth, ear) = mpsc::unbounded_channel();
         let ear = Mutex::new(Some(ear));
@@ -25,11 +25,11 @@ impl Listener {
     }
 }
 
-impl Agent for Listener {
+impl Agent for SteeredAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -50,7 +50,7 @@ impl Agent for Listener {
     }
 }
 
-impl SteerTurn for Listener {
+impl SteerTurn for SteeredAgent {
     async fn steer(&self, (): &(), _: &Session, message: &Prompt) -> Result<bool> {
         Ok(self.mouth.send(message.text()).is_ok())
     }
@@ -59,8 +59,8 @@ impl SteerTurn for Listener {
 #[tokio::test(start_paused = true)]
 async fn a_message_reaches_the_turn_that_runs_and_no_other() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let (agent, _serving) = connect_with(Listener::new(), Nobody, options).await;
-        assert!(agent.takes_steering());
+        let (agent, _serving) = connect_with(SteeredAgent::new(), NoopClient, options).await;
+        assert!(agent.supports_steering());
         let session = agent.new_session("/garden").await.unwrap();
         let early = session.steer("too early").await.unwrap();
         assert_eq!(early.outcome, SteeringOutcome::PromptRequired);
@@ -95,14 +95,14 @@ async fn a_message_reaches_the_turn_that_runs_and_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_offered_is_not_asked_for() {
-    let (agent, _serving) = connect(idle(), Nobody).await;
-    assert!(!agent.takes_steering());
+    let (agent, _serving) = connect(idle(), NoopClient).await;
+    assert!(!agent.supports_steering());
     let session = agent.new_session("/garden").await.unwrap();
     let error = session.steer("left").await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 
     // To an agent that does not offer it, it is an extension that it does not know.
-    let (_conn, mut peer, session) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, session) = TestPeer::in_session(idle()).await;
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "left"}]});
     peer.ask(1, "_session/steering", params).await;
     assert_eq!(peer.error(1).await.0, -32601);
@@ -110,7 +110,7 @@ async fn what_is_not_offered_is_not_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_without_content_is_refused() {
-    let (_conn, mut peer, session) = Peer::in_session(Listener::new()).await;
+    let (_conn, mut peer, session) = TestPeer::in_session(SteeredAgent::new()).await;
     let params = json!({"sessionId": session, "prompt": []});
     peer.ask(1, "_session/steering", params).await;
     assert_eq!(peer.error(1).await.0, -32602);
@@ -120,13 +120,13 @@ async fn a_message_without_content_is_refused() {
 }
 
 /// Takes its time to end a turn that was cancelled.
-struct Slow(Arc<Notify>);
+struct SlowCancelAgent(Arc<Notify>);
 
-impl Agent for Slow {
+impl Agent for SlowCancelAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
@@ -143,7 +143,7 @@ impl Agent for Slow {
     }
 }
 
-impl SteerTurn for Slow {
+impl SteerTurn for SlowCancelAgent {
     async fn steer(&self, (): &(), _: &Session, _: &Prompt) -> Result<bool> {
         Ok(true)
     }
@@ -152,7 +152,7 @@ impl SteerTurn for Slow {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_cancelled_takes_no_message() {
     let ended = Arc::new(Notify::new());
-    let (agent, _serving) = connect(Slow(Arc::clone(&ended)), Nobody).await;
+    let (agent, _serving) = connect(SlowCancelAgent(Arc::clone(&ended)), NoopClient).await;
     let session = agent.new_session("/garden").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{Prompt, Turn};
-use acp::client::{ClientState, Elicitation, PermissionRequest, Session};
+use acp::client::{ClientSession, ClientState, Elicitation, PermissionRequest};
 use acp::thread::ItemKind;
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -14,13 +14,13 @@ use acp::v1::{
 use acp::{Agent, Client, Error, Options, Result, ThreadHandle, transport};
 use serde_json::{Value, json};
 
-use crate::common::{OnPrompt, PIPE, Peer, pipes, settle, shown, soon, until};
+use crate::common::{PIPE, PromptAgent, TestPeer, pipes, settle, shown, soon, until};
 
 /// A client that shows no more of a form than the session in which it is asked.
 #[derive(Clone, Default)]
-struct FillsIn(Arc<Mutex<Vec<String>>>);
+struct FormClient(Arc<Mutex<Vec<String>>>);
 
-impl Elicitation<()> for FillsIn {
+impl Elicitation<()> for FormClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
@@ -39,7 +39,7 @@ impl Elicitation<()> for FillsIn {
     }
 }
 
-impl Client for FillsIn {
+impl Client for FormClient {
     type State = ();
 
     fn elicitation(&self) -> Option<&impl Elicitation<()>> {
@@ -49,7 +49,7 @@ impl Client for FillsIn {
 
 /// A client that says yes, and remembers in which sessions it was asked and which have been closed.
 #[derive(Clone, Default)]
-struct SaysYes {
+struct SubagentClient {
     asked: Arc<Mutex<Vec<String>>>,
     closed: Arc<Mutex<Vec<String>>>,
     /// It does not answer.
@@ -57,13 +57,13 @@ struct SaysYes {
 }
 
 /// A session of it.
-struct Remembered {
+struct SubagentSession {
     id: SessionId,
     closed: Arc<Mutex<Vec<String>>>,
 }
 
-impl ClientState<SaysYes> for Remembered {
-    fn new(client: &SaysYes, session: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<SubagentClient> for SubagentSession {
+    fn new(client: &SubagentClient, session: &SessionId, _: &ThreadHandle) -> Self {
         Self {
             id: session.clone(),
             closed: Arc::clone(&client.closed),
@@ -71,24 +71,24 @@ impl ClientState<SaysYes> for Remembered {
     }
 }
 
-impl Drop for Remembered {
+impl Drop for SubagentSession {
     fn drop(&mut self) {
         self.closed.lock().unwrap().push(self.id.to_string());
     }
 }
 
-impl Client for SaysYes {
-    type State = Remembered;
+impl Client for SubagentClient {
+    type State = SubagentSession;
 
     async fn request_permission(
         &self,
-        state: &Remembered,
+        state: &SubagentSession,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         assert_eq!(state.id, request.session_id);
         let (session, call) = (&request.session_id, &request.tool_call.title);
         let name = request.subagent.as_deref().unwrap_or("nobody");
-        let asked = format!("{session} ({name}) in {}: {call}", request.asked_in);
+        let asked = format!("{session} ({name}) in {}: {call}", request.root_session_id);
         self.asked.lock().unwrap().push(asked);
         if self.waits {
             std::future::pending::<()>().await;
@@ -98,7 +98,7 @@ impl Client for SaysYes {
 }
 
 /// This client with a session, `s`, of a scripted agent that speaks this version.
-async fn in_session(client: impl Client, version: ProtocolVersion) -> (Session, Peer) {
+async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
     let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
@@ -159,7 +159,7 @@ const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
 #[tokio::test(start_paused = true)]
 async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_asked() {
     for version in BOTH {
-        let client = SaysYes::default();
+        let client = SubagentClient::default();
         let (session, mut peer) = in_session(client.clone(), version).await;
         let running = json!({"title": "Look around", "state": {"state": "running"}});
         peer.update("s", subagent("c", running)).await;
@@ -211,7 +211,7 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
 
 #[tokio::test(start_paused = true)]
 async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
-    let client = FillsIn::default();
+    let client = FormClient::default();
     let (_session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
     peer.update("s", subagent("c", json!({}))).await;
     let form = json!({"sessionId": "c", "mode": "form", "message": "Which?",
@@ -223,7 +223,7 @@ async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
-    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("d", json!({}))).await;
     until(session.thread(), |thread| thread.subagents().count() == 1).await;
@@ -238,9 +238,9 @@ async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_turn_answers_what_its_subagents_ask() {
     for version in BOTH {
-        let client = SaysYes {
+        let client = SubagentClient {
             waits: true,
-            ..SaysYes::default()
+            ..SubagentClient::default()
         };
         let (session, mut peer) = in_session(client, version).await;
         let (id, _turn) = peer.prompted(&session, "go").await;
@@ -270,7 +270,7 @@ async fn a_cancelled_turn_answers_what_its_subagents_ask() {
 /// A subagent may work on while its parent waits for the person, also after a turn was cancelled.
 #[tokio::test(start_paused = true)]
 async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
-    let client = SaysYes::default();
+    let client = SubagentClient::default();
     let (session, mut peer) = in_session(client, ProtocolVersion::V1).await;
     let (id, turn) = peer.prompted(&session, "go").await;
     peer.update("s", subagent("c", json!({}))).await;
@@ -287,7 +287,7 @@ async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
 #[tokio::test(start_paused = true)]
 async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end() {
     let version = ProtocolVersion::V2;
-    let client = SaysYes::default();
+    let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
     // Of a session that nobody has opened.
     peer.update("nobody", subagent("x", json!({}))).await;
@@ -331,7 +331,7 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
 #[tokio::test(start_paused = true)]
 async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
     let version = ProtocolVersion::V1;
-    let client = SaysYes::default();
+    let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
     peer.update("s", subagent("n", json!({"title": "Mine"})))
         .await;
@@ -349,14 +349,14 @@ async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
-    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("a", json!({}))).await;
     peer.update("s", subagent("b", json!({"capabilities": {"cancel": {}}})))
         .await;
     until(session.thread(), |thread| thread.subagents().count() == 2).await;
     let refused = session.cancel_subagent("a").await;
     assert!(
-        matches!(refused, Err(Error::NotOffered { .. })),
+        matches!(refused, Err(Error::Unsupported { .. })),
         "{refused:?}"
     );
     session.cancel_subagent("b").await.unwrap();
@@ -365,7 +365,7 @@ async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
 
 #[tokio::test(start_paused = true)]
 async fn subagents_are_closed_with_their_session() {
-    let client = SaysYes::default();
+    let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("d", json!({}))).await;
@@ -385,7 +385,7 @@ async fn subagents_are_closed_with_their_session() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_between_sessions_are_shown() {
-    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("c", json!({"title": "Scout"})))
         .await;
     let message = json!({"sessionUpdate": "session_message", "messageId": "m",
@@ -415,7 +415,7 @@ async fn messages_between_sessions_are_shown() {
 
 /// An agent on this library that has a part of its work done by a subagent.
 fn leads() -> impl Agent {
-    OnPrompt(async |turn: Turn, _: Prompt| {
+    PromptAgent(async |turn: Turn, _: Prompt| {
         let scout = turn.subagent("scout", "Look around").await?;
         scout.message("I look.").await?;
         let call = scout.tool_call(ToolCall::new("read", "Read it")).await?;
@@ -435,7 +435,7 @@ async fn an_agent_on_this_library_has_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
         let _conn = acp::testing::start_agent(theirs, leads(), options.clone());
-        let client = SaysYes::default();
+        let client = SubagentClient::default();
         let conn = acp::testing::start_client(ours, client.clone(), options)
             .await
             .unwrap();
@@ -461,12 +461,12 @@ async fn an_agent_on_this_library_has_subagents_in_both_versions() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_of_version_1_that_knows_no_subagents_is_told_of_none() {
-    let agent = OnPrompt(async |turn: Turn, _: Prompt| {
+    let agent = PromptAgent(async |turn: Turn, _: Prompt| {
         let refused = turn.subagent("scout", "Look around").await;
-        assert!(matches!(refused, Err(Error::NotOffered { .. })));
+        assert!(matches!(refused, Err(Error::Unsupported { .. })));
         Ok(StopReason::EndTurn)
     });
-    let (_conn, mut peer, session) = Peer::in_session(agent).await;
+    let (_conn, mut peer, session) = TestPeer::in_session(agent).await;
     peer.prompt(1, &session, "go").await;
     assert_eq!(peer.result(1).await["stopReason"], "end_turn");
 }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, ForkSession, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
+    Agent, ForkSession, LoadSession, OpenedSession, Prompt, ResumeSession, Session, SessionSetup,
     Turn,
 };
-use acp::testing::{Nobody, connect, connect_with};
+use acp::testing::{NoopClient, connect, connect_with};
 use acp::v1::{
     ContentBlock, SessionId, SessionSystemPromptCapabilities, SessionSystemPromptModeCapabilities,
     SessionSystemPromptOverrideCapabilities, StopReason, SystemPrompt, SystemPromptMode,
@@ -14,30 +14,30 @@ use acp::v1::{
 use acp::{Error, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{Peer, idle};
+use crate::common::{TestPeer, idle};
 
 /// Notes the instructions that it gets.
 #[derive(Default, Clone)]
-struct Student {
+struct SystemPromptAgent {
     instructions: Arc<Mutex<Vec<String>>>,
     is_strict: bool,
 }
 
-impl Student {
-    fn opened(&self, setup: SessionSetup) -> Result<SessionOpened> {
+impl SystemPromptAgent {
+    fn opened(&self, setup: SessionSetup) -> Result<OpenedSession> {
         let prompt = setup.system_prompt.map(|prompt| {
             let text = prompt.content.iter().filter_map(ContentBlock::as_text);
             format!("{}: {}", prompt.mode, text.collect::<String>())
         });
         self.instructions.lock().unwrap().extend(prompt);
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
-impl Agent for Student {
+impl Agent for SystemPromptAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
         self.opened(setup)
     }
 
@@ -66,18 +66,18 @@ impl Agent for Student {
     }
 }
 
-impl LoadSession for Student {
-    async fn load(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+impl LoadSession for SystemPromptAgent {
+    async fn load(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
         self.opened(setup)
     }
 }
-impl ResumeSession for Student {
-    async fn resume(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+impl ResumeSession for SystemPromptAgent {
+    async fn resume(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
         self.opened(setup)
     }
 }
-impl ForkSession for Student {
-    async fn fork(&self, _: &SessionId, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+impl ForkSession for SystemPromptAgent {
+    async fn fork(&self, _: &SessionId, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
         self.opened(setup)
     }
 }
@@ -90,8 +90,8 @@ fn says(mode: SystemPromptMode, text: &str) -> SessionSetup {
 #[tokio::test(start_paused = true)]
 async fn every_way_to_open_a_session_hands_the_instructions_on() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let student = Student::default();
-        let (agent, _serving) = connect_with(student.clone(), Nobody, options).await;
+        let student = SystemPromptAgent::default();
+        let (agent, _serving) = connect_with(student.clone(), NoopClient, options).await;
         let append = |text| says(SystemPromptMode::Append, text);
         let new = agent.new_session(append("new")).await.unwrap();
         agent.load_session("a", append("load")).await.unwrap();
@@ -114,18 +114,18 @@ async fn every_way_to_open_a_session_hands_the_instructions_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_does_not_send_instructions_that_are_not_taken() {
-    let (agent, _serving) = connect(idle(), Nobody).await;
+    let (agent, _serving) = connect(idle(), NoopClient).await;
     let error = agent
         .new_session(says(SystemPromptMode::Append, "hi"))
         .await
         .unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error:?}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 
-    let student = Student {
+    let student = SystemPromptAgent {
         is_strict: true,
-        ..Student::default()
+        ..SystemPromptAgent::default()
     };
-    let (agent, _serving) = connect(student, Nobody).await;
+    let (agent, _serving) = connect(student, NoopClient).await;
     let error = agent
         .new_session(says(SystemPromptMode::Override, "hi"))
         .await
@@ -155,11 +155,11 @@ async fn an_agent_opens_no_session_with_instructions_that_it_cannot_apply() {
         ),
         (json!("hi"), ""),
     ];
-    let student = Student {
+    let student = SystemPromptAgent {
         is_strict: true,
-        ..Student::default()
+        ..SystemPromptAgent::default()
     };
-    let (_conn, mut peer) = Peer::of_agent(student.clone());
+    let (_conn, mut peer) = TestPeer::of_agent(student.clone());
     peer.initialize(json!({})).await;
     for (n, (prompt, why)) in cases.into_iter().enumerate() {
         let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": prompt});

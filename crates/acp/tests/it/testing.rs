@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use acp::agent::{Prompt, Turn};
 use acp::client::Update;
-use acp::testing::{Nobody, OnPrompt, Peer, connect, connect_with, until};
+use acp::testing::{NoopClient, PromptAgent, ScriptedPeer, connect, connect_with, wait_for_thread};
 use acp::thread::ItemKind;
 use acp::v1::{ProtocolVersion, StopReason};
 use acp::{Agent, Client, CloseReason, Options, Result, jsonrpc};
 use serde_json::{Value, json};
 
 /// Says what it is told.
-struct Parrot;
+struct EchoingAgent;
 
-impl Agent for Parrot {
+impl Agent for EchoingAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -31,7 +31,7 @@ impl Agent for Parrot {
     }
 }
 
-fn said(session: &acp::client::Session) -> Vec<String> {
+fn said(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let said = thread.items().iter().filter_map(|item| match &item.kind {
             ItemKind::Agent(message) => Some(message.text()),
@@ -61,7 +61,7 @@ async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
         (Options::new(), ProtocolVersion::V1),
         (Options::new().draft_version_2(), ProtocolVersion::V2),
     ] {
-        let (agent, theirs) = connect_with(Parrot, Nobody, options).await;
+        let (agent, theirs) = connect_with(EchoingAgent, NoopClient, options).await;
         assert_eq!(agent.version(), version);
         let session = agent.new_session("/").await.unwrap();
         assert_eq!(session.prompt("hi").await.unwrap(), StopReason::EndTurn);
@@ -73,14 +73,14 @@ async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
 
 #[tokio::test]
 async fn a_cancelled_turn_is_seen_through_the_thread() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("begun").await?;
         std::future::pending().await
     });
-    let (agent, _) = connect(agent, Nobody).await;
+    let (agent, _) = connect(agent, NoopClient).await;
     let session = agent.new_session("/").await.unwrap();
     let (stopped, ()) = tokio::join!(session.prompt("go on"), async {
-        until(session.thread(), |thread| thread.items().len() == 2).await;
+        wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
         session.cancel().await.unwrap();
     });
     assert_eq!(stopped.unwrap(), StopReason::Cancelled);
@@ -88,17 +88,20 @@ async fn a_cancelled_turn_is_seen_through_the_thread() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_thread_never_shows_is_told_with_what_it_shows() {
-    let (agent, _) = connect(Parrot, Nobody).await;
+    let (agent, _) = connect(EchoingAgent, NoopClient).await;
     let session = agent.new_session("/").await.unwrap();
     session.prompt("hi there").await.unwrap();
-    let message = panic_of(until(session.thread(), |thread| thread.title().is_some())).await;
+    let message = panic_of(wait_for_thread(session.thread(), |thread| {
+        thread.title().is_some()
+    }))
+    .await;
     assert!(message.contains("tests/it/testing.rs:"), "{message}");
     assert!(message.contains("hi there"), "{message}");
 }
 
 #[tokio::test]
 async fn a_scripted_client_tests_an_agent() {
-    let (conn, mut peer) = Peer::client_of(Parrot);
+    let (conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     assert_eq!(peer.initialize().await["protocolVersion"], 1);
     let session = peer.open_session().await;
     let prompt = peer.prompt(&session, "hi").await;
@@ -125,9 +128,9 @@ async fn a_scripted_client_tests_an_agent() {
 
 /// Allows what it is asked for, and keeps what it is told.
 #[derive(Clone, Default)]
-struct Yes(std::sync::Arc<std::sync::Mutex<String>>);
+struct AllowingClient(std::sync::Arc<std::sync::Mutex<String>>);
 
-impl Client for Yes {
+impl Client for AllowingClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &acp::client::UpdateContext, update: &Update) {
@@ -145,9 +148,9 @@ impl Client for Yes {
 
 #[tokio::test]
 async fn a_scripted_agent_tests_a_client() {
-    let client = Yes::default();
-    let (agent, mut peer) = Peer::agent_of(client.clone()).await;
-    let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+    let client = AllowingClient::default();
+    let (agent, mut peer) = ScriptedPeer::connect_client(client.clone()).await;
+    let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
     let session = session.unwrap();
     let script = async {
         let prompt = peer.expect_request("session/prompt").await;
@@ -159,7 +162,7 @@ async fn a_scripted_agent_tests_a_client() {
             "toolCall": {"toolCallId": "c"},
             "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
         });
-        let asked = peer.ask("session/request_permission", params).await;
+        let asked = peer.request("session/request_permission", params).await;
         let outcome = &peer.expect_answer(asked).await["outcome"];
         assert_eq!(*outcome, json!({"outcome": "selected", "optionId": "y"}));
         let done = json!({"stopReason": "end_turn"});
@@ -188,9 +191,9 @@ async fn a_scripted_agent_may_speak_version_2() {
         "capabilities": {"session": {}},
     });
     let options = Options::new().draft_version_2();
-    let (agent, mut peer) = Peer::agent_of_with(Nobody, options, answer).await;
+    let (agent, mut peer) = ScriptedPeer::agent_of_with(NoopClient, options, answer).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
-    let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+    let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
     let session = session.unwrap();
     let (stopped, ()) = tokio::join!(session.prompt("hi"), async {
         let prompt = peer.expect_request("session/prompt").await;
@@ -209,7 +212,7 @@ async fn a_scripted_agent_may_speak_version_2() {
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_instead_is_told_with_what_came_before() {
-    let (_conn, mut peer) = Peer::client_of(Parrot);
+    let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;
     peer.prompt(&session, "surprise").await;
@@ -233,7 +236,8 @@ async fn what_comes_instead_is_told_with_what_came_before() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_come_is_told_when_patience_is_over() {
-    let (_conn, mut peer) = Peer::client_of(OnPrompt(async |_, _| std::future::pending().await));
+    let (_conn, mut peer) =
+        ScriptedPeer::connect_agent(PromptAgent(async |_, _| std::future::pending().await));
     peer.initialize().await;
     let session = peer.open_session().await;
     let prompt = peer.prompt(&session, "hang").await;
@@ -253,7 +257,7 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn an_end_and_a_full_pipe_are_told_too() {
-    let (transport, mut peer) = Peer::pair_with(16);
+    let (transport, mut peer) = ScriptedPeer::pair_with(16);
     let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
     assert!(message.contains("has not read this in 10s"), "{message}");
     drop(transport);
@@ -274,7 +278,7 @@ async fn an_end_and_a_full_pipe_are_told_too() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_exchange_is_told_by_its_end() {
-    let (_conn, mut peer) = Peer::client_of(Parrot);
+    let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;
     for n in 0..20 {

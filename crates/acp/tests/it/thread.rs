@@ -10,45 +10,45 @@ use proptest::prelude::*;
 
 /// Who says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
+enum ModelSpeaker {
     User,
     Agent,
     Thought,
 }
 
-fn chunk(speaker: Speaker, text: &str) -> SessionUpdate {
+fn chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
     let chunk = ContentChunk::new(ContentBlock::text(text));
     match speaker {
-        Speaker::User => SessionUpdate::UserMessageChunk(chunk),
-        Speaker::Agent => SessionUpdate::AgentMessageChunk(chunk),
-        Speaker::Thought => SessionUpdate::AgentThoughtChunk(chunk),
+        ModelSpeaker::User => SessionUpdate::UserMessageChunk(chunk),
+        ModelSpeaker::Agent => SessionUpdate::AgentMessageChunk(chunk),
+        ModelSpeaker::Thought => SessionUpdate::AgentThoughtChunk(chunk),
     }
 }
 
 /// The messages of a thread.
-fn messages(thread: &Thread) -> Vec<(Speaker, String)> {
+fn messages(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
     let items = thread.items().iter();
     items
         .filter_map(|item| match &item.kind {
-            ItemKind::User(m) => Some((Speaker::User, m.text())),
-            ItemKind::Agent(m) => Some((Speaker::Agent, m.text())),
-            ItemKind::Thought(m) => Some((Speaker::Thought, m.text())),
+            ItemKind::User(m) => Some((ModelSpeaker::User, m.text())),
+            ItemKind::Agent(m) => Some((ModelSpeaker::Agent, m.text())),
+            ItemKind::Thought(m) => Some((ModelSpeaker::Thought, m.text())),
             _ => None,
         })
         .collect()
 }
 
-fn speaker() -> impl Strategy<Value = Speaker> {
+fn speaker() -> impl Strategy<Value = ModelSpeaker> {
     prop_oneof![
-        Just(Speaker::User),
-        Just(Speaker::Agent),
-        Just(Speaker::Thought)
+        Just(ModelSpeaker::User),
+        Just(ModelSpeaker::Agent),
+        Just(ModelSpeaker::Thought)
     ]
 }
 
 /// Something done to a tool call.
 #[derive(Debug, Clone)]
-enum Step {
+enum ThreadStep {
     Announce(u8),
     Change(u8, ToolCallStatus),
     Ask(u8),
@@ -58,7 +58,7 @@ enum Step {
     Cancel,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ThreadStep> {
     let status = prop_oneof![
         Just(ToolCallStatus::Pending),
         Just(ToolCallStatus::InProgress),
@@ -66,13 +66,13 @@ fn step() -> impl Strategy<Value = Step> {
         Just(ToolCallStatus::Failed),
     ];
     prop_oneof![
-        (0..4_u8).prop_map(Step::Announce),
-        (0..4_u8, status).prop_map(|(id, status)| Step::Change(id, status)),
-        (0..4_u8).prop_map(Step::Ask),
-        "[a-z]{0,5}".prop_map(Step::Say),
-        Just(Step::Begin),
-        Just(Step::End),
-        Just(Step::Cancel),
+        (0..4_u8).prop_map(ThreadStep::Announce),
+        (0..4_u8, status).prop_map(|(id, status)| ThreadStep::Change(id, status)),
+        (0..4_u8).prop_map(ThreadStep::Ask),
+        "[a-z]{0,5}".prop_map(ThreadStep::Say),
+        Just(ThreadStep::Begin),
+        Just(ThreadStep::End),
+        Just(ThreadStep::Cancel),
     ]
 }
 
@@ -80,23 +80,25 @@ fn id(n: u8) -> ToolCallId {
     format!("call/{n}").into()
 }
 
-fn take(thread: &mut Thread, step: &Step) {
+fn take(thread: &mut Thread, step: &ThreadStep) {
     match step {
-        Step::Announce(n) => {
+        ThreadStep::Announce(n) => {
             thread.apply(
                 &SessionUpdate::ToolCall(Box::new(ToolCall::new(id(*n), format!("call {n}"))))
                     .into(),
             );
         }
-        Step::Change(n, status) => {
+        ThreadStep::Change(n, status) => {
             let update = ToolCallUpdate::new(id(*n)).status(status.clone());
             thread.apply(&SessionUpdate::ToolCallUpdate(Box::new(update)).into());
         }
-        Step::Ask(n) => drop(thread.permission_requested(&ToolCallUpdate::new(id(*n)).into())),
-        Step::Say(text) => thread.apply(&chunk(Speaker::Agent, text).into()),
-        Step::Begin => thread.begin_turn(&[ContentBlock::text("go on")]),
-        Step::End => thread.end_turn(Some(&StopReason::EndTurn)),
-        Step::Cancel => thread.cancel_turn(),
+        ThreadStep::Ask(n) => {
+            drop(thread.apply_permission_request(&ToolCallUpdate::new(id(*n)).into()))
+        }
+        ThreadStep::Say(text) => thread.apply(&chunk(ModelSpeaker::Agent, text).into()),
+        ThreadStep::Begin => thread.begin_turn(&[ContentBlock::text("go on")]),
+        ThreadStep::End => thread.end_turn(Some(&StopReason::EndTurn)),
+        ThreadStep::Cancel => thread.cancel_turn(),
     }
 }
 
@@ -119,7 +121,7 @@ proptest! {
         }
         prop_assert_eq!(messages(&pieces), messages(&whole));
         // As it was said: one after the other, those of the same speaker put together.
-        let mut expected: Vec<(Speaker, String)> = Vec::new();
+        let mut expected: Vec<(ModelSpeaker, String)> = Vec::new();
         for (speaker, text, _) in said {
             match expected.last_mut() {
                 Some((last, so_far)) if *last == speaker => so_far.push_str(&text),
@@ -147,7 +149,7 @@ proptest! {
             prop_assert!(thread.revision() > revision, "{:?} does not show", step);
             prop_assert!(thread.items().len() >= items);
             // An id used again is another call, or the same one if that was still under way.
-            if let Step::Announce(n) = step {
+            if let ThreadStep::Announce(n) = step {
                 let last = thread.items().last();
                 let call = thread.tool_call(&id(*n)).unwrap();
                 prop_assert!(!call.is_finished());
@@ -158,7 +160,7 @@ proptest! {
                     prop_assert!(old.is_finished(), "the call that had finished was begun again");
                 }
             }
-            if let Step::Cancel = step {
+            if let ThreadStep::Cancel = step {
                 for item in thread.items() {
                     if let ItemKind::ToolCall(call) = &item.kind {
                         prop_assert!(call.is_finished());
@@ -168,12 +170,12 @@ proptest! {
             // What has changed bears the newest revision, and nothing a later one.
             let newest = thread.items().iter().map(|i| i.revision).max().unwrap_or(0);
             prop_assert!(newest <= thread.revision());
-            if !matches!(step, Step::End | Step::Cancel) {
+            if !matches!(step, ThreadStep::End | ThreadStep::Cancel) {
                 prop_assert_eq!(newest, thread.revision());
             }
         }
-        let said: String = steps.iter().filter_map(|s| if let Step::Say(t) = s { Some(t.as_str()) } else { None }).collect();
-        let shown: String = messages(&thread).into_iter().filter(|m| m.0 == Speaker::Agent).map(|m| m.1).collect();
+        let said: String = steps.iter().filter_map(|s| if let ThreadStep::Say(t) = s { Some(t.as_str()) } else { None }).collect();
+        let shown: String = messages(&thread).into_iter().filter(|m| m.0 == ModelSpeaker::Agent).map(|m| m.1).collect();
         prop_assert_eq!(shown, said);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use acp::agent::{Prompt, Turn};
 use acp::client::{Client, PermissionRequest, Update, UpdateContext};
-use acp::testing::{OnPrompt, connect_with};
+use acp::testing::{PromptAgent, connect_with};
 use acp::thread::ItemKind;
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCall,
@@ -14,17 +14,17 @@ use acp::v1::{
 use acp::{Agent, Options, Result};
 
 /// Says what it is told, and asks before it does so when told to.
-struct Echo;
+struct EchoAgent;
 
-impl Agent for Echo {
+impl Agent for EchoAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -36,7 +36,7 @@ impl Agent for Echo {
             let yes = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
             let no = PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce);
             let outcome = turn
-                .request_permission(call.change(), vec![yes, no])
+                .request_permission(call.new_update(), vec![yes, no])
                 .await?;
             turn.message(format!("{outcome:?}")).await?;
             call.complete().await?;
@@ -55,12 +55,12 @@ impl Agent for Echo {
 
 /// Keeps what it is told, and says yes.
 #[derive(Clone, Default)]
-struct Keeper {
+struct TextClient {
     text: Arc<Mutex<String>>,
     hang_permission: bool,
 }
 
-impl Client for Keeper {
+impl Client for TextClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
@@ -82,9 +82,9 @@ impl Client for Keeper {
     }
 }
 
-async fn start(client: Keeper) -> acp::client::AgentConnection {
+async fn start(client: TextClient) -> acp::client::AgentConnection {
     let (ours, theirs) = acp::transport::memory();
-    acp::testing::start_agent(theirs, Echo, acp::Limits::default());
+    acp::testing::start_agent(theirs, EchoAgent, acp::Limits::default());
     acp::testing::start_client(ours, client, acp::Options::new())
         .await
         .unwrap()
@@ -92,7 +92,7 @@ async fn start(client: Keeper) -> acp::client::AgentConnection {
 
 #[tokio::test]
 async fn a_turn_streams_and_ends_with_everything_seen() {
-    let client = Keeper::default();
+    let client = TextClient::default();
     let agent = start(client.clone()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_turn_streams_and_ends_with_everything_seen() {
 
 #[tokio::test]
 async fn a_permission_is_asked_and_granted() {
-    let agent = start(Keeper::default()).await;
+    let agent = start(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     assert_eq!(
         session.prompt("ask Write it").await.unwrap(),
@@ -135,7 +135,7 @@ async fn a_permission_is_asked_and_granted() {
 
 #[tokio::test]
 async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
-    let agent = start(Keeper::default()).await;
+    let agent = start(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();
@@ -154,9 +154,9 @@ async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
 
 #[tokio::test]
 async fn cancel_ends_an_open_permission_request() {
-    let agent = start(Keeper {
+    let agent = start(TextClient {
         hang_permission: true,
-        ..Keeper::default()
+        ..TextClient::default()
     })
     .await;
     let session = agent.new_session("/tmp").await.unwrap();
@@ -174,7 +174,7 @@ async fn cancel_ends_an_open_permission_request() {
 
 #[tokio::test]
 async fn dropping_a_prompt_cancels_it() {
-    let agent = start(Keeper::default()).await;
+    let agent = start(TextClient::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
     {
         let prompt = session.prompt("hang");
@@ -192,7 +192,7 @@ async fn dropping_a_prompt_cancels_it() {
 
 #[tokio::test]
 async fn several_sessions_run_at_the_same_time_without_mixing() {
-    let agent = start(Keeper::default()).await;
+    let agent = start(TextClient::default()).await;
     let mut turns = Vec::new();
     for n in 0..50 {
         let session = agent.new_session("/tmp").await.unwrap();
@@ -213,8 +213,8 @@ async fn several_sessions_run_at_the_same_time_without_mixing() {
 #[tokio::test]
 async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
     let (ours, theirs) = acp::transport::memory();
-    let serving = acp::testing::start_agent(theirs, Echo, acp::Limits::default());
-    let agent = acp::testing::start_client(ours, Keeper::default(), acp::Options::new())
+    let serving = acp::testing::start_agent(theirs, EchoAgent, acp::Limits::default());
+    let agent = acp::testing::start_client(ours, TextClient::default(), acp::Options::new())
         .await
         .unwrap();
     let session = agent.new_session("/tmp").await.unwrap();
@@ -236,16 +236,16 @@ async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
 #[tokio::test]
 async fn custom_data_of_a_prompt_reaches_the_agent_in_either_version() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+        let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
             turn.message(format!("{:?}", prompt.meta)).await?;
             Ok(StopReason::EndTurn)
         });
-        let keeper = Keeper::default();
+        let keeper = TextClient::default();
         let (agent, _) = connect_with(agent, keeper.clone(), options).await;
         let session = agent.new_session("/").await.unwrap();
         let mut meta = acp::wire::Meta::new();
         meta.insert("trace".to_owned(), 7.into());
-        let prompt = acp::client::Prompt::from("hi").meta(meta.clone());
+        let prompt = acp::client::PromptContent::from("hi").meta(meta.clone());
         session.prompt(prompt).await.unwrap();
         assert_eq!(*keeper.text.lock().unwrap(), format!("{:?}", Some(meta)));
     }

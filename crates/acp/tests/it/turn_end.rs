@@ -9,17 +9,17 @@ use acp::v1::{SessionId, StopReason};
 use acp::{Agent, Connection, Error, Options, Result, ThreadHandle};
 
 /// Ends its turn as it is told to.
-struct Ends;
+struct TurnEndAgent;
 
-impl Agent for Ends {
+impl Agent for TurnEndAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
@@ -38,7 +38,7 @@ impl Agent for Ends {
     }
 }
 
-impl CloseSession for Ends {
+impl CloseSession for TurnEndAgent {
     async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
@@ -46,12 +46,12 @@ impl CloseSession for Ends {
 
 /// Keeps what it is told.
 #[derive(Clone, Default)]
-struct Told {
+struct TurnEndClient {
     said: Arc<Mutex<Vec<String>>>,
     more: Arc<tokio::sync::Notify>,
 }
 
-impl Told {
+impl TurnEndClient {
     fn tell(&self, what: String) {
         self.said.lock().unwrap().push(what);
         self.more.notify_one();
@@ -72,10 +72,10 @@ impl Told {
 }
 
 /// A session, which tells how its turns end and that it is closed.
-struct Tells(Told);
+struct TurnEndSession(TurnEndClient);
 
-impl ClientState<Told> for Tells {
-    fn new(client: &Told, _: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<TurnEndClient> for TurnEndSession {
+    fn new(client: &TurnEndClient, _: &SessionId, _: &ThreadHandle) -> Self {
         Self(client.clone())
     }
 
@@ -85,23 +85,23 @@ impl ClientState<Told> for Tells {
     }
 }
 
-impl Drop for Tells {
+impl Drop for TurnEndSession {
     fn drop(&mut self) {
         self.0.tell("closed".to_owned());
     }
 }
 
-impl Client for Told {
-    type State = Tells;
+impl Client for TurnEndClient {
+    type State = TurnEndSession;
 }
 
-async fn start(version: u16) -> (Told, AgentConnection, Connection) {
+async fn start(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
     let options = match version {
         2 => Options::new().draft_version_2(),
         _ => Options::new(),
     };
-    let told = Told::default();
-    let (agent, theirs) = connect_with(Ends, told.clone(), options).await;
+    let told = TurnEndClient::default();
+    let (agent, theirs) = connect_with(TurnEndAgent, told.clone(), options).await;
     (told, agent, theirs)
 }
 

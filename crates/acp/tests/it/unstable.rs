@@ -1,7 +1,7 @@
 //! What version 1 has beside its stable schema: forks, models, several plans; and what agents in use do
 //! that no page prepares one for.
 
-use acp::agent::{ForkSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};
 use acp::thread::{PLAN, ToolCallStatus};
 use acp::v1::{
@@ -15,14 +15,14 @@ use acp::{Agent, Error, Limits, Result};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{Nobody, PIPE, Peer, idle, shown, soon, until};
+use crate::common::{NoopClient, PIPE, TestPeer, idle, shown, soon, until};
 
 fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
 /// Copies sessions, and has a model.
-struct Forks;
+struct ForkingAgent;
 
 fn model(current: &str) -> Vec<SessionConfigOption> {
     let values = vec![
@@ -34,14 +34,14 @@ fn model(current: &str) -> Vec<SessionConfigOption> {
     vec![option.category(SessionConfigOptionCategory::Model)]
 }
 
-impl Agent for Forks {
+impl Agent for ForkingAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        Ok(SessionOpened::new().config_options(model("a")))
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        Ok(OpenedSession::new().config_options(model("a")))
     }
     async fn set_config_option(
         &self,
@@ -57,24 +57,24 @@ impl Agent for Forks {
     }
 }
 
-impl ForkSession for Forks {
+impl ForkSession for ForkingAgent {
     async fn fork(
         &self,
         from: &SessionId,
         session: &Session,
         _: SessionSetup,
-    ) -> Result<SessionOpened> {
+    ) -> Result<OpenedSession> {
         if from.as_str() != "old" {
             return Err(Error::invalid_params("no such session"));
         }
         assert_ne!(session.id(), from);
-        Ok(SessionOpened::new().config_options(model("b")))
+        Ok(OpenedSession::new().config_options(model("b")))
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_copies_sessions_if_it_says_so() {
-    let (_conn, mut peer) = Peer::of_agent(Forks);
+    let (_conn, mut peer) = TestPeer::of_agent(ForkingAgent);
     let said = peer.initialize(json!({})).await;
     assert_eq!(
         said["agentCapabilities"]["sessionCapabilities"]["fork"],
@@ -95,7 +95,7 @@ async fn an_agent_copies_sessions_if_it_says_so() {
     .await;
     assert_eq!(peer.error(3).await.0, -32602);
 
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     peer.ask(1, "session/fork", json!({"sessionId": s, "cwd": "/work"}))
         .await;
     assert_eq!(peer.error(1).await.0, -32601);
@@ -104,7 +104,7 @@ async fn an_agent_copies_sessions_if_it_says_so() {
 #[tokio::test(start_paused = true)]
 async fn a_client_copies_a_session_of_an_agent_that_can() {
     let can = json!({"sessionCapabilities": {"fork": {}}});
-    let (conn, mut peer) = Peer::of_client_with(Nobody, Limits::default(), PIPE, can).await;
+    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, Limits::default(), PIPE, can).await;
     let forking = tokio::spawn(async move { conn.fork_session("old", "/work").await });
     let (id, params) = peer.request("session/fork").await;
     assert_eq!(params, json!({"sessionId": "old", "cwd": "/work"}));
@@ -115,9 +115,9 @@ async fn a_client_copies_a_session_of_an_agent_that_can() {
     assert_eq!(session.id().as_str(), "new");
     assert_eq!(shown(session.thread()), ["agent: ahead"]);
 
-    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
     let error = conn.fork_session("old", "/work").await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     peer.silence().await;
 }
 
@@ -125,7 +125,7 @@ async fn a_client_copies_a_session_of_an_agent_that_can() {
 async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
     let models = json!({"currentModelId": "a", "availableModels": [
         {"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B", "description": "Better"}]});
-    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
     let session = peer
         .opens(&conn, json!({"sessionId": "s", "models": models}))
         .await;
@@ -166,7 +166,7 @@ async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_knows_models_only_sets_the_option_for_them() {
-    let (_conn, mut peer, s) = Peer::in_session(Forks).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(ForkingAgent).await;
     peer.ask(
         1,
         "session/set_model",
@@ -188,7 +188,7 @@ async fn a_client_that_knows_models_only_sets_the_option_for_them() {
 
 #[tokio::test(start_paused = true)]
 async fn several_plans_of_version_1_are_told_apart() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let entries = json!([{"content": "x", "priority": "low", "status": "pending"}]);
     peer.update("s", json!({"sessionUpdate": "plan", "entries": entries}))
         .await;
@@ -209,7 +209,7 @@ async fn several_plans_of_version_1_are_told_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.update("s", chunk("user_message_chunk", "hel")).await;
     peer.update("s", chunk("user_message_chunk", "lo")).await;
@@ -229,7 +229,7 @@ async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let update = |status: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b:1", "status": status, "title": status});
     for status in ["in_progress", "completed", "in_progress", "pending"] {
         peer.update("s", update(status)).await;
@@ -247,9 +247,9 @@ async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
 }
 
 /// Says no to every question, and keeps what is told.
-struct Asked(Arc<Mutex<Vec<String>>>);
+struct RejectingClient(Arc<Mutex<Vec<String>>>);
 
-impl Client for Asked {
+impl Client for RejectingClient {
     type State = ();
 
     fn elicitation(&self) -> Option<&impl Elicitation<()>> {
@@ -260,7 +260,7 @@ impl Client for Asked {
     }
 }
 
-impl Elicitation<()> for Asked {
+impl Elicitation<()> for RejectingClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }
@@ -291,7 +291,7 @@ impl Elicitation<()> for Asked {
 #[tokio::test(start_paused = true)]
 async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (_session, mut peer) = Peer::with_session(Asked(Arc::clone(&told))).await;
+    let (_session, mut peer) = TestPeer::with_session(RejectingClient(Arc::clone(&told))).await;
     let schema = json!({"type": "object", "properties": {}});
     for scope in [
         json!({"sessionId": "s", "toolCallId": "c"}),
@@ -305,7 +305,7 @@ async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
         peer.ask(1, "elicitation/create", params).await;
         assert_eq!(peer.result(1).await, json!({"action": "decline"}));
     }
-    peer.tell("elicitation/complete", json!({"elicitationId": "e"}))
+    peer.notify("elicitation/complete", json!({"elicitationId": "e"}))
         .await;
     peer.alive().await;
     assert_eq!(
@@ -317,7 +317,7 @@ async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
         ]
     );
 
-    let (_session, mut peer) = Peer::with_session(Nobody).await;
+    let (_session, mut peer) = TestPeer::with_session(NoopClient).await;
     let params =
         json!({"mode": "form", "message": "Who?", "requestedSchema": schema, "sessionId": "s"});
     peer.ask(1, "elicitation/create", params).await;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    AuthContext, Authentication, CancelWork, LoadSession, Prompt, Session, SessionOpened,
+    AuthContext, Authentication, CancelWork, LoadSession, OpenedSession, Prompt, Session,
     SessionSetup, Turn,
 };
 use acp::v1::{
@@ -19,10 +19,10 @@ use acp::v1::{
 use acp::{Agent, Connection, Error, Limits, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{OnPrompt, PIPE, Peer, idle, pipes, settle};
+use crate::common::{PIPE, PromptAgent, TestPeer, idle, pipes, settle};
 
 /// A client of this agent, which has asked for this version.
-async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, Peer, Value) {
+async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, TestPeer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
     let conn = acp::testing::start_agent(transport, agent, options);
@@ -34,7 +34,7 @@ async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, P
 }
 
 /// A client of version 2 with a session open.
-async fn in_session(agent: impl Agent) -> (Connection, Peer, String) {
+async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
         "elicitation": {"form": {}}}});
     let (conn, mut peer, answer) = asked(agent, 2, params).await;
@@ -44,7 +44,7 @@ async fn in_session(agent: impl Agent) -> (Connection, Peer, String) {
 }
 
 /// The next update, without what every update has, and without the ids the library makes.
-async fn update(peer: &mut Peer) -> Value {
+async fn update(peer: &mut TestPeer) -> Value {
     let mut params = peer.notification("session/update").await;
     let mut update = params["update"].take();
     let object = update.as_object_mut().unwrap();
@@ -54,14 +54,14 @@ async fn update(peer: &mut Peer) -> Value {
     update
 }
 
-async fn expect(peer: &mut Peer, expected: Value) {
+async fn expect(peer: &mut TestPeer, expected: Value) {
     let mut got = update(peer).await;
     got.as_object_mut().unwrap().remove("messageId");
     assert_eq!(got, expected);
 }
 
 /// What comes ahead of a turn's work: the answer, the message, the state. Gives the message's id.
-async fn begins(peer: &mut Peer, id: i64, text: &str) -> String {
+async fn begins(peer: &mut TestPeer, id: i64, text: &str) -> String {
     let answer = peer.result(id).await;
     let message = update(peer).await;
     assert_eq!(message["sessionUpdate"], "user_message");
@@ -89,7 +89,7 @@ async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
         assert_eq!(answer.get("info").is_some(), answered == 2);
     }
     // Without the switch it is version 1.
-    let (_conn, mut peer) = Peer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.ask("init", "initialize", json!({"protocolVersion": 2}))
         .await;
     assert_eq!(peer.result("init").await["protocolVersion"], 1);
@@ -97,7 +97,7 @@ async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_told_by_updates_between_running_and_idle() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         turn.thought("Hm").await?;
         turn.message("Hel").await?;
         turn.message("lo").await?;
@@ -149,7 +149,7 @@ async fn a_turn_is_told_by_updates_between_running_and_idle() {
 
 #[tokio::test(start_paused = true)]
 async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_that_wait() {
-    let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+    let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         if prompt.text() == "wait" {
             turn.cancelled().await;
         }
@@ -161,12 +161,14 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
     }
     begins(&mut peer, 1, "wait").await;
     // One may be taken back alone.
-    peer.tell("$/cancel_request", json!({"requestId": 2})).await;
+    peer.notify("$/cancel_request", json!({"requestId": 2}))
+        .await;
     assert_eq!(peer.error(2).await.0, -32800);
     // What has been taken cannot.
-    peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+    peer.notify("$/cancel_request", json!({"requestId": 1}))
+        .await;
     peer.silence().await;
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     let mut seen = Vec::new();
     for _ in 0..2 {
         let message = peer.next().await;
@@ -190,16 +192,16 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
-    struct Takes;
-    impl Agent for Takes {
+    struct AcceptingAgent;
+    impl Agent for AcceptingAgent {
         type State = ();
 
         async fn new_session(
             &self,
             _: &acp::agent::Session,
             _: acp::agent::SessionSetup,
-        ) -> acp::Result<acp::agent::SessionOpened> {
-            Ok(acp::agent::SessionOpened::new())
+        ) -> acp::Result<acp::agent::OpenedSession> {
+            Ok(acp::agent::OpenedSession::new())
         }
 
         async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -209,7 +211,7 @@ async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
             PromptCapabilities::new().audio(true)
         }
     }
-    let (_conn, mut peer, s) = in_session(Takes).await;
+    let (_conn, mut peer, s) = in_session(AcceptingAgent).await;
     let image = json!([{"type": "image", "data": "", "mimeType": "image/png"}]);
     for prompt in [json!([]), image] {
         peer.ask(
@@ -240,7 +242,7 @@ async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         let call = turn.tool_call(ToolCall::new("c", "Write a")).await?;
         let options = vec![PermissionOption::new(
             "y",
@@ -267,7 +269,7 @@ async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled
         assert!(error.to_string().contains("elicitation.url"), "{error}");
         assert!(matches!(
             turn.read_text_file("/a", None, None).await,
-            Err(Error::NotOffered { .. })
+            Err(Error::Unsupported { .. })
         ));
         let token = turn.take_cancellation();
         let outcome = turn
@@ -306,7 +308,7 @@ async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled
     expect(&mut peer, works).await;
     expect(&mut peer, waits).await;
     let (id, _) = peer.request("session/request_permission").await;
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     assert_eq!(
         peer.notification("$/cancel_request").await,
         json!({"requestId": id})
@@ -320,7 +322,7 @@ async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled
 
 #[tokio::test(start_paused = true)]
 async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         let entry =
             |text: &str| PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending);
         turn.plan(vec![entry("a")]).await?;
@@ -335,7 +337,7 @@ async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
         terminal.output("é".as_bytes().get(..1).unwrap()).await?;
         let mut status = TerminalExitStatus::new();
         status.exit_code = Some(0);
-        terminal.exited(status).await?;
+        terminal.set_exited(status).await?;
         turn.message_content(ContentBlock::text("x")).await?;
         Ok(StopReason::EndTurn)
     });
@@ -398,7 +400,7 @@ async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
 #[tokio::test(start_paused = true)]
 async fn clients_of_version_1_are_shown_what_they_understand() {
     let agent = || {
-        OnPrompt(async |turn: Turn, _| {
+        PromptAgent(async |turn: Turn, _| {
             let entry = |text: &str| {
                 PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending)
             };
@@ -410,14 +412,14 @@ async fn clients_of_version_1_are_shown_what_they_understand() {
                 for byte in "é".as_bytes() {
                     terminal.output(&[*byte]).await?;
                 }
-                terminal.exited(TerminalExitStatus::new()).await?;
+                terminal.set_exited(TerminalExitStatus::new()).await?;
             }
             let error = turn
                 .update(acp::v2::SessionUpdate::AgentMessage(acp::v2::Message::new(
                     "m",
                 )))
                 .await;
-            assert!(matches!(error, Err(Error::NotOffered { .. })));
+            assert!(matches!(error, Err(Error::Unsupported { .. })));
             Ok(StopReason::EndTurn)
         })
     };
@@ -462,7 +464,7 @@ async fn clients_of_version_1_are_shown_what_they_understand() {
 }
 
 /// Replays, and has a mode.
-struct Replays {
+struct ReplayingAgent {
     seen: Arc<Mutex<Vec<String>>>,
 }
 
@@ -475,7 +477,7 @@ fn mode(current: &str) -> Vec<SessionConfigOption> {
     vec![SessionConfigOption::new("how", "How", select).category(SessionConfigOptionCategory::Mode)]
 }
 
-impl Agent for Replays {
+impl Agent for ReplayingAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -484,13 +486,13 @@ impl Agent for Replays {
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("replays", "2"))
     }
-    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<OpenedSession> {
         let names: Vec<&str> = setup.mcp_servers.iter().filter_map(|s| s.name()).collect();
         self.seen
             .lock()
             .unwrap()
             .push(format!("new {} {names:?}", setup.cwd));
-        Ok(SessionOpened::new().config_options(mode("ask")))
+        Ok(OpenedSession::new().config_options(mode("ask")))
     }
     async fn set_config_option(
         &self,
@@ -506,18 +508,18 @@ impl Agent for Replays {
     }
 }
 
-impl LoadSession for Replays {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl LoadSession for ReplayingAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         session.user_message(ContentBlock::text("hi")).await?;
         session.message("ho").await?;
-        Ok(SessionOpened::new().config_options(mode("code")))
+        Ok(OpenedSession::new().config_options(mode("code")))
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told() {
     let (_conn, mut peer, _) = asked(
-        Replays {
+        ReplayingAgent {
             seen: Arc::default(),
         },
         2,
@@ -632,16 +634,16 @@ async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
 
 #[tokio::test(start_paused = true)]
 async fn mcp_servers_are_taken_as_they_were_offered() {
-    struct NoStdio;
-    impl Agent for NoStdio {
+    struct NoStdioAgent;
+    impl Agent for NoStdioAgent {
         type State = ();
 
         async fn new_session(
             &self,
             _: &acp::agent::Session,
             _: acp::agent::SessionSetup,
-        ) -> acp::Result<acp::agent::SessionOpened> {
-            Ok(acp::agent::SessionOpened::new())
+        ) -> acp::Result<acp::agent::OpenedSession> {
+            Ok(acp::agent::OpenedSession::new())
         }
 
         async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -656,7 +658,7 @@ async fn mcp_servers_are_taken_as_they_were_offered() {
     let setup = |server: &Value| json!({"cwd": "/work", "mcpServers": [server]});
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let (_conn, mut peer, answer) = asked(
-        Replays {
+        ReplayingAgent {
             seen: Arc::clone(&seen),
         },
         2,
@@ -676,33 +678,33 @@ async fn mcp_servers_are_taken_as_they_were_offered() {
     assert_eq!(code, -32602);
     assert!(text.contains("web") && text.contains("http"), "{text}");
 
-    let (_conn, mut peer, answer) = asked(NoStdio, 2, json!({})).await;
+    let (_conn, mut peer, answer) = asked(NoStdioAgent, 2, json!({})).await;
     assert_eq!(answer["capabilities"]["session"], json!({}));
     peer.ask(1, "session/new", setup(&stdio)).await;
     assert_eq!(peer.error(1).await.0, -32602);
 }
 
 /// Asks for a key while one logs in.
-struct Locked(Mutex<bool>);
+struct LoginAgent(Mutex<bool>);
 
-impl Agent for Locked {
+impl Agent for LoginAgent {
     type State = ();
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         if *self.0.lock().unwrap() {
             return Err(acp::jsonrpc::Error::auth_required().into());
         }
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
     fn authentication(&self) -> Option<&impl Authentication> {
         Some(self)
     }
 }
 
-impl Authentication for Locked {
+impl Authentication for LoginAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         vec![
             AuthMethod::Agent(AuthMethodAgent::new("key", "Key")),
@@ -736,7 +738,7 @@ async fn one_logs_in_and_may_be_asked_meanwhile() {
             "capabilities": {"elicitation": {"form": {}}},
             "clientCapabilities": {"elicitation": {"form": {}}},
         });
-        let (_conn, mut peer, answer) = asked(Locked(Mutex::new(true)), version, params).await;
+        let (_conn, mut peer, answer) = asked(LoginAgent(Mutex::new(true)), version, params).await;
         let methods = answer["authMethods"].as_array().unwrap();
         // Nothing was said of a terminal.
         assert_eq!(methods.len(), 1, "{answer}");
@@ -775,7 +777,7 @@ async fn one_logs_in_and_may_be_asked_meanwhile() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
     let dropped = Arc::new(());
-    let agent = OnPrompt({
+    let agent = PromptAgent({
         let dropped = Arc::clone(&dropped);
         move |turn: Turn, _| {
             let dropped = Arc::clone(&dropped);
@@ -802,10 +804,10 @@ async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
 #[tokio::test(start_paused = true)]
 async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
     let agent = || {
-        OnPrompt(async |turn: Turn, _| {
+        PromptAgent(async |turn: Turn, _| {
             let call = turn.tool_call(ToolCall::new("c", "Work")).await?;
             call.update(
-                call.change()
+                call.new_update()
                     .status(ToolCallStatus::Unknown("cancelled".to_owned())),
             )
             .await?;
@@ -820,17 +822,17 @@ async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
 }
 
 /// Has one tool call that can be cancelled.
-struct Cancels(Mutex<Vec<String>>);
+struct ToolCallCancelAgent(Mutex<Vec<String>>);
 
-impl Agent for Cancels {
+impl Agent for ToolCallCancelAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
@@ -841,7 +843,7 @@ impl Agent for Cancels {
     }
 }
 
-impl CancelWork for Cancels {
+impl CancelWork for ToolCallCancelAgent {
     async fn cancel_tool_call(&self, (): &(), session: &Session, id: &ToolCallId) -> Result<()> {
         if id.as_str() != "c" {
             return Err(Error::invalid_params("no such call"));
@@ -860,7 +862,7 @@ impl CancelWork for Cancels {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_cancels_one_piece_of_work_if_it_can() {
-    let (_conn, mut peer, s) = in_session(Cancels(Mutex::default())).await;
+    let (_conn, mut peer, s) = in_session(ToolCallCancelAgent(Mutex::default())).await;
     let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
     peer.ask(1, "tool_call/cancel", call("c")).await;
     assert_eq!(peer.result(1).await, json!({}));
@@ -893,7 +895,7 @@ async fn an_agent_cancels_one_piece_of_work_if_it_can() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_panics_leaves_nobody_waiting() {
-    let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+    let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         turn.message("begun").await?;
         assert_ne!(prompt.text(), "panic", "as asked");
         Ok(StopReason::EndTurn)

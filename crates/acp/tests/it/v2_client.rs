@@ -3,8 +3,8 @@
 use crate::common;
 use std::sync::{Arc, Mutex};
 
-use acp::client::{AgentConnection, PermissionRequest, Session};
-use acp::thread::{Activity, FileOperation, PlanContent, ToolCallContent, ToolCallStatus};
+use acp::client::{AgentConnection, ClientSession, PermissionRequest};
+use acp::thread::{Activity, FileOperation, PlanContent, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{
     AuthMethod, McpServer, McpServerStdio, ProtocolVersion, RequestPermissionOutcome,
     SessionConfigKind, StopReason,
@@ -12,10 +12,13 @@ use acp::v1::{
 use acp::{Client, CloseReason, Error, Options, Result, jsonrpc};
 use serde_json::{Value, json};
 
-use crate::common::{Nobody, PIPE, Peer, pipes, settle, shown, soon, until};
+use crate::common::{NoopClient, PIPE, TestPeer, pipes, settle, shown, soon, until};
 
 /// Connects this client to an agent that answers `initialize` like this.
-async fn connected(client: impl Client, answer: Value) -> (Result<AgentConnection>, Peer, Value) {
+async fn connected(
+    client: impl Client,
+    answer: Value,
+) -> (Result<AgentConnection>, TestPeer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
     let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
@@ -34,7 +37,7 @@ fn agent() -> Value {
 }
 
 /// This client with a session, `s`.
-async fn in_session(client: impl Client) -> (Session, Peer) {
+async fn in_session(client: impl Client) -> (ClientSession, TestPeer) {
     let (conn, mut peer, _) = connected(client, agent()).await;
     let session = peer.opens(&conn.unwrap(), json!({"sessionId": "s"})).await;
     (session, peer)
@@ -61,14 +64,14 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-type Turn = tokio::task::JoinHandle<Result<StopReason>>;
+type TurnHandle = tokio::task::JoinHandle<Result<StopReason>>;
 
-async fn ends(turn: Turn) -> Result<StopReason> {
+async fn ends(turn: TurnHandle) -> Result<StopReason> {
     soon("the turn ends", turn).await.unwrap()
 }
 
 /// The agent works: its answer to the prompt, and what it tells first.
-async fn begun(session: &Session, peer: &mut Peer) -> Turn {
+async fn begun(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
     let (id, turn) = peer.prompted(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
     peer.update("s", whole("user_message", "u1", json!([text("hello")])))
@@ -92,7 +95,7 @@ async fn it_asks_in_the_words_of_both_versions_and_reads_what_the_agent_can_do()
             {"type": "_card", "methodId": "card", "name": "Card"},
         ],
     });
-    let (conn, _peer, asked) = connected(Nobody, answer).await;
+    let (conn, _peer, asked) = connected(NoopClient, answer).await;
     let conn = conn.unwrap();
     assert_eq!(asked["protocolVersion"], 2);
     assert!(asked["info"]["name"].is_string() && asked["capabilities"].is_object());
@@ -125,7 +128,7 @@ async fn it_asks_in_the_words_of_both_versions_and_reads_what_the_agent_can_do()
 #[tokio::test(start_paused = true)]
 async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
     let v1 = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
-    let (conn, mut peer, _) = connected(Nobody, v1).await;
+    let (conn, mut peer, _) = connected(NoopClient, v1).await;
     let conn = conn.unwrap();
     assert_eq!(conn.version(), ProtocolVersion::V1);
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
@@ -135,11 +138,11 @@ async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
 
     // Some agents of version 1 say any number they are asked for.
     let echo = json!({"protocolVersion": 2, "agentCapabilities": {}, "authMethods": []});
-    let (conn, _peer, _) = connected(Nobody, echo).await;
+    let (conn, _peer, _) = connected(NoopClient, echo).await;
     assert_eq!(conn.unwrap().version(), ProtocolVersion::V1);
 
     for theirs in [0, 3, 999] {
-        let (conn, _peer, _) = connected(Nobody, json!({"protocolVersion": theirs})).await;
+        let (conn, _peer, _) = connected(NoopClient, json!({"protocolVersion": theirs})).await;
         let error = conn.unwrap_err();
         assert!(
             matches!(error, Error::Version { theirs: t, ours: 2 } if t == theirs),
@@ -160,7 +163,7 @@ async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fa
         let (transport, mut peer) = pipes(PIPE);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
-            Nobody,
+            NoopClient,
             acp::Options::new(),
         ));
         let (id, _) = peer.request("initialize").await;
@@ -179,7 +182,7 @@ async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
-        Nobody,
+        NoopClient,
         acp::Options::new(),
     ));
     let (id, params) = peer.request("initialize").await;
@@ -192,7 +195,7 @@ async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_over_when_the_agent_is_idle_again_and_everything_is_seen() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let turn = begun(&session, &mut peer).await;
     let s = "s";
     peer.update(s, chunk("agent_thought_chunk", "t1", "Let me "))
@@ -252,7 +255,7 @@ async fn a_turn_is_over_when_the_agent_is_idle_again_and_everything_is_seen() {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_from_before_is_not_the_end() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     // Work of the agent's own ends, the prompt waits for it.
     peer.update("s", idle("end_turn")).await;
@@ -277,7 +280,7 @@ async fn an_idle_from_before_is_not_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_may_be_done_before_it_answers_and_may_not_say_that_it_works() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.update("s", state("running")).await;
     peer.update("s", chunk("agent_message_chunk", "m", "done"))
@@ -308,7 +311,7 @@ async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
     ];
     for told in told {
         for answer_first in [true, false] {
-            let (session, mut peer) = in_session(Nobody).await;
+            let (session, mut peer) = in_session(NoopClient).await;
             let (id, turn) = peer.prompted(&session, "hello").await;
             if answer_first {
                 peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -332,7 +335,7 @@ async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_fail_before_and_after_it_was_taken() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.refuse(&id, -32602).await;
     assert!(matches!(ends(turn).await, Err(Error::Rpc(e)) if e.code == -32602));
@@ -357,9 +360,9 @@ async fn a_turn_may_fail_before_and_after_it_was_taken() {
 }
 
 /// Never answers a question.
-struct Silent;
+struct SilentClient;
 
-impl Client for Silent {
+impl Client for SilentClient {
     type State = ();
 
     async fn request_permission(
@@ -373,7 +376,7 @@ impl Client for Silent {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
-    let (session, mut peer) = in_session(Silent).await;
+    let (session, mut peer) = in_session(SilentClient).await;
     let turn = begun(&session, &mut peer).await;
     let call = json!({"toolCallId": "c", "title": "Write"});
     peer.ask(
@@ -415,10 +418,10 @@ async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn an_old_session_is_replayed_or_not_as_one_asks() {
     let seen: Arc<Mutex<Vec<bool>>> = Arc::default();
-    let client = common::OnUpdate({
+    let client = common::UpdateClient({
         let seen = Arc::clone(&seen);
         move |cx: acp::client::UpdateContext, _| {
-            seen.lock().unwrap().push(cx.replay);
+            seen.lock().unwrap().push(cx.is_replay);
             std::future::ready(())
         }
     });
@@ -472,9 +475,9 @@ async fn an_old_session_is_replayed_or_not_as_one_asks() {
 }
 
 /// Says yes, and keeps what it was asked.
-struct Yes(Arc<Mutex<Vec<PermissionRequest>>>);
+struct AllowAllClient(Arc<Mutex<Vec<PermissionRequest>>>);
 
-impl Client for Yes {
+impl Client for AllowAllClient {
     type State = ();
 
     async fn request_permission(
@@ -491,7 +494,7 @@ impl Client for Yes {
 #[tokio::test(start_paused = true)]
 async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
-    let (session, mut peer) = in_session(Yes(Arc::clone(&asked))).await;
+    let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let subjects = [
         json!({"type": "tool_call", "toolCall": {"toolCallId": "c", "title": "Write a.txt", "kind": "edit",
@@ -523,7 +526,7 @@ async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else()
         panic!("{asked:?}")
     };
     assert_eq!(call.kind(), &acp::v1::ToolKind::Edit);
-    let ToolCallContent::Diff(diff) = &call.tool_call.content[0] else {
+    let ThreadToolCallContent::Diff(diff) = &call.tool_call.content[0] else {
         panic!("{call:?}")
     };
     assert_eq!(diff.changes[0].operation, FileOperation::Move);
@@ -541,7 +544,7 @@ async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else()
 async fn terminals_are_the_agent_s_and_their_bytes_may_be_cut_anywhere() {
     use base64::Engine as _;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c",
@@ -593,7 +596,7 @@ async fn terminals_are_the_agent_s_and_their_bytes_may_be_cut_anywhere() {
 
 #[tokio::test(start_paused = true)]
 async fn plans_have_ids_and_kinds_that_nobody_knows_are_kept() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let plans = [
         json!({"type": "items", "planId": "a", "entries": [
             {"content": "x", "priority": "high", "status": "cancelled"}]}),
@@ -630,7 +633,7 @@ async fn plans_have_ids_and_kinds_that_nobody_knows_are_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_bad_item_loses_nothing_else_and_null_is_not_absent() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let call = |fields: Value| {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
         for (key, value) in fields.as_object().unwrap() {
@@ -675,7 +678,7 @@ async fn a_bad_item_loses_nothing_else_and_null_is_not_absent() {
 
 #[tokio::test(start_paused = true)]
 async fn what_version_2_has_not_is_refused_on_both_ways() {
-    let (conn, mut peer, _) = connected(Nobody, agent()).await;
+    let (conn, mut peer, _) = connected(NoopClient, agent()).await;
     let conn = conn.unwrap();
     for method in ["fs/read_text_file", "terminal/create"] {
         peer.ask(1, method, json!({"sessionId": "s", "path": "/a"}))
@@ -687,13 +690,16 @@ async fn what_version_2_has_not_is_refused_on_both_ways() {
     let error = conn.new_session(setup).await.unwrap_err();
     assert!(error.to_string().contains("session.mcp.stdio"), "{error}");
     let error = conn.authenticate("key").await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
-    assert!(matches!(conn.logout().await, Err(Error::NotOffered { .. })));
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    assert!(matches!(
+        conn.logout().await,
+        Err(Error::Unsupported { .. })
+    ));
     peer.silence().await;
 
     let nothing =
         json!({"protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {}});
-    let (conn, mut peer, _) = connected(Nobody, nothing).await;
+    let (conn, mut peer, _) = connected(NoopClient, nothing).await;
     let conn = conn.unwrap();
     let error = conn.new_session("/work").await.unwrap_err();
     assert!(error.to_string().contains("session"), "{error}");
@@ -707,7 +713,7 @@ async fn authentication_and_options_go_by_their_names_in_version_2() {
         "authMethods": [{"type": "agent", "methodId": "key", "name": "Key"},
                         {"type": "terminal", "methodId": "tty", "name": "Terminal"}],
     });
-    let (conn, mut peer, _) = connected(Nobody, answer).await;
+    let (conn, mut peer, _) = connected(NoopClient, answer).await;
     let conn = conn.unwrap();
     assert!(matches!(
         conn.authenticate("tty").await,
@@ -770,7 +776,7 @@ async fn authentication_and_options_go_by_their_names_in_version_2() {
 
 #[tokio::test(start_paused = true)]
 async fn state_usage_and_background_are_what_was_said_last() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     peer.update("s", json!({"sessionUpdate": "usage_update", "used": 1, "size": 10, "cost": {"amount": 0.5, "currency": "EUR"}})).await;
     peer.update(
         "s",
@@ -817,7 +823,7 @@ async fn state_usage_and_background_are_what_was_said_last() {
 
 #[tokio::test(start_paused = true)]
 async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
-    let (session, mut peer) = in_session(Nobody).await;
+    let (session, mut peer) = in_session(NoopClient).await;
     let can = json!({"cancel": {}});
     for (id, capabilities) in [("a", Value::Null), ("b", can.clone())] {
         peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "capabilities": capabilities})).await;
@@ -826,9 +832,9 @@ async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
     until(session.thread(), |t| t.terminal(&"b".into()).is_some()).await;
     for id in ["a", "nobody's"] {
         let error = session.cancel_tool_call(id).await.unwrap_err();
-        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
         let error = session.cancel_terminal(id).await.unwrap_err();
-        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
     }
     peer.silence().await;
     let cancelling = tokio::spawn(async move {
@@ -852,7 +858,7 @@ async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
 #[tokio::test(start_paused = true)]
 async fn work_of_the_agent_s_own_is_asked_about_and_cancelled_too() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
-    let (session, mut peer) = in_session(Yes(Arc::clone(&asked))).await;
+    let (session, mut peer) = in_session(AllowAllClient(Arc::clone(&asked))).await;
     let turn = begun(&session, &mut peer).await;
     session.cancel().await.unwrap();
     peer.notification("session/cancel").await;

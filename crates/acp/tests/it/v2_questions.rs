@@ -7,10 +7,10 @@ use acp::v1::{
 use acp::{Agent, Connection, Limits, Options, Result};
 use serde_json::{Value, json};
 
-use crate::common::{OnPrompt, PIPE, Peer, pipes};
+use crate::common::{PIPE, PromptAgent, TestPeer, pipes};
 
 /// A client of version 2 whose prompt the agent is working on.
-async fn in_turn(agent: impl Agent) -> (Connection, Peer, String) {
+async fn in_turn(agent: impl Agent) -> (Connection, TestPeer, String) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
     let conn = acp::testing::start_agent(transport, agent, options);
@@ -26,12 +26,12 @@ async fn in_turn(agent: impl Agent) -> (Connection, Peer, String) {
     (conn, peer, session)
 }
 
-async fn update(peer: &mut Peer) -> Value {
+async fn update(peer: &mut TestPeer) -> Value {
     peer.notification("session/update").await["update"].take()
 }
 
 /// The next message tells this state.
-async fn state(peer: &mut Peer, expected: &str) -> Value {
+async fn state(peer: &mut TestPeer, expected: &str) -> Value {
     let told = update(peer).await;
     assert_eq!(told["sessionUpdate"], "state_update", "{told}");
     assert_eq!(told["state"], expected, "{told}");
@@ -39,12 +39,12 @@ async fn state(peer: &mut Peer, expected: &str) -> Value {
 }
 
 /// The next message asks for permission.
-async fn question(peer: &mut Peer) -> Value {
+async fn question(peer: &mut TestPeer) -> Value {
     peer.request("session/request_permission").await.0
 }
 
 /// The turn ends with this.
-async fn ends(peer: &mut Peer, reason: &str) {
+async fn ends(peer: &mut TestPeer, reason: &str) {
     assert_eq!(state(peer, "idle").await["stopReason"], reason);
 }
 
@@ -64,7 +64,7 @@ fn yes() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         let refused = ask(&turn, "a").await;
         turn.message(&refused.unwrap_err().to_string()).await?;
         Ok(StopReason::EndTurn)
@@ -83,7 +83,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         turn.message("on").await?;
         Ok(StopReason::EndTurn)
@@ -104,7 +104,7 @@ async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         let outcome = ask(&turn, "b").await?;
         assert_eq!(outcome, RequestPermissionOutcome::cancelled());
@@ -126,7 +126,7 @@ async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_the_agent_drops_lets_it_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let waited = tokio::time::timeout(second, ask(&turn, "a")).await;
         assert!(waited.is_err());
@@ -148,7 +148,7 @@ async fn a_question_that_the_agent_drops_lets_it_run_on() {
 
 #[tokio::test(start_paused = true)]
 async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let (refused, dropped, answered) = tokio::join!(
             ask(&turn, "a"),
@@ -175,14 +175,14 @@ async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_cancelled_does_not_run_on() {
-    let agent = OnPrompt(async |turn: Turn, _| {
+    let agent = PromptAgent(async |turn: Turn, _| {
         ask(&turn, "a").await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, session) = in_turn(agent).await;
     state(&mut peer, "requires_action").await;
     question(&mut peer).await;
-    peer.tell("session/cancel", json!({"sessionId": session}))
+    peer.notify("session/cancel", json!({"sessionId": session}))
         .await;
     peer.notification("$/cancel_request").await;
     ends(&mut peer, "cancelled").await;

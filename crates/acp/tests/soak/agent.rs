@@ -12,19 +12,19 @@ use serde_json::json;
 pub(crate) const ROLE: &str = "--as-the-agent";
 
 #[derive(Default)]
-struct Talker {
+struct SoakAgent {
     sessions: AtomicUsize,
 }
 
-impl Agent for Talker {
+impl Agent for SoakAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     fn new_session_id(&self) -> SessionId {
@@ -69,7 +69,7 @@ impl Agent for Talker {
 
 pub(crate) async fn run() {
     let transport = acp::transport::stdio().unwrap();
-    acp::agent::serve_with(transport, Talker::default(), super::limits())
+    acp::agent::serve_with(transport, SoakAgent::default(), super::limits())
         .await
         .unwrap();
 }

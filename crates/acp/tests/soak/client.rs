@@ -15,7 +15,7 @@ use super::{SESSIONS, UPDATES, again, agent, limits};
 
 /// What a client's handler is like, by the number of the session.
 #[derive(Default)]
-struct Reader {
+struct SoakClient {
     seen: Arc<AtomicUsize>,
     /// Of the session whose handler stalls.
     of_one: AtomicUsize,
@@ -25,7 +25,7 @@ fn number(session: &SessionId) -> usize {
     session.as_str().strip_prefix('s').unwrap().parse().unwrap()
 }
 
-impl Client for Reader {
+impl Client for SoakClient {
     type State = ();
 
     async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
@@ -65,7 +65,7 @@ pub(crate) async fn soak() {
     let begun = Instant::now();
     let mut child = again(agent::ROLE).spawn().unwrap();
     let process = child.id().unwrap().to_string();
-    let reader = Reader::default();
+    let reader = SoakClient::default();
     let seen = Arc::clone(&reader.seen);
     let transport = Transport::child(&mut child).unwrap();
     let agent = acp::testing::start_client(transport, reader, limits())
@@ -92,7 +92,7 @@ pub(crate) async fn soak() {
     for session in &sessions {
         session.thread().read(|thread| {
             // What did not fit was dropped from the beginning, and it is said.
-            assert!(thread.dropped().items > 0, "{:?}", thread.dropped());
+            assert!(thread.truncation().items > 0, "{:?}", thread.truncation());
             let Some(ItemKind::Agent(last)) = thread.items().last().map(|item| &item.kind) else {
                 panic!("{}: no message is last", session.id());
             };
@@ -108,12 +108,12 @@ pub(crate) async fn soak() {
     check(
         "client",
         of_client,
-        PROGRAM + limits().most_of_client(SESSIONS),
+        PROGRAM + limits().max_client_memory(SESSIONS),
     );
     check(
         "agent",
         of_agent,
-        PROGRAM + limits().most_of_agent(SESSIONS),
+        PROGRAM + limits().max_agent_memory(SESSIONS),
     );
     drop(sessions);
     agent.close();

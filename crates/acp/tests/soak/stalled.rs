@@ -72,7 +72,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
     check(
         "agent whose client does not read",
         peak(&process).unwrap(),
-        PROGRAM + limits().most_of_agent(100),
+        PROGRAM + limits().max_agent_memory(100),
     );
 
     // Read again, everything is there: each update, each answer, each refusal.
@@ -126,7 +126,7 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
     check(
         "client that takes no update",
         peak(&process).unwrap(),
-        PROGRAM + limits().most_of_client(1),
+        PROGRAM + limits().max_client_memory(1),
     );
 
     // It is told how much there was, when it reads on.
@@ -150,12 +150,12 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
 }
 
 /// Takes no update for three seconds, and then all of them.
-struct Stalls {
+struct StallingClient {
     seen: Arc<AtomicUsize>,
     end: Arc<tokio::sync::Notify>,
 }
 
-impl Client for Stalls {
+impl Client for StallingClient {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {
@@ -170,7 +170,7 @@ impl Client for Stalls {
 
 pub(crate) async fn client() {
     let (seen, end) = (Arc::default(), Arc::default());
-    let stalls = Stalls {
+    let stalls = StallingClient {
         seen: Arc::clone(&seen),
         end: Arc::clone(&end),
     };

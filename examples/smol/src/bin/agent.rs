@@ -1,15 +1,15 @@
 //! An agent that repeats what it hears, on the executor `smol`.
 
-use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 use acp::v1::StopReason;
 
-struct Parrot;
+struct SmolAgent;
 
-impl Agent for Parrot {
+impl Agent for SmolAgent {
     type State = ();
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-        Ok(SessionOpened::new())
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -23,6 +23,6 @@ fn main() -> std::io::Result<()> {
     let stdout = smol::Unblock::new(std::io::stdout());
     smol::block_on(acp::agent::serve(
         acp::Transport::of_futures(stdin, stdout),
-        Parrot,
+        SmolAgent,
     ))
 }

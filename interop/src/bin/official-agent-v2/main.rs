@@ -32,13 +32,13 @@ use agent_client_protocol::{
     Agent, Client, Error, Result, Stdio, on_receive_notification, on_receive_request,
 };
 use clap::Parser;
-use interop::{Ask, Asked, Told};
-use sessions::{Args, Sessions};
-use turn::{Turn, loudness};
+use interop::{QuestionNotification, QuestionRequest, QuestionResponse};
+use sessions::{OfficialAgentV2Args, OfficialV2Sessions};
+use turn::{OfficialV2Turn, loudness};
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let sessions = Arc::new(Sessions::new(Args::parse()));
+    let sessions = Arc::new(OfficialV2Sessions::new(OfficialAgentV2Args::parse()));
     let [
         hello,
         login,
@@ -59,7 +59,7 @@ async fn main() -> Result<()> {
             async move |_: InitializeRequest,
                         responder: Responder<InitializeResponse>,
                         _: ConnectionTo<Client>| {
-                responder.respond(initialize(&hello))
+                responder.respond(initialize_response(&hello))
             },
             on_receive_request!(),
         )
@@ -109,7 +109,7 @@ async fn main() -> Result<()> {
                         connection: ConnectionTo<Client>| {
                 let id = request.session_id;
                 let Some(stored) = resume.stored()?.remove(&id) else {
-                    return responder.respond_with_error(not_found(&id));
+                    return responder.respond_with_error(not_found_error(&id));
                 };
                 let replayed = match request.replay_from {
                     Some(ReplayFrom::Start(_)) => stored.history.clone(),
@@ -131,7 +131,7 @@ async fn main() -> Result<()> {
             async move |request: ListSessionsRequest,
                         responder: Responder<ListSessionsResponse>,
                         _: ConnectionTo<Client>| {
-                responder.respond(page(&list, &request)?)
+                responder.respond(list_page(&list, &request)?)
             },
             on_receive_request!(),
         )
@@ -169,8 +169,9 @@ async fn main() -> Result<()> {
             async move |request: PromptRequest,
                         responder: Responder<PromptResponse>,
                         connection: ConnectionTo<Client>| {
-                let Some(waiting) = Turn::wait(&prompt, &request.session_id, &connection) else {
-                    return responder.respond_with_error(not_found(&request.session_id));
+                let Some(waiting) = OfficialV2Turn::wait(&prompt, &request.session_id, &connection)
+                else {
+                    return responder.respond_with_error(not_found_error(&request.session_id));
                 };
                 let withdrawn = responder.cancellation();
                 connection.spawn(async move {
@@ -190,17 +191,19 @@ async fn main() -> Result<()> {
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |request: Ask, responder: Responder<Asked>, _: ConnectionTo<Client>| {
-                responder.respond(Asked {
+            async move |request: QuestionRequest,
+                        responder: Responder<QuestionResponse>,
+                        _: ConnectionTo<Client>| {
+                responder.respond(QuestionResponse {
                     answer: format!("the official agent heard {}", request.question),
                 })
             },
             on_receive_request!(),
         )
         .on_receive_notification(
-            async move |told: Told, connection: ConnectionTo<Client>| {
+            async move |told: QuestionNotification, connection: ConnectionTo<Client>| {
                 // Told back, so that whoever told can see that it arrived.
-                connection.send_notification(Told {
+                connection.send_notification(QuestionNotification {
                     what: format!("the official agent was told {}", told.what),
                 })
             },
@@ -217,7 +220,7 @@ async fn main() -> Result<()> {
         .await
 }
 
-fn initialize(sessions: &Sessions) -> InitializeResponse {
+fn initialize_response(sessions: &OfficialV2Sessions) -> InitializeResponse {
     let methods = [("key", "A key"), ("form", "A form")]
         .map(|(id, name)| AuthMethod::Agent(AuthMethodAgent::new(id, name)));
     let methods = match sessions.args.auth {
@@ -261,7 +264,10 @@ async fn log_in(
 }
 
 /// One session a page, so that the client has to turn pages.
-fn page(sessions: &Sessions, request: &ListSessionsRequest) -> Result<ListSessionsResponse> {
+fn list_page(
+    sessions: &OfficialV2Sessions,
+    request: &ListSessionsRequest,
+) -> Result<ListSessionsResponse> {
     let mut stored: Vec<_> = sessions.stored()?.into_iter().collect();
     stored.retain(|(_, stored)| {
         let cwd = request.cwd.clone().map(schema::AbsolutePath::into_inner);
@@ -278,6 +284,6 @@ fn page(sessions: &Sessions, request: &ListSessionsRequest) -> Result<ListSessio
     Ok(ListSessionsResponse::new(infos.collect()).next_cursor(next))
 }
 
-fn not_found(id: &schema::SessionId) -> Error {
+fn not_found_error(id: &schema::SessionId) -> Error {
     schema::Error::session_not_found(id.clone()).into()
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 #[derive(Parser)]
-pub(crate) struct Args {
+pub(crate) struct OfficialAgentV2Args {
     /// Opens sessions only after `auth/login`.
     #[arg(long)]
     pub(crate) auth: bool,
@@ -24,27 +24,27 @@ pub(crate) struct Args {
     pub(crate) store: Option<PathBuf>,
 }
 
-pub(crate) struct Session {
+pub(crate) struct OfficialV2Session {
     pub(crate) cwd: PathBuf,
-    pub(crate) settings: Settings,
+    pub(crate) settings: OfficialV2Settings,
     pub(crate) history: Vec<SessionUpdate>,
     pub(crate) title: Option<String>,
     /// How many messages and terminals there have been.
-    pub(crate) numbers: usize,
+    pub(crate) id_count: usize,
     /// Grows with every cancel: each is for the turns that run or wait then.
-    pub(crate) cancels: watch::Sender<u64>,
+    pub(crate) cancel_count: watch::Sender<u64>,
     /// Turns run one after the other.
-    pub(crate) turns: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Settings {
+pub(crate) struct OfficialV2Settings {
     pub(crate) mode: String,
     pub(crate) model: String,
     pub(crate) loud: bool,
 }
 
-impl Settings {
+impl OfficialV2Settings {
     /// All config options, as they are.
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let value = |id: &str| SessionConfigSelectOption::new(id, id);
@@ -64,35 +64,41 @@ impl Settings {
 
 /// What is kept of a session.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Stored {
+pub(crate) struct OfficialV2Stored {
     pub(crate) cwd: PathBuf,
     pub(crate) history: Vec<SessionUpdate>,
     pub(crate) title: Option<String>,
 }
 
-pub(crate) struct Sessions {
-    pub(crate) args: Args,
+pub(crate) struct OfficialV2Sessions {
+    pub(crate) args: OfficialAgentV2Args,
     pub(crate) authenticated: AtomicBool,
-    opened: AtomicUsize,
-    open: Mutex<HashMap<SessionId, Session>>,
+    opened_count: AtomicUsize,
+    open_sessions: Mutex<HashMap<SessionId, OfficialV2Session>>,
 }
 
-impl Sessions {
-    pub(crate) fn new(args: Args) -> Self {
+impl OfficialV2Sessions {
+    pub(crate) fn new(args: OfficialAgentV2Args) -> Self {
         Self {
             args,
             authenticated: AtomicBool::new(false),
-            opened: AtomicUsize::new(0),
-            open: Mutex::default(),
+            opened_count: AtomicUsize::new(0),
+            open_sessions: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, OfficialV2Session>> {
+        self.open_sessions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at an open session, or changes it.
-    pub(crate) fn with<T>(&self, id: &SessionId, f: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub(crate) fn with<T>(
+        &self,
+        id: &SessionId,
+        f: impl FnOnce(&mut OfficialV2Session) -> T,
+    ) -> Option<T> {
         self.lock().get_mut(id).map(f)
     }
 
@@ -101,7 +107,7 @@ impl Sessions {
     }
 
     pub(crate) fn new_id(&self) -> SessionId {
-        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        let number = self.opened_count.fetch_add(1, Ordering::Relaxed);
         SessionId::new(format!("official-{}-{number}", std::process::id()))
     }
 
@@ -111,21 +117,21 @@ impl Sessions {
         cwd: PathBuf,
         history: Vec<SessionUpdate>,
     ) -> Vec<SessionConfigOption> {
-        let settings = Settings {
+        let settings = OfficialV2Settings {
             mode: "ask".to_owned(),
             model: "small".to_owned(),
             loud: false,
         };
         let options = settings.options();
-        let session = Session {
+        let session = OfficialV2Session {
             cwd,
             settings,
             // Those before this process had no more.
-            numbers: history.len(),
+            id_count: history.len(),
             history,
             title: None,
-            cancels: watch::Sender::new(0),
-            turns: Arc::default(),
+            cancel_count: watch::Sender::new(0),
+            turn_lock: Arc::default(),
         };
         self.lock().insert(id.clone(), session);
         options
@@ -134,7 +140,7 @@ impl Sessions {
     /// Ends what runs and waits in a session.
     pub(crate) fn cancel(&self, id: &SessionId) {
         self.with(id, |session| {
-            session.cancels.send_modify(|count| *count += 1)
+            session.cancel_count.send_modify(|count| *count += 1)
         });
     }
 
@@ -143,8 +149,8 @@ impl Sessions {
         let closed = self.lock().remove(id);
         async move {
             if let Some(session) = closed {
-                session.cancels.send_modify(|count| *count += 1);
-                drop(session.turns.lock().await);
+                session.cancel_count.send_modify(|count| *count += 1);
+                drop(session.turn_lock.lock().await);
             }
         }
     }
@@ -177,7 +183,7 @@ impl Sessions {
     }
 
     /// The sessions that were stored, by id.
-    pub(crate) fn stored(&self) -> Result<HashMap<SessionId, Stored>> {
+    pub(crate) fn stored(&self) -> Result<HashMap<SessionId, OfficialV2Stored>> {
         let Some(file) = &self.args.store else {
             return Ok(HashMap::new());
         };
@@ -190,7 +196,7 @@ impl Sessions {
 
     pub(crate) fn change_stored(
         &self,
-        change: impl FnOnce(&mut HashMap<SessionId, Stored>),
+        change: impl FnOnce(&mut HashMap<SessionId, OfficialV2Stored>),
     ) -> Result<()> {
         let Some(file) = &self.args.store else {
             return Ok(());
@@ -203,7 +209,7 @@ impl Sessions {
 
     /// Keeps a session as it is now.
     pub(crate) fn store(&self, id: &SessionId) -> Result<()> {
-        let stored = self.with(id, |session| Stored {
+        let stored = self.with(id, |session| OfficialV2Stored {
             cwd: session.cwd.clone(),
             history: session.history.clone(),
             title: session.title.clone(),

@@ -31,22 +31,22 @@ use agent_client_protocol::v2::schema::{
     StopReason, ToolCallStatus, ToolCallUpdate, ToolKind, UpdateSessionNotification, UserMessage,
 };
 use agent_client_protocol::{Client, Error, JsonRpcRequest, Result, UntypedMessage};
-use interop::{Ask, Told};
+use interop::{QuestionNotification, QuestionRequest};
 use serde_json::json;
 use tokio::sync::{OwnedMutexGuard, watch};
 
-use crate::sessions::{Session, Sessions};
+use crate::sessions::{OfficialV2Session, OfficialV2Sessions};
 
-pub(crate) struct Turn {
-    pub(crate) sessions: Arc<Sessions>,
+pub(crate) struct OfficialV2Turn {
+    pub(crate) sessions: Arc<OfficialV2Sessions>,
     pub(crate) peer: ConnectionTo<Client>,
     pub(crate) id: SessionId,
     pub(crate) cwd: PathBuf,
     /// The message that is being said.
     pub(crate) message: MessageId,
-    cancels: watch::Receiver<u64>,
+    cancel_count: watch::Receiver<u64>,
     /// No other turn of the session runs meanwhile.
-    alone: OwnedMutexGuard<()>,
+    turn_guard: OwnedMutexGuard<()>,
 }
 
 /// The form that asks for a number.
@@ -55,17 +55,17 @@ pub(crate) fn loudness() -> ElicitationSchema {
     ElicitationSchema::new().property("loudness", number, true)
 }
 
-impl Turn {
+impl OfficialV2Turn {
     /// Waits until it is this turn's time; `None` if it is cancelled before. There is no turn in a session
     /// that is not open.
     pub(crate) fn wait(
-        sessions: &Arc<Sessions>,
+        sessions: &Arc<OfficialV2Sessions>,
         id: &SessionId,
         peer: &ConnectionTo<Client>,
     ) -> Option<impl Future<Output = Option<Self>> + Send + 'static> {
         let (cwd, mut cancels, turns) = sessions.with(id, |session| {
-            let cancels = session.cancels.subscribe();
-            (session.cwd.clone(), cancels, Arc::clone(&session.turns))
+            let cancels = session.cancel_count.subscribe();
+            (session.cwd.clone(), cancels, Arc::clone(&session.turn_lock))
         })?;
         let (sessions, id, peer) = (Arc::clone(sessions), id.clone(), peer.clone());
         Some(async move {
@@ -80,8 +80,8 @@ impl Turn {
                 id,
                 cwd,
                 message: MessageId::new(""),
-                cancels,
-                alone,
+                cancel_count: cancels,
+                turn_guard: alone,
             };
             turn.message = turn.new_id("message").into();
             Some(turn)
@@ -91,13 +91,13 @@ impl Turn {
     /// An id that the session does not have yet.
     pub(crate) fn new_id(&self, kind: &str) -> String {
         let number = self.session(|session| {
-            session.numbers += 1;
-            session.numbers
+            session.id_count += 1;
+            session.id_count
         });
         format!("{kind}-{}", number.unwrap_or_default())
     }
 
-    pub(crate) fn session<T>(&self, f: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    pub(crate) fn session<T>(&self, f: impl FnOnce(&mut OfficialV2Session) -> T) -> Option<T> {
         self.sessions.with(&self.id, f)
     }
 
@@ -142,37 +142,37 @@ impl Turn {
         self.update(SessionUpdate::ConfigOptionUpdate(update))
     }
 
-    fn state(&self, state: StateUpdate) -> Result<()> {
+    fn send_state(&self, state: StateUpdate) -> Result<()> {
         self.update(SessionUpdate::StateUpdate(state))
     }
 
-    fn running(&self) -> Result<()> {
-        self.state(StateUpdate::Running(RunningStateUpdate::new()))
+    fn send_running(&self) -> Result<()> {
+        self.send_state(StateUpdate::Running(RunningStateUpdate::new()))
     }
 
     pub(crate) async fn cancelled(&self) {
         // The sender goes with the session, which is cancelled first.
-        let _ = self.cancels.clone().changed().await;
+        let _ = self.cancel_count.clone().changed().await;
     }
 
     pub(crate) async fn run(mut self, message: String, prompt: Vec<ContentBlock>) -> Result<()> {
         let said = UserMessage::new(message).content(prompt.clone());
         self.update(SessionUpdate::UserMessage(said))?;
-        self.running()?;
+        self.send_running()?;
         // The prompt has been taken: a failure ends the turn, not the request.
         let reason = self
-            .answer(&prompt)
+            .run_prompt(&prompt)
             .await
             .unwrap_or_else(|error| StopReason::Error(ErrorStopReason::new().error(to_v2(error))));
         self.sessions.store(&self.id)?;
-        self.state(StateUpdate::Idle(
+        self.send_state(StateUpdate::Idle(
             IdleStateUpdate::new().stop_reason(reason),
         ))?;
-        drop(self.alone);
+        drop(self.turn_guard);
         Ok(())
     }
 
-    async fn ask<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
+    async fn send_request<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
     where
         R::Response: Send,
     {
@@ -180,13 +180,13 @@ impl Turn {
     }
 
     /// Asks the person; nothing else goes on meanwhile.
-    async fn ask_person<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
+    async fn ask_user<R: JsonRpcRequest>(&self, request: R) -> Result<R::Response>
     where
         R::Response: Send,
     {
-        self.state(StateUpdate::RequiresAction(RequiresActionStateUpdate::new()))?;
-        let answer = self.ask(request).await;
-        self.running()?;
+        self.send_state(StateUpdate::RequiresAction(RequiresActionStateUpdate::new()))?;
+        let answer = self.send_request(request).await;
+        self.send_running()?;
         answer
     }
 
@@ -201,10 +201,10 @@ impl Turn {
         ];
         let request =
             RequestPermissionRequest::new(self.id.clone(), title, options).subject(subject.into());
-        Ok(self.ask_person(request).await?.outcome)
+        Ok(self.ask_user(request).await?.outcome)
     }
 
-    async fn answer(&mut self, prompt: &[ContentBlock]) -> Result<StopReason> {
+    async fn run_prompt(&mut self, prompt: &[ContentBlock]) -> Result<StopReason> {
         let text: String = prompt
             .iter()
             .filter_map(|block| match block {
@@ -234,7 +234,7 @@ impl Turn {
                 let form = ElicitationFormMode::new(scope, loudness());
                 let request =
                     CreateElicitationRequest::new(ElicitationMode::Form(form), "How loud?");
-                let answer = self.ask_person(request).await?;
+                let answer = self.ask_user(request).await?;
                 self.say(match answer.action {
                     ElicitationAction::Accept(accepted) => {
                         let filled = accepted.content.unwrap_or_default();
@@ -253,28 +253,32 @@ impl Turn {
                 let page = ElicitationUrlMode::new(scope, "page-1", "https://example.com/page");
                 let request =
                     CreateElicitationRequest::new(ElicitationMode::Url(page), "Look at this.");
-                let answer = self.ask_person(request).await?;
+                let answer = self.ask_user(request).await?;
                 let accepted = matches!(answer.action, ElicitationAction::Accept(_));
                 self.peer
                     .send_notification(CompleteElicitationNotification::new("page-1"))?;
                 self.say(if accepted { "accept" } else { "no" })?;
             }
             "ask-extension" => {
-                self.peer.send_notification(Told {
+                self.peer.send_notification(QuestionNotification {
                     what: "a turn runs".to_owned(),
                 })?;
                 let question = "how are you".to_owned();
-                self.say(self.ask(Ask { question }).await?.answer)?;
+                self.say(
+                    self.send_request(QuestionRequest { question })
+                        .await?
+                        .answer,
+                )?;
             }
             "ask-unknown" => {
                 let request = UntypedMessage::new("terminal/explode", json!({}))?;
-                self.say_error(self.ask(request).await)?;
+                self.send_error(self.send_request(request).await)?;
             }
             "ask-withdraw" => {
                 let request = UntypedMessage::new("_interop/wait", json!({}))?;
                 let asked = self.peer.send_request(request);
                 asked.cancel()?;
-                self.say_error(asked.block_task().await)?;
+                self.send_error(asked.block_task().await)?;
             }
             "settings" => {
                 let settings = self.session(|session| session.settings.clone());
@@ -323,7 +327,7 @@ impl Turn {
         Ok(StopReason::Cancelled)
     }
 
-    fn say_error<T>(&self, answer: Result<T>) -> Result<()> {
+    fn send_error<T>(&self, answer: Result<T>) -> Result<()> {
         let code = answer.err().map_or(0, |error| i32::from(error.code));
         self.say(format!("error {code}"))
     }

@@ -16,9 +16,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::turn::Turn;
+use crate::turn::OfficialV2Turn;
 
-impl Turn {
+impl OfficialV2Turn {
     pub(crate) async fn work(&mut self) -> Result<StopReason> {
         let path = self.cwd.join("note.txt");
         let thought = MessageId::new(self.new_id("message"));
@@ -32,7 +32,7 @@ impl Turn {
             PlanEntryStatus::InProgress,
             PlanEntryStatus::Pending,
         );
-        self.plan([doing.clone(), open.clone(), open.clone()])?;
+        self.send_plan([doing.clone(), open.clone(), open.clone()])?;
         let command = Command::new("work", "Do one of everything");
         self.update(SessionUpdate::AvailableCommandsUpdate(
             AvailableCommandsUpdate::new(vec![AvailableCommand::Command(command)]),
@@ -78,14 +78,14 @@ impl Turn {
         self.change(edit(ToolCallStatus::InProgress))?;
         std::fs::write(&path, loud).map_err(Error::into_internal_error)?;
         self.change(edit(ToolCallStatus::Completed).content(vec![diff]))?;
-        self.plan([done.clone(), doing, open])?;
+        self.send_plan([done.clone(), doing, open])?;
 
         let script = "cat note.txt; printf 'h\\303\\251llo\\n' >&2; exit 3";
         self.run_command("run", "Count", script, std::future::pending())
             .await?;
         self.run_command("kill", "Wait", "exec sleep 600", std::future::ready(()))
             .await?;
-        self.plan([done.clone(), done.clone(), done])?;
+        self.send_plan([done.clone(), done.clone(), done])?;
 
         let usage = UsageUpdate::new(1200, 200_000).cost(Cost::new(0.25, "EUR"));
         self.update(SessionUpdate::UsageUpdate(usage))?;
@@ -129,8 +129,12 @@ impl Turn {
             .spawn()
             .map_err(Error::into_internal_error)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let reading =
-            async { tokio::try_join!(self.show(&terminal, stdout), self.show(&terminal, stderr)) };
+        let reading = async {
+            tokio::try_join!(
+                self.send_output(&terminal, stdout),
+                self.send_output(&terminal, stderr)
+            )
+        };
         let ending = async {
             tokio::select! {
                 status = child.wait() => return status,
@@ -159,7 +163,7 @@ impl Turn {
 
     /// Shows what a command prints: byte by byte, so that no character arrives in one piece unless it is
     /// one byte long.
-    async fn show(
+    async fn send_output(
         &self,
         terminal: &TerminalId,
         pipe: Option<impl AsyncRead + Unpin>,
@@ -199,7 +203,7 @@ impl Turn {
         ToolCallContent::Diff(Diff::patch(patch, vec![change]))
     }
 
-    fn plan(&self, statuses: [PlanEntryStatus; 3]) -> Result<()> {
+    fn send_plan(&self, statuses: [PlanEntryStatus; 3]) -> Result<()> {
         let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
         let entries =
             steps.map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status));

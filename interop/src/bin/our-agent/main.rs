@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
     AuthContext, Authentication, CloseSession, DeleteSession, ExtensionNotification,
-    ExtensionRequest, ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened,
+    ExtensionRequest, ListSessions, LoadSession, OpenedSession, Prompt, ResumeSession, Session,
     SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
@@ -30,7 +30,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 #[derive(clap::Parser)]
-struct Args {
+struct OurAgentArgs {
     /// Opens sessions only after `authenticate`.
     #[arg(long)]
     auth: bool,
@@ -41,38 +41,38 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let args: Args = clap::Parser::parse();
+    let args: OurAgentArgs = clap::Parser::parse();
     let mut options = Options::new().limits(acp::agent::limits());
     if args.protocol == 2 {
         options = options.draft_version_2();
     }
-    let twin = Twin {
+    let twin = OurAgent {
         args,
         authenticated: AtomicBool::new(false),
     };
     acp::agent::serve_with(acp::transport::stdio()?, twin, options).await
 }
 
-struct Twin {
-    args: Args,
+struct OurAgent {
+    args: OurAgentArgs,
     authenticated: AtomicBool,
 }
 
-impl Agent for Twin {
+impl Agent for OurAgent {
     type State = ();
 
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("our-agent", "1.0"))
     }
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         if self.args.auth && !self.authenticated.load(Ordering::Acquire) {
             return Err(Error::Rpc(jsonrpc::Error::new(
                 jsonrpc::Error::AUTH_REQUIRED,
                 "Authentication required",
             )));
         }
-        Ok(SessionOpened::new().config_options(options("ask")))
+        Ok(OpenedSession::new().config_options(config_options("ask")))
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
@@ -145,8 +145,8 @@ impl Agent for Twin {
         if request.method() != "_interop/ask" {
             return Err(request.not_found());
         }
-        let ask: interop::Ask = read(request.params())?;
-        write(&interop::Asked {
+        let ask: interop::QuestionRequest = parse_params(request.params())?;
+        to_raw_json(&interop::QuestionResponse {
             answer: format!("our agent heard {}", ask.question),
         })
     }
@@ -157,10 +157,10 @@ impl Agent for Twin {
         notification: ExtensionNotification,
     ) {
         let method = notification.method();
-        let told = read::<interop::Told>(notification.params());
+        let told = parse_params::<interop::QuestionNotification>(notification.params());
         if let ("_interop/told", Ok(told)) = (method, told) {
             // Told back, so that whoever told can see that it arrived.
-            let told = interop::Told {
+            let told = interop::QuestionNotification {
                 what: format!("our agent was told {}", told.what),
             };
             let _ = client.notify_raw(method, &told).await;
@@ -199,7 +199,7 @@ impl Agent for Twin {
                     .create_terminal(TerminalCommand::new("sh", ["-c", script]))
                     .await?;
                 call.update(
-                    call.change()
+                    call.new_update()
                         .status(ToolCallStatus::InProgress)
                         .content(vec![terminal.as_content()]),
                 )
@@ -209,15 +209,15 @@ impl Agent for Twin {
                 Ok(StopReason::EndTurn)
             }
             "ask-extension" => {
-                let told = interop::Told {
+                let told = interop::QuestionNotification {
                     what: "a turn runs".to_owned(),
                 };
                 turn.connection().notify_raw("_interop/told", &told).await?;
-                let ask = interop::Ask {
+                let ask = interop::QuestionRequest {
                     question: "how are you".to_owned(),
                 };
                 let answer = turn.connection().request_raw("_interop/ask", &ask).await?;
-                turn.message(read::<interop::Asked>(Some(&answer))?.answer)
+                turn.message(parse_params::<interop::QuestionResponse>(Some(&answer))?.answer)
                     .await?;
                 Ok(StopReason::EndTurn)
             }
@@ -239,7 +239,7 @@ impl Agent for Twin {
             }
             "ask-person" => {
                 let form = ElicitationMode::Form {
-                    requested_schema: loudness(),
+                    requested_schema: loudness_form(),
                 };
                 let action = turn.elicit("How loud?", form, None).await?;
                 turn.message(match action {
@@ -266,7 +266,7 @@ impl Agent for Twin {
             }
             "settings" => {
                 let options = turn.config_options();
-                let values: Vec<String> = options.iter().map(current).collect();
+                let values: Vec<String> = options.iter().map(current_value).collect();
                 turn.message(values.join(" ")).await?;
                 Ok(StopReason::EndTurn)
             }
@@ -283,13 +283,13 @@ impl Agent for Twin {
                     .connection()
                     .request_raw("terminal/explode", &json!({}))
                     .await;
-                say_error(&turn, answer).await
+                send_error(&turn, answer).await
             }
             "ask-missing-file" => {
                 let answer = turn
                     .read_text_file(&format!("{}/missing.txt", turn.cwd()), None, None)
                     .await;
-                say_error(&turn, answer).await
+                send_error(&turn, answer).await
             }
             "refuse" => Ok(StopReason::Refusal),
             "max-tokens" => Ok(StopReason::MaxTokens),
@@ -305,9 +305,9 @@ impl Agent for Twin {
     }
 }
 
-impl LoadSession for Twin {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        is_old(session.id())?;
+impl LoadSession for OurAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        require_old(session.id())?;
         session
             .user_message(ContentBlock::text("what was said"))
             .await?;
@@ -317,18 +317,18 @@ impl LoadSession for Twin {
             .await?;
         call.complete().await?;
         session.message("what was answered").await?;
-        Ok(SessionOpened::new().config_options(options("code")))
+        Ok(OpenedSession::new().config_options(config_options("code")))
     }
 }
 
-impl ResumeSession for Twin {
-    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        is_old(session.id())?;
-        Ok(SessionOpened::new().config_options(options("code")))
+impl ResumeSession for OurAgent {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
+        require_old(session.id())?;
+        Ok(OpenedSession::new().config_options(config_options("code")))
     }
 }
 
-impl ListSessions for Twin {
+impl ListSessions for OurAgent {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
         let page = |id, title, next: Option<&str>| {
             let mut session = SessionInfo::new(id, "/tmp");
@@ -345,19 +345,19 @@ impl ListSessions for Twin {
     }
 }
 
-impl CloseSession for Twin {
+impl CloseSession for OurAgent {
     async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 
-impl DeleteSession for Twin {
+impl DeleteSession for OurAgent {
     async fn delete(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 
-impl Authentication for Twin {
+impl Authentication for OurAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         let mut methods = vec![AuthMethod::Agent(AuthMethodAgent::new("key", "A key"))];
         if self.args.protocol == 2 {
@@ -369,7 +369,7 @@ impl Authentication for Twin {
     async fn authenticate(&self, cx: &AuthContext, method: &AuthMethodId) -> Result<()> {
         if method.as_str() == "form" {
             let form = ElicitationMode::Form {
-                requested_schema: loudness(),
+                requested_schema: loudness_form(),
             };
             let action = cx.elicit("How loud may it be?", form).await?;
             if !matches!(action, ElicitationAction::Accept(_)) {
@@ -394,7 +394,7 @@ impl Authentication for Twin {
 }
 
 /// Only these sessions have a past.
-fn is_old(session: &SessionId) -> Result<()> {
+fn require_old(session: &SessionId) -> Result<()> {
     match session.as_str().starts_with("old-") {
         true => Ok(()),
         false => Err(Error::Rpc(jsonrpc::Error::resource_not_found(format!(
@@ -420,7 +420,7 @@ fn speaks_v2(turn: &Turn) -> bool {
 }
 
 /// The form that asks for a number.
-fn loudness() -> ElicitationSchema {
+fn loudness_form() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     let number = ElicitationPropertySchema::Integer(number);
     ElicitationSchema::new()
@@ -428,14 +428,14 @@ fn loudness() -> ElicitationSchema {
         .required(vec!["loudness".to_owned()])
 }
 
-async fn say_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
+async fn send_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
     let code = answer.err().map_or(0, |error| error.into_rpc().code);
     turn.message(format!("error {code}")).await?;
     Ok(StopReason::EndTurn)
 }
 
 /// All config options, with the mode in a value of its own: version 1 knows it as such.
-fn options(mode: &str) -> Vec<SessionConfigOption> {
+fn config_options(mode: &str) -> Vec<SessionConfigOption> {
     let value = |id: &str, name: &str| SessionConfigSelectOption::new(id, name);
     let modes = vec![value("ask", "Ask"), value("code", "Code")];
     let models = ["small", "large"]
@@ -459,7 +459,7 @@ fn options(mode: &str) -> Vec<SessionConfigOption> {
 }
 
 /// What an option is set to.
-fn current(option: &SessionConfigOption) -> String {
+fn current_value(option: &SessionConfigOption) -> String {
     match &option.kind {
         SessionConfigKind::Select(select) => select.current_value.to_string(),
         SessionConfigKind::Boolean { current_value } => current_value.to_string(),
@@ -467,11 +467,11 @@ fn current(option: &SessionConfigOption) -> String {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<T> {
+fn parse_params<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<T> {
     let params = params.map_or("null", RawValue::get);
     serde_json::from_str(params).map_err(|e| Error::invalid_params(e.to_string()))
 }
 
-fn write(answer: &impl serde::Serialize) -> Result<Box<RawValue>> {
+fn to_raw_json(answer: &impl serde::Serialize) -> Result<Box<RawValue>> {
     serde_json::value::to_raw_value(answer).map_err(|e| Error::internal(e.to_string()))
 }

@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use serde_json::json;
 
-use crate::{ask_permission, options};
+use crate::{ask_permission, config_options};
 
 /// One of everything.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
@@ -38,7 +38,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let old = turn.read_text_file(&file, None, None).await?;
     let second = turn.read_text_file(&file, Some(2), Some(1)).await?;
     let done = call
-        .change()
+        .new_update()
         .status(ToolCallStatus::Completed)
         .raw_output(json!({"second": second}));
     call.update(done.content(vec![ContentBlock::text(&old).into()]))
@@ -53,7 +53,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let call = turn.tool_call(call).await?;
     if !matches!(ask_permission(turn, "edit").await?, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
     {
-        call.update(call.change().status(ToolCallStatus::Failed))
+        call.update(call.new_update().status(ToolCallStatus::Failed))
             .await?;
         turn.message(" I was not allowed to.").await?;
         return Ok(StopReason::EndTurn);
@@ -61,7 +61,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     call.start().await?;
     turn.write_text_file(&file, &new).await?;
     call.update(
-        call.change()
+        call.new_update()
             .status(ToolCallStatus::Completed)
             .content(vec![ToolCallContent::Diff(diff)]),
     )
@@ -91,7 +91,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
     usage.cost = Some(Cost::new(0.25, "EUR"));
     turn.usage(usage).await?;
-    turn.set_config_options(options("code")).await?;
+    turn.set_config_options(config_options("code")).await?;
     turn.title("A loud note").await?;
     turn.message(" Done.").await?;
     Ok(StopReason::EndTurn)
@@ -109,7 +109,7 @@ async fn run_command(turn: &Turn) -> Result<()> {
     command.env = vec![EnvVariable::new("GREETING", "hello")];
     let terminal = turn.create_terminal(command).await?;
     call.update(
-        call.change()
+        call.new_update()
             .status(ToolCallStatus::InProgress)
             .content(vec![terminal.as_content()]),
     )
@@ -124,7 +124,7 @@ async fn run_command(turn: &Turn) -> Result<()> {
         "ended": output.exit_status.is_some(),
     });
     call.update(
-        call.change()
+        call.new_update()
             .status(ToolCallStatus::Completed)
             .raw_output(result),
     )
@@ -140,7 +140,7 @@ async fn kill_command(turn: &Turn) -> Result<()> {
         .create_terminal(TerminalCommand::new("sleep", ["600"]))
         .await?;
     call.update(
-        call.change()
+        call.new_update()
             .status(ToolCallStatus::InProgress)
             .content(vec![terminal.as_content()]),
     )
@@ -151,7 +151,7 @@ async fn kill_command(turn: &Turn) -> Result<()> {
     terminal.release().await?;
     let result = json!({"ran": running.exit_status.is_none(), "signal": exit.signal});
     call.update(
-        call.change()
+        call.new_update()
             .status(ToolCallStatus::Failed)
             .raw_output(result),
     )

@@ -13,7 +13,7 @@ use acp::{Error, Result, v2};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-use crate::{options, permission_options};
+use crate::{config_options, permission_options};
 
 /// One of everything.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
@@ -27,7 +27,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
         PlanEntryStatus::InProgress,
         PlanEntryStatus::Pending,
     );
-    plan(turn, [doing.clone(), open.clone(), open.clone()]).await?;
+    send_plan(turn, [doing.clone(), open.clone(), open.clone()]).await?;
 
     let locations = vec![ToolCallLocation::new(&file).line(1_u32)];
     let call = ToolCall::new("read", "Read note.txt").kind(ToolKind::Read);
@@ -44,7 +44,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
         turn.update(v2::SessionUpdate::ToolCallContentChunk(chunk))
             .await?;
     }
-    let read = call.change().status(ToolCallStatus::Completed);
+    let read = call.new_update().status(ToolCallStatus::Completed);
     call.update(read.raw_output(json!({"bytes": old.len()})))
         .await?;
 
@@ -58,26 +58,26 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let answer = turn.request_permission(asked, permission_options()).await?;
     if !matches!(answer, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
     {
-        call.update(call.change().status(ToolCallStatus::Failed))
+        call.update(call.new_update().status(ToolCallStatus::Failed))
             .await?;
         turn.message(" I was not allowed to.").await?;
         return Ok(StopReason::EndTurn);
     }
     call.start().await?;
     std::fs::write(&file, loud).map_err(|e| Error::internal(e.to_string()))?;
-    let edited = call.change().status(ToolCallStatus::Completed);
+    let edited = call.new_update().status(ToolCallStatus::Completed);
     call.update(edited.content(diff)).await?;
-    plan(turn, [done.clone(), doing, open]).await?;
+    send_plan(turn, [done.clone(), doing, open]).await?;
 
     let script = "cat note.txt; printf 'h\\303\\251llo\\n' >&2; exit 3";
     run_command(turn, "run", "Count", script, false).await?;
     run_command(turn, "kill", "Wait", "exec sleep 600", true).await?;
-    plan(turn, [done.clone(), done.clone(), done]).await?;
+    send_plan(turn, [done.clone(), done.clone(), done]).await?;
 
     let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
     usage.cost = Some(Cost::new(0.25, "EUR"));
     turn.usage(usage).await?;
-    turn.set_config_options(options("code")).await?;
+    turn.set_config_options(config_options("code")).await?;
     turn.title("A loud note").await?;
     // A message of its own, whole, then added to.
     let whole = v2::Message::new("whole").content(vec!["Do".into()]);
@@ -134,15 +134,15 @@ async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: boo
     if exit.exit_code.is_none() {
         exit.signal = Some("SIGKILL".to_owned());
     }
-    terminal.exited(exit).await?;
+    terminal.set_exited(exit).await?;
     let ended = match kill {
         true => ToolCallStatus::Failed,
         false => ToolCallStatus::Completed,
     };
-    call.update(call.change().status(ended)).await
+    call.update(call.new_update().status(ended)).await
 }
 
-async fn plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
+async fn send_plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
     let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
     let entries =
         steps.map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status));

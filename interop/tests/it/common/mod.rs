@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-pub(crate) use person::{Person, cancel_when, code, current, item, last, prompt, until};
+pub(crate) use person::{InteropClient, cancel_when, code, current, item, last, prompt, until};
 
 /// The prompt `work`, as an official client sees it done by our agent.
 pub(crate) const WORK: [&str; 37] = [
@@ -100,9 +100,9 @@ fn within<T>(
 }
 
 /// A directory to work in, with a note.
-pub(crate) struct Project(tempfile::TempDir);
+pub(crate) struct InteropProject(tempfile::TempDir);
 
-impl Project {
+impl InteropProject {
     pub(crate) fn new() -> Self {
         let project = Self(tempfile::tempdir().unwrap());
         project.write("note.txt", "one\ntwo\n");
@@ -144,7 +144,7 @@ impl Project {
         &self,
         program: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
-    ) -> Ended {
+    ) -> ProgramResult {
         self.run_within(PATIENCE, program, args).await
     }
 
@@ -154,7 +154,7 @@ impl Project {
         patience: Duration,
         program: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
-    ) -> Ended {
+    ) -> ProgramResult {
         let mut command = tokio::process::Command::new(program);
         command
             .args(args)
@@ -163,20 +163,25 @@ impl Project {
             .stdin(Stdio::null())
             .kill_on_drop(true);
         let output = within(patience, "the program ends", command.output()).await;
-        Ended::of(output.unwrap())
+        ProgramResult::of(output.unwrap())
     }
 
     /// Has the official Rust client run a turn here.
-    pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> Told {
+    pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         self.client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
             .await
     }
 
     /// Has a client run a turn here.
-    pub(crate) async fn client(&self, client: &[&str], args: &[&str], agent: &[&str]) -> Told {
+    pub(crate) async fn client(
+        &self,
+        client: &[&str],
+        args: &[&str],
+        agent: &[&str],
+    ) -> ClientOutput {
         let (program, client_args) = client.split_first().unwrap();
         let args = client_args.iter().chain(args).chain(&["--"]).chain(agent);
-        Told(self.run(program, args).await.code(0).lines())
+        ClientOutput(self.run(program, args).await.code(0).lines())
     }
 
     /// Has `acp run` run a turn of an agent here, and presses Ctrl-C when a message of this method has
@@ -240,13 +245,13 @@ fn has_ended(pid: rustix::process::Pid) -> bool {
 
 /// How a program ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ProgramResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl ProgramResult {
     fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),
@@ -302,9 +307,9 @@ impl Ended {
 }
 
 /// What the official client told, in its order. Each is an object with one field, which says what it is.
-pub(crate) struct Told(pub(crate) Vec<Value>);
+pub(crate) struct ClientOutput(pub(crate) Vec<Value>);
 
-impl Told {
+impl ClientOutput {
     /// All messages of a kind.
     pub(crate) fn all(&self, what: &str) -> Vec<&Value> {
         self.0.iter().filter_map(|told| told.get(what)).collect()

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use acp::client::{
-    AgentConnection, ClientState, Elicitation, ExtensionNotification, ExtensionRequest,
-    PermissionRequest, ReadTextFile, Session, Terminals, Update, UpdateContext, WriteTextFile,
+    AgentConnection, ClientSession, ClientState, Elicitation, ExtensionNotification,
+    ExtensionRequest, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
+    WriteTextFile,
 };
 use acp::thread::ItemKind;
 use acp::v1::{
@@ -20,12 +21,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
-use super::{Project, outline_of_update, soon};
+use super::{InteropProject, outline_of_update, soon};
 
 /// A client on our library that lends what `acp-host` has.
 #[derive(Clone)]
-pub(crate) struct Person {
-    host: Arc<Host<Nobody>>,
+pub(crate) struct InteropClient {
+    host: Arc<Host<InteropPrompter>>,
     pub(crate) says_no: bool,
     pub(crate) never_answers: bool,
     /// Speaks the draft of version 2 with agents that do.
@@ -40,17 +41,17 @@ pub(crate) struct Person {
 }
 
 /// Nobody is there to be asked.
-struct Nobody;
+struct InteropPrompter;
 
-impl Prompter for Nobody {
+impl Prompter for InteropPrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<acp::v1::PermissionOptionId> {
         None
     }
 }
 
-impl Person {
-    pub(crate) fn new(project: &Project, policy: Policy) -> Self {
-        let host = Host::new(policy, Nobody, [project.path()]).unwrap();
+impl InteropClient {
+    pub(crate) fn new(project: &InteropProject, policy: Policy) -> Self {
+        let host = Host::new(policy, InteropPrompter, [project.path()]).unwrap();
         Self {
             host: Arc::new(host),
             says_no: false,
@@ -64,7 +65,7 @@ impl Person {
     }
 
     /// One that says yes to everything, and speaks the draft of version 2 with agents that do.
-    pub(crate) fn of_version_2(project: &Project) -> Self {
+    pub(crate) fn of_version_2(project: &InteropProject) -> Self {
         Self {
             draft: true,
             ..Self::new(project, Policy::All)
@@ -81,7 +82,7 @@ impl Person {
     /// Starts an agent and connects to it. The agent ends when the process is dropped.
     pub(crate) async fn start(
         &self,
-        project: &Project,
+        project: &InteropProject,
         agent: &[&str],
     ) -> (AgentConnection, AgentProcess) {
         let (program, arguments) = agent.split_first().unwrap();
@@ -113,8 +114,8 @@ impl Person {
     }
 }
 
-impl ClientState<Person> for HostSession {
-    fn new(client: &Person, session: &SessionId, thread: &ThreadHandle) -> Self {
+impl ClientState<InteropClient> for HostSession {
+    fn new(client: &InteropClient, session: &SessionId, thread: &ThreadHandle) -> Self {
         client.host.session(session, thread)
     }
 
@@ -123,7 +124,7 @@ impl ClientState<Person> for HostSession {
     }
 }
 
-impl Client for Person {
+impl Client for InteropClient {
     type State = HostSession;
 
     async fn update(&self, _: &HostSession, cx: &UpdateContext, update: &Update) {
@@ -133,7 +134,10 @@ impl Client for Person {
             (Some(update), _) => serde_json::to_value(update),
             (None, update) => serde_json::to_value(update),
         };
-        self.seen.lock().unwrap().push((update.unwrap(), cx.replay));
+        self.seen
+            .lock()
+            .unwrap()
+            .push((update.unwrap(), cx.is_replay));
     }
 
     async fn request_permission(
@@ -179,8 +183,9 @@ impl Client for Person {
             std::future::pending::<HostSession>().await;
         }
         assert_eq!(request.method(), "_interop/ask");
-        let ask: interop::Ask = serde_json::from_str(request.params().unwrap().get()).unwrap();
-        let answer = interop::Asked {
+        let ask: interop::QuestionRequest =
+            serde_json::from_str(request.params().unwrap().get()).unwrap();
+        let answer = interop::QuestionResponse {
             answer: format!("our client heard {}", ask.question),
         };
         Ok(serde_json::value::to_raw_value(&answer).unwrap())
@@ -189,14 +194,14 @@ impl Client for Person {
     async fn extension_notification(&self, notification: ExtensionNotification) {
         assert_eq!(notification.method(), "_interop/told");
         let params = notification.params().unwrap();
-        let told: interop::Told = serde_json::from_str(params.get()).unwrap();
+        let told: interop::QuestionNotification = serde_json::from_str(params.get()).unwrap();
         if let Some(sender) = &self.told {
             sender.send(told.what).unwrap();
         }
     }
 }
 
-impl Elicitation<HostSession> for Person {
+impl Elicitation<HostSession> for InteropClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new()
             .form(ElicitationFormCapabilities::new())
@@ -236,7 +241,7 @@ impl Elicitation<HostSession> for Person {
     }
 }
 
-pub(crate) async fn prompt(session: &Session, text: &str) -> Result<StopReason> {
+pub(crate) async fn prompt(session: &ClientSession, text: &str) -> Result<StopReason> {
     soon("the turn ends", session.prompt(text)).await
 }
 
@@ -250,7 +255,7 @@ pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool
 
 /// Runs a turn and cancels it when its thread shows what is looked for; it must end as cancelled.
 pub(crate) async fn cancel_when(
-    session: &Session,
+    session: &ClientSession,
     text: &'static str,
     found: impl Fn(&Thread) -> bool,
 ) {

@@ -14,12 +14,12 @@ const NODE: u32 = 20;
 
 /// Where the programs are, with the packages they need.
 #[derive(Debug)]
-pub(crate) struct TypeScript(PathBuf);
+pub(crate) struct TypeScriptPrograms(PathBuf);
 
-impl TypeScript {
+impl TypeScriptPrograms {
     /// The programs, installed; `None`, and a word about it, where that cannot be done.
     pub(crate) fn installed() -> Option<&'static Self> {
-        static INSTALLED: OnceLock<Result<TypeScript, String>> = OnceLock::new();
+        static INSTALLED: OnceLock<Result<TypeScriptPrograms, String>> = OnceLock::new();
         match INSTALLED.get_or_init(install) {
             Ok(installed) => Some(installed),
             Err(reason) => {
@@ -40,7 +40,7 @@ impl TypeScript {
 
 /// Copies the sources out of the source tree, where nothing is to be installed, and installs what they
 /// need. Other test programs may do the same at the same time: one does it, the others wait.
-fn install() -> Result<TypeScript, String> {
+fn install() -> Result<TypeScriptPrograms, String> {
     let node = run(Command::new("node").arg("--version"))?;
     let version = String::from_utf8_lossy(&node.stdout).trim().to_owned();
     let major = version.trim_start_matches('v').split('.').next();
@@ -67,7 +67,7 @@ fn install() -> Result<TypeScript, String> {
     let wanted = fs::read(to.join("package-lock.json")).unwrap();
     let mark = to.join(".installed");
     if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
-        return Ok(TypeScript(to));
+        return Ok(TypeScriptPrograms(to));
     }
     let output = run(npm()
         .current_dir(&to)
@@ -83,7 +83,7 @@ fn install() -> Result<TypeScript, String> {
         return Err(format!("the package registry cannot be reached: {code}"));
     }
     fs::write(mark, wanted).unwrap();
-    Ok(TypeScript(to))
+    Ok(TypeScriptPrograms(to))
 }
 
 fn npm() -> Command {

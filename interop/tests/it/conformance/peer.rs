@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Project, acp};
+use crate::common::{InteropProject, acp};
 
 /// How long the whole suite may take with a peer: some have nothing to do for seconds in every turn.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const AFFECTED_BY_TIME: u64 = 5;
 
 /// A program that is checked.
-pub(crate) struct Peer {
+pub(crate) struct ConformancePeer {
     name: &'static str,
     side: &'static str,
     protocol: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Peer {
     command: Vec<String>,
 }
 
-impl Peer {
+impl ConformancePeer {
     pub(crate) fn agent<A: Into<String>>(
         name: &'static str,
         command: impl IntoIterator<Item = A>,
@@ -75,7 +75,7 @@ impl Peer {
 
     /// The suite finds what is expected, and nothing else; the document says how much.
     pub(crate) async fn checked(&self) {
-        let project = Project::new();
+        let project = InteropProject::new();
         let expected = list_of(self.name);
         let mut args = vec![
             "check",
@@ -134,7 +134,7 @@ impl Peer {
 
     /// Our client runs a turn of this agent; in what was recorded, these rules are broken and no others.
     pub(crate) async fn linted(&self, turn: &str, broken: &[&str]) {
-        let project = Project::new();
+        let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
         let mut args = vec![
             "run",
@@ -153,7 +153,7 @@ impl Peer {
 
     /// This client runs a turn of the bundled agent; likewise.
     pub(crate) async fn linted_with_our_agent(&self, broken: &[&str]) {
-        let project = Project::new();
+        let project = InteropProject::new();
         let trace = project.file("trace.jsonl");
         let trace_path = trace.to_str().unwrap();
         let agent = [acp(), "trace", trace_path, "--", acp(), "agent"];
@@ -176,7 +176,7 @@ impl Peer {
 
 /// What `acp trace lint` says of a trace.
 async fn lint(peer: &str, trace: &Path, broken: &[&str]) {
-    let project = Project::new();
+    let project = InteropProject::new();
     let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
     let ended = project.run(acp(), args).await;
     let lines = ended.lines();

@@ -4,7 +4,7 @@ use acp::Thread;
 use acp::thread::Activity;
 use acp::v1::{ListSessionsRequest, ProtocolVersion, StopReason};
 
-use crate::common::{Person, Project, acp, code, item, prompt};
+use crate::common::{InteropClient, InteropProject, acp, code, item, prompt};
 use crate::official_rust_v2::{OFFICIAL_AGENT, OUR_AGENT};
 
 pub(crate) const SIMPLE_AGENT: &str = env!("CARGO_BIN_EXE_official-simple-agent-v2");
@@ -13,8 +13,8 @@ const COORDINATION: &str = env!("CARGO_BIN_EXE_official-coordination-v2");
 
 #[tokio::test]
 async fn our_client_uses_all_that_the_example_agent_has() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (agent, _process) = person.start(&project, &[SIMPLE_AGENT]).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
     let session = agent.new_session(project.path()).await.unwrap();
@@ -56,7 +56,7 @@ async fn our_client_uses_all_that_the_example_agent_has() {
 
 #[tokio::test]
 async fn acp_run_completes_a_turn_with_the_example_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let run = ["run", "--protocol", "2", "hello", "--", SIMPLE_AGENT];
     let ended = project.run(acp(), run).await.code(0);
     assert_eq!(ended.stdout, "Echo: hello\n");
@@ -73,7 +73,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
 /// It says no to whatever it is asked.
 #[tokio::test]
 async fn the_example_client_completes_a_turn_with_agents_of_ours() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let one_shot = async |agent: String, text| {
         let ended = project.run(ONE_SHOT, ["--command", &agent, text]).await;
         ended
@@ -101,7 +101,7 @@ async fn the_example_client_completes_a_turn_with_agents_of_ours() {
 /// It opens an old session twice at once and once more, with its past.
 #[tokio::test]
 async fn the_example_of_coordination_opens_sessions_of_our_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let open = async |agent: &str, id: &str| {
         let args = ["--command", agent, "--session-id", id];
         project.run(COORDINATION, args).await

@@ -8,15 +8,15 @@ use acp::{Error, jsonrpc};
 
 use crate::common::version2::agent::say_meanwhile;
 use crate::common::{
-    Person, Project, cancel_when, code, in_order, item, last, prompt, soon, until,
+    InteropClient, InteropProject, cancel_when, code, in_order, item, last, prompt, soon, until,
 };
 use crate::official_rust_v2::{OFFICIAL_AGENT, examples::SIMPLE_AGENT, their_client};
 
 #[tokio::test]
 async fn an_official_agent_works_on_one_prompt_after_the_other() {
     for (agent, answer) in [(OFFICIAL_AGENT, ""), (SIMPLE_AGENT, "Echo: ")] {
-        let project = Project::new();
-        let person = Person::of_version_2(&project);
+        let project = InteropProject::new();
+        let person = InteropClient::of_version_2(&project);
         let (connection, _process) = person.start(&project, &[agent]).await;
         let session = connection.new_session(project.path()).await.unwrap();
         let (first, second) = tokio::join!(
@@ -42,8 +42,8 @@ async fn an_official_agent_works_on_one_prompt_after_the_other() {
 
 #[tokio::test]
 async fn a_cancel_takes_the_held_prompt_with_it() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
     let turn = tokio::spawn({
@@ -103,8 +103,8 @@ async fn our_agent_works_on_one_prompt_after_the_other() {
 
 #[tokio::test]
 async fn our_client_runs_one_turn_at_a_time() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
     cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;

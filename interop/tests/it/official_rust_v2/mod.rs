@@ -9,7 +9,7 @@ mod negotiation;
 
 use crate::common::version2::agent;
 use crate::common::version2::client::OfficialClient;
-use crate::common::{Person, Project, acp, in_order, last, prompt, soon};
+use crate::common::{InteropClient, InteropProject, acp, in_order, last, prompt, soon};
 use acp::v1::{ElicitationScope, SessionConfigKind, SessionConfigSelectOptions, ToolKind};
 use serde_json::json;
 
@@ -77,8 +77,8 @@ fn their_client() -> OfficialClient<'static> {
 
 #[tokio::test]
 async fn the_official_agent_asks_for_a_command_and_shows_a_page() {
-    let project = Project::new();
-    let mut person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let mut person = InteropClient::of_version_2(&project);
     let mut told = person.hear();
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
@@ -105,8 +105,8 @@ async fn the_official_agent_asks_for_a_command_and_shows_a_page() {
 
 #[tokio::test]
 async fn the_official_agent_asks_for_input_while_one_logs_in() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT, "--auth"]).await;
     let login = connection.authenticate("form");
     soon("it answers", login).await.unwrap();
@@ -123,8 +123,8 @@ async fn the_official_agent_asks_for_input_while_one_logs_in() {
 
 #[tokio::test]
 async fn our_client_sees_the_headings_of_the_official_agent_s_options() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = connection.new_session(project.path()).await.unwrap();
     session.thread().read(|thread| {
@@ -168,7 +168,7 @@ async fn our_agent_takes_a_boolean_option_of_the_official_client() {
 
 #[tokio::test]
 async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let run = async |args: &[&str], agent: &[&str]| {
         let args = [&["run", "--protocol", "2"], args, &["--"], agent].concat();
         project.run(acp(), args).await

@@ -4,7 +4,7 @@ use acp::v1::{ProtocolVersion, StopReason};
 use acp::{Error, Thread, jsonrpc};
 use serde_json::json;
 
-use crate::common::{Person, Project, WORK, acp, in_order, last, prompt};
+use crate::common::{InteropClient, InteropProject, WORK, acp, in_order, last, prompt};
 use crate::official_rust_v2::{OFFICIAL_AGENT, OFFICIAL_CLIENT, OUR_AGENT};
 
 /// Of version 1 alone.
@@ -13,8 +13,8 @@ const EXAMPLE_OF_VERSION_1: &str = env!("CARGO_BIN_EXE_official-yolo");
 
 #[tokio::test]
 async fn our_client_of_both_versions_speaks_version_1_with_an_agent_that_knows_no_other() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (agent, _process) = person.start(&project, &[AGENT_OF_VERSION_1]).await;
     assert_eq!(agent.version(), ProtocolVersion::V1);
     assert_eq!(agent.info().unwrap().name, "official-agent");
@@ -31,7 +31,7 @@ async fn our_client_of_both_versions_speaks_version_1_with_an_agent_that_knows_n
 
 #[tokio::test]
 async fn our_agents_of_both_versions_speak_version_1_with_clients_that_know_no_other() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let agent = [OUR_AGENT, "--protocol", "2"];
     let told = project.official_client(&["work"], &agent).await;
     assert_eq!(told.outline(), WORK);
@@ -51,7 +51,7 @@ async fn our_agents_of_both_versions_speak_version_1_with_clients_that_know_no_o
 
 #[tokio::test]
 async fn an_agent_of_version_2_alone_tells_a_client_of_version_1_so() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let run = ["run", "hello", "--", OFFICIAL_AGENT];
     let ended = project.run(acp(), run).await;
     ended.code(3).says(&[
@@ -65,7 +65,7 @@ async fn an_agent_of_version_2_alone_tells_a_client_of_version_1_so() {
 
 #[tokio::test]
 async fn an_agent_of_version_1_alone_tells_a_client_of_version_2_so() {
-    let project = Project::new();
+    let project = InteropProject::new();
     // The switch is off.
     let told = project
         .client(&[OFFICIAL_CLIENT], &["hello"], &[OUR_AGENT])
@@ -103,8 +103,8 @@ async fn an_agent_that_echoes_the_version_is_spoken_with_in_its_own() {
         r#","agentInfo":{"name":"echo","version":"1"}"#,
         "",
     ] {
-        let project = Project::new();
-        let person = Person::of_version_2(&project);
+        let project = InteropProject::new();
+        let person = InteropClient::of_version_2(&project);
         let script = echo(initialized);
         let (agent, _process) = person.start(&project, &["sh", "-c", &script]).await;
         assert_eq!(agent.version(), ProtocolVersion::V1, "{initialized}");
@@ -118,18 +118,18 @@ async fn an_agent_that_echoes_the_version_is_spoken_with_in_its_own() {
 
 #[tokio::test]
 async fn an_agent_of_version_2_without_sessions_is_said_to_have_none() {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let script = echo(r#","info":{"name":"mute","version":"1"},"capabilities":{}"#);
     let (agent, _process) = person.start(&project, &["sh", "-c", &script]).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
     let error = agent.new_session(project.path()).await.unwrap_err();
-    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn before_a_version_is_agreed_on_nothing_else_is_answered() {
-    let project = Project::new();
+    let project = InteropProject::new();
     let script = format!(
         "printf '%s\\n' '{}' | '{OUR_AGENT}' --protocol 2",
         json!({"jsonrpc": "2.0", "id": 7, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}})

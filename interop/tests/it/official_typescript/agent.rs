@@ -1,6 +1,6 @@
 //! Our library's client and their agent.
 
-use acp::thread::{PLAN, PlanEntryStatus, ToolCallContent, ToolCallStatus};
+use acp::thread::{PLAN, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{
     ContentBlock, ImageContent, ListSessionsRequest, ResourceLink, SessionConfigOptionCategory,
     StopReason,
@@ -10,16 +10,16 @@ use acp_host::Policy;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Person, cancel_when, code, current, item, last, prompt, soon, until, updates_of_work,
+    InteropClient, cancel_when, code, current, item, last, prompt, soon, until, updates_of_work,
 };
-use crate::official_typescript::Official;
+use crate::official_typescript::TypeScriptFixture;
 
 #[tokio::test]
 async fn our_client_serves_a_whole_turn_of_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     assert_eq!(agent.info().unwrap().name, "official-agent");
     let session = agent.new_session(official.project.path()).await.unwrap();
@@ -59,7 +59,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         assert_eq!(read.raw_output, Some(json!({"second": "two\n"})));
         assert_eq!(read.locations[0].line, Some(1));
         let edit = thread.tool_call(&"edit".into()).unwrap();
-        let [ToolCallContent::Diff(diff)] = &edit.content[..] else {
+        let [ThreadToolCallContent::Diff(diff)] = &edit.content[..] else {
             panic!("{edit:?}")
         };
         let (_, texts) = diff.file_texts().unwrap();
@@ -69,13 +69,13 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
 
         let run = thread.tool_call(&"run".into()).unwrap();
-        let [ToolCallContent::Terminal(terminal)] = &run.content[..] else {
+        let [ThreadToolCallContent::Terminal(terminal)] = &run.content[..] else {
             panic!("{run:?}")
         };
         let terminal = thread.terminal(terminal).unwrap();
         assert_eq!(terminal.output(), "ONE\nTWO\nhello\n");
         assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
-        assert!(terminal.released);
+        assert!(terminal.is_released);
         let told =
             json!({"code": 3, "output": "ONE\nTWO\nhello\n", "truncated": false, "ended": true});
         assert_eq!(run.raw_output, Some(told));
@@ -101,10 +101,10 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_can_say_no_to_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let mut person = Person::new(&official.project, Policy::All);
+    let mut person = InteropClient::new(&official.project, Policy::All);
     person.says_no = true;
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
@@ -119,10 +119,10 @@ async fn our_client_can_say_no_to_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_cancels_the_official_agent_at_every_point() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let mut person = Person::new(&official.project, Policy::All);
+    let mut person = InteropClient::new(&official.project, Policy::All);
     person.never_answers = true;
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
@@ -138,7 +138,8 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
     );
     cancel_when(&session, "wait-command", |thread| {
         let call = thread.tool_call(&"run".into());
-        let Some(ToolCallContent::Terminal(shown)) = call.and_then(|call| call.content.first())
+        let Some(ThreadToolCallContent::Terminal(shown)) =
+            call.and_then(|call| call.content.first())
         else {
             return false;
         };
@@ -171,10 +172,10 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
 
 #[tokio::test]
 async fn sessions_of_the_official_agent_run_at_the_same_time() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let first = agent.new_session(official.project.path()).await.unwrap();
     let second = agent.new_session(official.project.path()).await.unwrap();
@@ -196,10 +197,10 @@ async fn sessions_of_the_official_agent_run_at_the_same_time() {
 
 #[tokio::test]
 async fn extensions_go_both_ways_with_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let mut person = Person::new(&official.project, Policy::All);
+    let mut person = InteropClient::new(&official.project, Policy::All);
     let mut told = person.hear();
     let (agent, _process) = official.start(&person, &[]).await;
     let connection = agent.connection();
@@ -238,10 +239,10 @@ async fn extensions_go_both_ways_with_the_official_agent() {
 
 #[tokio::test]
 async fn the_official_agent_asks_the_person_by_a_form() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
     prompt(&session, "ask-person").await.unwrap();
@@ -250,10 +251,10 @@ async fn the_official_agent_asks_the_person_by_a_form() {
 
 #[tokio::test]
 async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     for method in ["session/explode", "_nobody/knows"] {
         let nothing = json!({});
@@ -293,10 +294,10 @@ async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know(
 
 #[tokio::test]
 async fn the_official_agent_gets_the_content_it_takes() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
     let link =
@@ -307,17 +308,17 @@ async fn the_official_agent_gets_the_content_it_takes() {
     let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
-        matches!(error, Error::NotOffered { peer: "agent", .. }),
+        matches!(error, Error::Unsupported { peer: "agent", .. }),
         "{error}"
     );
 }
 
 #[tokio::test]
 async fn our_client_sets_modes_and_options_of_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &[]).await;
     let session = agent.new_session(official.project.path()).await.unwrap();
     let shown = |category| session.thread().read(|thread| current(thread, category));
@@ -336,13 +337,13 @@ async fn our_client_sets_modes_and_options_of_the_official_agent() {
 
 #[tokio::test]
 async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let project = &official.project;
     let store = project.file("store.json");
     let with_store = ["--store", store.to_str().unwrap()];
-    let person = Person::new(project, Policy::All);
+    let person = InteropClient::new(project, Policy::All);
     let (agent, _process) = official.start(&person, &with_store).await;
     let other = agent.new_session(project.path()).await.unwrap();
     prompt(&other, "hello").await.unwrap();
@@ -353,7 +354,7 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
     assert_eq!(before.len(), 8);
     drop((other, session, agent));
 
-    let person = Person::new(project, Policy::All);
+    let person = InteropClient::new(project, Policy::All);
     let (agent, _process) = official.start(&person, &with_store).await;
     // It gives one session a page.
     let first = agent.list_sessions(&ListSessionsRequest::new()).await;
@@ -396,10 +397,10 @@ async fn our_client_finds_sessions_of_the_official_agent_in_another_process() {
 
 #[tokio::test]
 async fn our_client_authenticates_with_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let person = Person::new(&official.project, Policy::All);
+    let person = InteropClient::new(&official.project, Policy::All);
     let (agent, _process) = official.start(&person, &["--auth"]).await;
     assert_eq!(agent.auth_methods()[0].id_and_name().unwrap().1, "A key");
     let opening = || agent.new_session(official.project.path());

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::common::{WORK, acp, in_order};
-use crate::official_typescript::{OUR_AGENT, Official};
+use crate::official_typescript::{OUR_AGENT, TypeScriptFixture};
 
 #[tokio::test]
 async fn the_official_client_serves_a_whole_turn_of_our_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official.client(&["work"], &[OUR_AGENT]).await;
@@ -50,7 +50,7 @@ async fn the_official_client_serves_a_whole_turn_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_can_say_no_to_our_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official.client(&["--reject", "work"], &[OUR_AGENT]).await;
@@ -62,7 +62,7 @@ async fn the_official_client_can_say_no_to_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_cancels_our_agent_at_every_point() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let cancel_at = async |what, turn| {
@@ -86,7 +86,7 @@ async fn the_official_client_cancels_our_agent_at_every_point() {
 
 #[tokio::test]
 async fn extensions_go_both_ways_with_the_official_client() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
@@ -108,7 +108,7 @@ async fn extensions_go_both_ways_with_the_official_client() {
 
 #[tokio::test]
 async fn the_official_client_takes_a_request_to_our_agent_back() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
@@ -123,7 +123,7 @@ async fn the_official_client_takes_a_request_to_our_agent_back() {
 
 #[tokio::test]
 async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let calls = [
@@ -155,7 +155,7 @@ async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know(
 
 #[tokio::test]
 async fn the_official_client_authenticates_with_our_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let agent = [OUR_AGENT, "--auth"];
@@ -181,7 +181,7 @@ async fn the_official_client_authenticates_with_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_lists_loads_and_resumes_sessions_of_our_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
@@ -231,7 +231,7 @@ async fn the_official_client_lists_loads_and_resumes_sessions_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_closes_and_deletes_a_session_of_our_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official
@@ -245,7 +245,7 @@ async fn the_official_client_closes_and_deletes_a_session_of_our_agent() {
 
 #[tokio::test]
 async fn the_official_client_sets_the_mode_of_our_agent_either_way() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     // Setting one reports the other.
@@ -273,7 +273,7 @@ async fn the_official_client_sets_the_mode_of_our_agent_either_way() {
 
 #[tokio::test]
 async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let bundled = [acp(), "agent"];
@@ -320,7 +320,7 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
 
 #[tokio::test]
 async fn the_official_client_runs_commands_for_the_bundled_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let bundled = [acp(), "agent"];
@@ -353,7 +353,7 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
 
 #[tokio::test]
 async fn the_official_client_cancels_the_bundled_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let bundled = [acp(), "agent"];

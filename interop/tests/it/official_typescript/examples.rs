@@ -7,18 +7,18 @@ use std::process::Stdio;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
-use crate::common::typescript::TypeScript;
+use crate::common::typescript::TypeScriptPrograms;
 use crate::common::{acp, soon};
-use crate::official_typescript::Official;
+use crate::official_typescript::TypeScriptFixture;
 
 const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";
 
 #[tokio::test]
 async fn acp_run_completes_a_turn_with_the_example_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let agent = TypeScript::installed().unwrap();
+    let agent = TypeScriptPrograms::installed().unwrap();
     let agent = agent.program(&format!("{EXAMPLES}/agent.js"));
     let run = async |policy, end| {
         let args = ["run", "--allow", policy, "Hello", "--", "node", &agent];
@@ -46,10 +46,10 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
 /// chosen, so the bundled agent plays a script.
 #[tokio::test]
 async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
-    let programs = TypeScript::installed().unwrap();
+    let programs = TypeScriptPrograms::installed().unwrap();
     let project = &official.project;
     let script = json!({"turns": [[
         {"say": "I write."},

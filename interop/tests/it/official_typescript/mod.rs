@@ -9,33 +9,33 @@ mod examples;
 mod run;
 mod version2;
 
-use crate::common::typescript::TypeScript;
-use crate::common::{Person, Project, Told};
+use crate::common::typescript::TypeScriptPrograms;
+use crate::common::{ClientOutput, InteropClient, InteropProject};
 use acp::client::AgentConnection;
 use acp_host::AgentProcess;
 
 const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
 
 /// A project to work in, with the official client and agent.
-struct Official {
-    project: Project,
+struct TypeScriptFixture {
+    project: InteropProject,
     client: String,
     agent: String,
 }
 
-impl Official {
+impl TypeScriptFixture {
     /// `None` where they cannot be run.
     fn new() -> Option<Self> {
-        let programs = TypeScript::installed()?;
+        let programs = TypeScriptPrograms::installed()?;
         Some(Self {
-            project: Project::new(),
+            project: InteropProject::new(),
             client: programs.program("official-client.mjs"),
             agent: programs.program("official-agent.mjs"),
         })
     }
 
     /// Has the official client run a turn.
-    async fn client(&self, args: &[&str], agent: &[&str]) -> Told {
+    async fn client(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         let client = ["node", &self.client];
         self.project.client(&client, args, agent).await
     }
@@ -46,7 +46,11 @@ impl Official {
     }
 
     /// Starts the official agent and connects to it.
-    async fn start(&self, person: &Person, args: &[&str]) -> (AgentConnection, AgentProcess) {
+    async fn start(
+        &self,
+        person: &InteropClient,
+        args: &[&str],
+    ) -> (AgentConnection, AgentProcess) {
         person.start(&self.project, &self.agent(args)).await
     }
 }

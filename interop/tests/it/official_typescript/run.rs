@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::common::{Ended, WORK, acp, outline_of_update};
-use crate::official_typescript::Official;
+use crate::common::{ProgramResult, WORK, acp, outline_of_update};
+use crate::official_typescript::TypeScriptFixture;
 
-impl Official {
+impl TypeScriptFixture {
     /// Has `acp run` run a turn of the official agent.
-    async fn run(&self, args: &[&str], agent_args: &[&str]) -> Ended {
+    async fn run(&self, args: &[&str], agent_args: &[&str]) -> ProgramResult {
         let agent = self.agent(agent_args);
         let args = [&["run"], args, &["--"], &agent].concat();
         self.project.run(acp(), args).await
@@ -16,7 +16,7 @@ impl Official {
 
 #[tokio::test]
 async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let ended = official.run(&["--allow", "all", "work"], &[]).await;
@@ -42,7 +42,7 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
 
 #[tokio::test]
 async fn acp_run_prints_the_official_agent_s_messages() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let args = ["--allow", "all", "--format", "json", "work"];
@@ -77,7 +77,7 @@ async fn acp_run_prints_the_official_agent_s_messages() {
 
 #[tokio::test]
 async fn acp_run_sets_what_the_official_agent_offers() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let args = [
@@ -103,7 +103,7 @@ async fn acp_run_sets_what_the_official_agent_offers() {
 
 #[tokio::test]
 async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let ended = official.run(&["hello"], &["--auth"]).await;
@@ -132,7 +132,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
 
 #[tokio::test]
 async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let agent = official.agent(&[]);

@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use crate::common::typescript::TypeScript;
+use crate::common::typescript::TypeScriptPrograms;
 use crate::common::version2::agent;
 use crate::common::version2::client::OfficialClient;
 use crate::common::{acp, in_order, prompt};
-use crate::official_typescript::{OUR_AGENT, Official};
+use crate::official_typescript::{OUR_AGENT, TypeScriptFixture};
 
 /// Their client or their agent, as a command; `None` where it cannot be run.
 fn program(file: &str) -> Option<[String; 2]> {
-    let programs = TypeScript::installed()?;
+    let programs = TypeScriptPrograms::installed()?;
     Some(["node".to_owned(), programs.program(file)])
 }
 
@@ -77,7 +77,7 @@ their_client! {
 
 #[tokio::test]
 async fn the_official_client_and_agent_complete_a_turn_with_each_other() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let [[_, client], [_, agent]] =
@@ -93,7 +93,7 @@ async fn the_official_client_and_agent_complete_a_turn_with_each_other() {
 
 #[tokio::test]
 async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let [node, agent] = program("official-agent-v2.mjs").unwrap();
@@ -120,7 +120,7 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
 
 #[tokio::test]
 async fn an_agent_of_one_version_is_asked_for_the_other() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     // Theirs speaks version 2 alone.
@@ -135,7 +135,7 @@ async fn an_agent_of_one_version_is_asked_for_the_other() {
         "with --protocol 2 it speaks that, too",
     ]);
     // Theirs speaks version 1 alone.
-    let person = crate::common::Person::of_version_2(&official.project);
+    let person = crate::common::InteropClient::of_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;
     assert_eq!(connection.version(), acp::v1::ProtocolVersion::V1);
     let project = &official.project;
@@ -146,7 +146,7 @@ async fn an_agent_of_one_version_is_asked_for_the_other() {
 
 #[tokio::test]
 async fn an_agent_of_both_versions_speaks_the_one_it_is_asked_for() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let [_, agent] = program("official-agent-v2.mjs").unwrap();
@@ -185,7 +185,7 @@ async fn an_agent_of_both_versions_speaks_the_one_it_is_asked_for() {
 
 #[tokio::test]
 async fn their_client_of_version_1_finds_an_agent_of_ours_that_speaks_both() {
-    let Some(official) = Official::new() else {
+    let Some(official) = TypeScriptFixture::new() else {
         return;
     };
     let told = official

@@ -29,7 +29,7 @@ const MAX_NAME: usize = 64;
 
 /// A command of the user's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Custom {
+pub(crate) struct CustomCommand {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) hint: Option<String>,
@@ -39,9 +39,9 @@ pub(crate) struct Custom {
 /// What was found in a session's directories.
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
-    pub(super) commands: Vec<Custom>,
+    pub(super) commands: Vec<CustomCommand>,
     /// Files that are no commands, and why, for people.
-    pub(super) wrong: Vec<String>,
+    pub(super) problems: Vec<String>,
 }
 
 impl CustomCommands {
@@ -49,21 +49,21 @@ impl CustomCommands {
     pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
-            found.look(roots, &root.join(DIRECTORY));
+            found.read_directory(roots, &root.join(DIRECTORY));
         }
         found.commands.sort_by(|a, b| a.name.cmp(&b.name));
         found
     }
 
-    fn look(&mut self, roots: &Roots, directory: &Path) {
+    fn read_directory(&mut self, roots: &Roots, directory: &Path) {
         let entries = match roots.open_dir(directory) {
             Ok(directory) => directory.entries(),
             Err(refusal) if files::is_missing(&refusal) => return,
-            Err(refusal) => return self.wrong.push(roots.explain(directory, &refusal)),
+            Err(refusal) => return self.problems.push(roots.explain(directory, &refusal)),
         };
         let entries = match entries {
             Ok(entries) => entries,
-            Err(e) => return self.wrong.push(format!("{}: {e}", directory.display())),
+            Err(e) => return self.problems.push(format!("{}: {e}", directory.display())),
         };
         let names = entries.take(MOST_ENTRIES).filter_map(Result::ok);
         let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
@@ -73,18 +73,18 @@ impl CustomCommands {
             let Some(name) = file.strip_suffix(".md") else {
                 continue;
             };
-            if self.commands.len() + self.wrong.len() >= MOST {
+            if self.commands.len() + self.problems.len() >= MOST {
                 let most = format!(
                     "{}: more than {MOST} commands; the others are left out",
                     directory.display()
                 );
-                return self.wrong.push(most);
+                return self.problems.push(most);
             }
             let path = directory.join(&*file);
-            match read(roots, &path, name) {
+            match read_command(roots, &path, name) {
                 Ok(command) if self.commands.iter().any(|other| other.name == command.name) => {}
                 Ok(command) => self.commands.push(command),
-                Err(why) => self.wrong.push(format!("{}: {why}", path.display())),
+                Err(why) => self.problems.push(format!("{}: {why}", path.display())),
             }
         }
     }
@@ -96,7 +96,7 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
 }
 
-fn read(roots: &Roots, path: &Path, name: &str) -> Result<Custom, String> {
+fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand, String> {
     if !is_name(name) {
         return Err(format!(
             "a command's name is made of letters, digits, `-` and `_`, at most {MAX_NAME} of them"
@@ -108,15 +108,15 @@ fn read(roots: &Roots, path: &Path, name: &str) -> Result<Custom, String> {
         ));
     }
     let file = files::read(roots, path, MAX_FILE)?.ok_or("it is gone")?;
-    if file.cut {
+    if file.is_truncated {
         return Err(format!("it is larger than {MAX_FILE} bytes"));
     }
-    parse(name, &file.text)
+    parse_command(name, &file.text)
 }
 
 /// Reads a file. Its head is not read as YAML: people write `argument-hint: [FILE]`, which would be a list, and
 /// mean the text.
-fn parse(name: &str, text: &str) -> Result<Custom, String> {
+fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let (mut description, mut hint, mut prompt) = (None, None, text);
@@ -134,7 +134,7 @@ fn parse(name: &str, text: &str) -> Result<Custom, String> {
             let Some((key, value)) = line.split_once(':') else {
                 continue;
             };
-            let value = one_line(unquoted(value.trim()));
+            let value = one_line(unquote(value.trim()));
             let value = (!value.is_empty()).then_some(value);
             match key {
                 "description" => description = value,
@@ -148,7 +148,7 @@ fn parse(name: &str, text: &str) -> Result<Custom, String> {
     if prompt.is_empty() {
         return Err("there is no prompt in it".to_owned());
     }
-    Ok(Custom {
+    Ok(CustomCommand {
         name: name.to_owned(),
         description: description.unwrap_or_else(|| one_line(prompt)),
         hint,
@@ -156,7 +156,7 @@ fn parse(name: &str, text: &str) -> Result<Custom, String> {
     })
 }
 
-fn unquoted(text: &str) -> &str {
+fn unquote(text: &str) -> &str {
     ['"', '\'']
         .into_iter()
         .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
@@ -173,7 +173,7 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
     let (mut rest, mut named) = (template, false);
     while let Some((before, after)) = rest.split_once('$') {
         prompt.push_str(before);
-        let (put, left) = match placeholder(after) {
+        let (put, left) = match parse_placeholder(after) {
             Some((Placeholder::All, left)) => (arguments, left),
             Some((Placeholder::Word(n), left)) => {
                 (words.get(n - 1).map_or("", String::as_str), left)
@@ -206,7 +206,7 @@ enum Placeholder {
 }
 
 /// What stands behind a `$`, if it is a placeholder, and what is behind that.
-fn placeholder(text: &str) -> Option<(Placeholder, &str)> {
+fn parse_placeholder(text: &str) -> Option<(Placeholder, &str)> {
     if let Some(rest) = text.strip_prefix("ARGUMENTS") {
         return Some((Placeholder::All, rest));
     }
@@ -230,22 +230,22 @@ mod tests {
     #[test]
     fn a_head_says_what_it_is() {
         let text = "---\ndescription: \"Fix an issue\"\nargument-hint: [ISSUE]\nmodel: x\n- y\n---\n\nFix $1.\n";
-        let custom = parse("fix", text).unwrap();
-        let expected = Custom {
+        let custom = parse_command("fix", text).unwrap();
+        let expected = CustomCommand {
             name: "fix".to_owned(),
             description: "Fix an issue".to_owned(),
             hint: Some("[ISSUE]".to_owned()),
             prompt: "Fix $1.".to_owned(),
         };
         assert_eq!(custom, expected);
-        let custom = parse("fix", &text.replace('\n', "\r\n")).unwrap();
+        let custom = parse_command("fix", &text.replace('\n', "\r\n")).unwrap();
         assert_eq!(custom.description, "Fix an issue");
         assert_eq!(custom.prompt, "Fix $1.");
 
-        let custom = parse("a", "Do it.\nWell.").unwrap();
+        let custom = parse_command("a", "Do it.\nWell.").unwrap();
         assert_eq!((&*custom.description, custom.hint), ("Do it. …", None));
         for wrong in ["", "---\ndescription: x\n", "---\ndescription: x\n---\n\n"] {
-            assert!(parse("a", wrong).is_err(), "{wrong}");
+            assert!(parse_command("a", wrong).is_err(), "{wrong}");
         }
     }
 

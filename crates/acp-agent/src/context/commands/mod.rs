@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
 use crate::context::commands::reserved::{COMPACT, HELP};
-use custom::{Custom, CustomCommands};
+use custom::{CustomCommand, CustomCommands};
 
 /// A command that is always there.
-struct BuiltIn {
+struct BuiltInCommand {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
@@ -21,8 +21,8 @@ struct BuiltIn {
     prompt: Option<&'static str>,
 }
 
-const BUILT_IN: [BuiltIn; 6] = [
-    BuiltIn {
+const BUILT_IN: [BuiltInCommand; 6] = [
+    BuiltInCommand {
         name: "plan",
         description: "Find out what a goal takes and lay out a plan, without changing anything",
         hint: Some("GOAL"),
@@ -34,7 +34,7 @@ const BUILT_IN: [BuiltIn; 6] = [
              for what the conversation is about.",
         ),
     },
-    BuiltIn {
+    BuiltInCommand {
         name: "test",
         description: "Run the project's tests and say what came of it",
         hint: Some("[WHAT]"),
@@ -44,13 +44,13 @@ const BUILT_IN: [BuiltIn; 6] = [
              each failure its cause, as far as it can be seen from the code, and what would mend it.",
         ),
     },
-    BuiltIn {
+    BuiltInCommand {
         name: COMPACT,
         description: "Summarise the conversation so far, to make room for more",
         hint: Some("[WHAT TO KEEP]"),
         prompt: None,
     },
-    BuiltIn {
+    BuiltInCommand {
         name: "init",
         description: "Write an AGENTS.md: what an agent has to know of this project",
         hint: None,
@@ -64,7 +64,7 @@ const BUILT_IN: [BuiltIn; 6] = [
              nothing guessed, a page at most.",
         ),
     },
-    BuiltIn {
+    BuiltInCommand {
         name: "review",
         description: "Review changes: bugs, gaps in the tests, what is hard to read",
         hint: Some("[WHAT]"),
@@ -76,7 +76,7 @@ const BUILT_IN: [BuiltIn; 6] = [
              then what is not tested. Do not list what is fine. If you find nothing, say so.",
         ),
     },
-    BuiltIn {
+    BuiltInCommand {
         name: HELP,
         description: "Show what can be typed",
         hint: None,
@@ -86,19 +86,19 @@ const BUILT_IN: [BuiltIn; 6] = [
 
 /// The commands of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Commands {
-    custom: Vec<Custom>,
+pub(crate) struct SlashCommands {
+    custom: Vec<CustomCommand>,
     /// What the client was told of.
     pub(crate) announced: Option<Vec<AvailableCommand>>,
     /// What is wrong with files of the user's.
-    wrong: Vec<String>,
+    problems: Vec<String>,
     /// What of that was told.
-    told: HashSet<String>,
+    reported_problems: HashSet<String>,
 }
 
 /// What a person typed means.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Typed {
+pub(crate) enum PromptInput {
     Help,
     /// What is to be kept above all.
     Compact(String),
@@ -108,23 +108,27 @@ pub(crate) enum Typed {
     Text,
 }
 
-impl Commands {
+impl SlashCommands {
     /// Takes what was found in the session's directories.
-    pub(crate) fn found(&mut self, found: CustomCommands) {
-        (self.custom, self.wrong) = (found.commands, found.wrong);
+    pub(crate) fn set_custom_commands(&mut self, found: CustomCommands) {
+        (self.custom, self.problems) = (found.commands, found.problems);
     }
 
     /// What is wrong with files of the user's and was not told before.
-    pub(crate) fn untold(&mut self) -> Vec<String> {
-        let Self { wrong, told, .. } = self;
+    pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
+        let Self {
+            problems: wrong,
+            reported_problems: told,
+            ..
+        } = self;
         // There are no more of them than files are looked at.
         told.retain(|told| wrong.contains(told));
         let new = wrong.iter().filter(|&wrong| told.insert(wrong.clone()));
         new.cloned().collect()
     }
 
-    fn own(&self) -> impl Iterator<Item = &'static BuiltIn> {
-        let replaced = |own: &BuiltIn| {
+    fn built_in(&self) -> impl Iterator<Item = &'static BuiltInCommand> {
+        let replaced = |own: &BuiltInCommand| {
             own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
         };
         BUILT_IN.iter().filter(move |own| !replaced(own))
@@ -139,7 +143,7 @@ impl Commands {
             }
         };
         let own = self
-            .own()
+            .built_in()
             .map(|own| command(own.name, own.description, own.hint));
         let custom = self.custom.iter();
         let custom = custom.map(|c| command(&c.name, &c.description, c.hint.as_deref()));
@@ -168,21 +172,21 @@ impl Commands {
     ///
     /// # Errors
     /// It would become too long a prompt. The text is for the person.
-    pub(crate) fn read(&self, typed: &str) -> Result<Typed, String> {
-        let Some((name, arguments)) = split(typed) else {
-            return Ok(Typed::Text);
+    pub(crate) fn read(&self, typed: &str) -> Result<PromptInput, String> {
+        let Some((name, arguments)) = split_command(typed) else {
+            return Ok(PromptInput::Text);
         };
         let prompt = |template: &str| {
             let prompt = custom::expand(template, arguments).ok_or_else(|| {
                 format!("`/{name}` becomes too long a prompt with what it was given")
             })?;
-            Ok(Typed::Prompt(format!(
+            Ok(PromptInput::Prompt(format!(
                 "I typed `/{name}`, which stands for this:\n\n{prompt}"
             )))
         };
         match name {
-            HELP => return Ok(Typed::Help),
-            COMPACT => return Ok(Typed::Compact(arguments.to_owned())),
+            HELP => return Ok(PromptInput::Help),
+            COMPACT => return Ok(PromptInput::Compact(arguments.to_owned())),
             _ => {}
         }
         if let Some(custom) = self.custom.iter().find(|custom| custom.name == name) {
@@ -192,13 +196,13 @@ impl Commands {
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
             // It may well be a path, or a command of somebody else's.
-            None => Ok(Typed::Text),
+            None => Ok(PromptInput::Text),
         }
     }
 }
 
 /// The name of a command and what follows it.
-fn split(typed: &str) -> Option<(&str, &str)> {
+fn split_command(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, arguments) = rest.split_at(end);
@@ -211,17 +215,17 @@ mod tests {
 
     #[test]
     fn commands_become_prompts_and_text_stays_text() {
-        let commands = Commands::default();
+        let commands = SlashCommands::default();
         let read = |typed| commands.read(typed).unwrap();
         for text in ["hello", "", "/", "/etc/hosts is odd", "/frob it", "a /test"] {
-            assert_eq!(read(text), Typed::Text, "{text}");
+            assert_eq!(read(text), PromptInput::Text, "{text}");
         }
-        assert_eq!(read(" /help"), Typed::Help);
+        assert_eq!(read(" /help"), PromptInput::Help);
         assert_eq!(
             read("/compact the names\n"),
-            Typed::Compact("the names".to_owned())
+            PromptInput::Compact("the names".to_owned())
         );
-        let Typed::Prompt(prompt) = read("/plan a $1 house") else {
+        let PromptInput::Prompt(prompt) = read("/plan a $1 house") else {
             panic!("a prompt");
         };
         assert!(
@@ -232,13 +236,13 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_once() {
-        let mut commands = Commands::default();
+        let mut commands = SlashCommands::default();
         let mut untold = |wrong: &[&str]| {
-            commands.found(CustomCommands {
+            commands.set_custom_commands(CustomCommands {
                 commands: Vec::new(),
-                wrong: wrong.iter().map(|&wrong| wrong.to_owned()).collect(),
+                problems: wrong.iter().map(|&wrong| wrong.to_owned()).collect(),
             });
-            commands.untold()
+            commands.take_new_problems()
         };
         assert_eq!(untold(&["a"]), ["a"]);
         assert_eq!(untold(&["a", "b"]), ["b"]);

@@ -4,14 +4,15 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::calls::Calls;
-use super::convert::{AssistantTurn, CallResult, Turn, texts};
+use super::calls::CallAssembler;
+use super::convert::{AssistantTurn, CallResult, ProviderTurn, texts};
 use super::decode::{
-    DecodeError, Decoded, Decoder, Finish, finish, malformed, parse, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed, parse, said, thought,
+    tokens,
 };
-use super::prompt::Part;
+use super::prompt::PromptPart;
 use super::request::ModelRequest;
-use crate::model::step::Usage;
+use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
@@ -25,8 +26,8 @@ const LEAST_THOUGHT: u32 = 1024;
 /// What a model is asked.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let most = asked.max_output.unwrap_or(MOST_OUTPUT);
-    let mut messages: Vec<Value> = asked.turns.iter().map(message).collect();
-    mark(messages.last_mut());
+    let mut messages: Vec<Value> = asked.turns.iter().map(to_message).collect();
+    add_cache_control(messages.last_mut());
     let mut body = json!({
         "model": asked.model,
         "max_tokens": most,
@@ -48,23 +49,28 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         })
         .collect();
     if let Some(tool) = tools.last_mut() {
-        tool["cache_control"] = kept();
+        tool["cache_control"] = cache_control();
         body["tools"] = Value::Array(tools);
     }
     // Calls are not taken back, while thinking, without the thoughts that led to them.
     if let Some(level) = asked.thought.filter(|_| !asked.lacks_thoughts) {
-        think(&mut body, Generation::of(asked.model), level, most);
+        set_thinking(
+            &mut body,
+            ClaudeGeneration::from_model_name(asked.model),
+            level,
+            most,
+        );
     }
     body
 }
 
 /// What stands before this mark is kept, and costs a tenth the next time.
-fn kept() -> Value {
+fn cache_control() -> Value {
     json!({"type": "ephemeral"})
 }
 
 /// Has all up to this message kept.
-fn mark(message: Option<&mut Value>) {
+fn add_cache_control(message: Option<&mut Value>) {
     let Some(content) = message.and_then(|message| message.get_mut("content")) else {
         return;
     };
@@ -73,39 +79,43 @@ fn mark(message: Option<&mut Value>) {
     }
     let last = content.as_array_mut().and_then(|blocks| blocks.last_mut());
     if let Some(block) = last {
-        block["cache_control"] = kept();
+        block["cache_control"] = cache_control();
     }
 }
 
-fn message(turn: &Turn<'_>) -> Value {
+fn to_message(turn: &ProviderTurn<'_>) -> Value {
     match turn {
-        Turn::User(parts) => match texts(parts) {
+        ProviderTurn::User(parts) => match texts(parts) {
             Some(text) => json!({"role": "user", "content": text}),
-            None => json!({"role": "user", "content": parts.iter().map(part).collect::<Value>()}),
+            None => {
+                json!({"role": "user", "content": parts.iter().map(to_part).collect::<Value>()})
+            }
         },
-        Turn::Assistant(said) => json!({"role": "assistant", "content": blocks(said)}),
-        Turn::Results(results) => {
-            json!({"role": "user", "content": results.iter().map(result).collect::<Value>()})
+        ProviderTurn::Assistant(said) => {
+            json!({"role": "assistant", "content": assistant_blocks(said)})
+        }
+        ProviderTurn::Results(results) => {
+            json!({"role": "user", "content": results.iter().map(to_result).collect::<Value>()})
         }
     }
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn to_part(part: &PromptPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Picture { mime_type, data } => {
+        PromptPart::Text(text) => json!({"type": "text", "text": text}),
+        PromptPart::Image { mime_type, data } => {
             let source = json!({"type": "base64", "media_type": mime_type, "data": data});
             json!({"type": "image", "source": source})
         }
     }
 }
 
-fn result(result: &CallResult<'_>) -> Value {
+fn to_result(result: &CallResult<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text})
 }
 
 /// What the model said, its blocks of thoughts first, as they came.
-fn blocks(said: &AssistantTurn<'_>) -> Value {
+fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
     let text = said.text.map(|text| json!({"type": "text", "text": text}));
     let calls = said.calls.iter().map(|call| {
         json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments})
@@ -120,9 +130,9 @@ fn blocks(said: &AssistantTurn<'_>) -> Value {
 
 /// Which generation of Claude a model is of, as its name says it: `claude-FAMILY-MAJOR-MINOR`, and perhaps a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Generation(u32, u32);
+struct ClaudeGeneration(u32, u32);
 
-impl Generation {
+impl ClaudeGeneration {
     /// From here on a model decides itself how much to think, and is told how hard to try.
     const ADAPTIVE: Self = Self(4, 6);
 
@@ -130,7 +140,7 @@ impl Generation {
     const THINKS: Self = Self(5, 0);
 
     /// None for a name that says nothing of it: older models, and those of other makers.
-    fn of(name: &str) -> Option<Self> {
+    fn from_model_name(name: &str) -> Option<Self> {
         let (_, rest) = name.split_once("claude-")?;
         let mut words = rest.split('-');
         // Before the fourth, the numbers came first.
@@ -145,14 +155,19 @@ impl Generation {
 }
 
 /// Says how much to think.
-fn think(body: &mut Value, generation: Option<Generation>, level: ThoughtLevel, most: u32) {
+fn set_thinking(
+    body: &mut Value,
+    generation: Option<ClaudeGeneration>,
+    level: ThoughtLevel,
+    most: u32,
+) {
     if level == ThoughtLevel::Off {
-        if generation >= Some(Generation::THINKS) {
+        if generation >= Some(ClaudeGeneration::THINKS) {
             body["thinking"] = json!({"type": "disabled"});
         }
         return;
     }
-    if generation >= Some(Generation::ADAPTIVE) {
+    if generation >= Some(ClaudeGeneration::ADAPTIVE) {
         // Without `display` the newest say nothing of what they think.
         body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
         let effort = match level {
@@ -176,17 +191,17 @@ fn think(body: &mut Value, generation: Option<Generation>, level: ThoughtLevel, 
 
 /// Reads an answer.
 pub(super) struct AnthropicDecoder {
-    calls: Calls,
+    calls: CallAssembler,
     /// The block that is being written. One is ended before the next begins.
-    block: Block,
+    block: AnthropicBlock,
     /// Blocks of thoughts, as they are to be given back.
     sealed: Vec<Value>,
-    thought: bool,
-    used: Option<Usage>,
+    has_thought: bool,
+    usage: Option<TokenUsage>,
     stop: Option<String>,
 }
 
-enum Block {
+enum AnthropicBlock {
     Text,
     Thinking {
         thought: String,
@@ -198,22 +213,22 @@ enum Block {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct AnthropicEvent {
     #[serde(rename = "type")]
     kind: Option<String>,
-    message: Option<Message>,
+    message: Option<AnthropicMessage>,
     content_block: Option<Value>,
-    delta: Option<Delta>,
+    delta: Option<AnthropicDelta>,
     usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct AnthropicMessage {
     usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
+struct AnthropicDelta {
     text: Option<String>,
     thinking: Option<String>,
     signature: Option<String>,
@@ -224,16 +239,16 @@ struct Delta {
 impl AnthropicDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
-            calls: Calls::new(before),
-            block: Block::Other,
+            calls: CallAssembler::new(before),
+            block: AnthropicBlock::Other,
             sealed: Vec::new(),
-            thought: false,
-            used: None,
+            has_thought: false,
+            usage: None,
             stop: None,
         }
     }
 
-    fn start(&mut self, mut block: Value) -> Option<Vec<Decoded>> {
+    fn start_block(&mut self, mut block: Value) -> Option<Vec<DecodedPart>> {
         self.stop_block();
         let kind = block.get("type")?.as_str()?.to_owned();
         let mut take = |name: &str| match block.get_mut(name).map(Value::take) {
@@ -242,67 +257,67 @@ impl AnthropicDecoder {
         };
         match kind.as_str() {
             "text" => {
-                self.block = Block::Text;
+                self.block = AnthropicBlock::Text;
                 Some(said(take("text")).into_iter().collect())
             }
             "thinking" => {
                 let (text, signature) = (take("thinking"), take("signature"));
-                self.block = Block::Thinking {
+                self.block = AnthropicBlock::Thinking {
                     thought: text.clone().unwrap_or_default(),
                     signature: signature.unwrap_or_default(),
                 };
-                self.thought = true;
+                self.has_thought = true;
                 Some(thought(text).into_iter().collect())
             }
             "redacted_thinking" => {
-                self.block = Block::Other;
-                self.thought = true;
+                self.block = AnthropicBlock::Other;
+                self.has_thought = true;
                 let data = take("data")?;
                 let size = data.len();
                 self.sealed
                     .push(json!({"type": "redacted_thinking", "data": data}));
-                Some(vec![Decoded::Kept(size)])
+                Some(vec![DecodedPart::BufferedBytes(size)])
             }
             "tool_use" => {
                 let id = take("id").unwrap_or_default();
                 let tool = take("name")?;
-                self.block = Block::Call(self.calls.len());
+                self.block = AnthropicBlock::Call(self.calls.len());
                 Some(self.calls.begin(id, tool))
             }
             _ => {
-                self.block = Block::Other;
+                self.block = AnthropicBlock::Other;
                 Some(Vec::new())
             }
         }
     }
 
-    fn delta(&mut self, delta: Delta) -> Option<Vec<Decoded>> {
+    fn add_delta(&mut self, delta: AnthropicDelta) -> Option<Vec<DecodedPart>> {
         Some(match &mut self.block {
-            Block::Text => vec![said(Some(delta.text?))?],
-            Block::Call(call) => {
+            AnthropicBlock::Text => vec![said(Some(delta.text?))?],
+            AnthropicBlock::Call(call) => {
                 let call = *call;
                 let more = self.calls.write(call, &delta.partial_json?);
                 more.into_iter().collect()
             }
-            Block::Thinking {
+            AnthropicBlock::Thinking {
                 thought: so_far,
                 signature,
             } => {
                 if let Some(more) = delta.signature {
                     signature.push_str(&more);
-                    return Some(vec![Decoded::Kept(more.len())]);
+                    return Some(vec![DecodedPart::BufferedBytes(more.len())]);
                 }
                 so_far.push_str(delta.thinking.as_deref().unwrap_or_default());
                 thought(delta.thinking).into_iter().collect()
             }
-            Block::Other => Vec::new(),
+            AnthropicBlock::Other => Vec::new(),
         })
     }
 
     /// Ends a block. Thoughts without a signature are not taken back.
     fn stop_block(&mut self) {
-        if let Block::Thinking { thought, signature } =
-            std::mem::replace(&mut self.block, Block::Other)
+        if let AnthropicBlock::Thinking { thought, signature } =
+            std::mem::replace(&mut self.block, AnthropicBlock::Other)
             && !signature.is_empty()
         {
             self.sealed.push(json!({
@@ -314,11 +329,11 @@ impl AnthropicDecoder {
     }
 
     /// Takes what was used. It comes in two parts, of which the second has not always all.
-    fn use_up(&mut self, usage: Option<Value>) {
+    fn add_usage(&mut self, usage: Option<Value>) {
         let Some(usage) = usage.filter(Value::is_object) else {
             return;
         };
-        let used = self.used.get_or_insert_default();
+        let used = self.usage.get_or_insert_default();
         let count = |name: &str| tokens(&usage, name);
         let read = count("/cache_read_input_tokens");
         let write = count("/cache_creation_input_tokens");
@@ -334,7 +349,7 @@ impl AnthropicDecoder {
         used.thought = count("/output_tokens_details/thinking_tokens").unwrap_or(used.thought);
     }
 
-    fn over(&mut self) -> Vec<Decoded> {
+    fn finish(&mut self) -> Vec<DecodedPart> {
         self.stop_block();
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
@@ -342,44 +357,44 @@ impl AnthropicDecoder {
             // There are more of them than anybody knows, and something was said.
             _ => StopReason::EndTurn,
         };
-        finish(Finish {
-            thought: self.thought,
+        finish(StreamEnd {
+            has_thought: self.has_thought,
             sealed: Value::Array(std::mem::take(&mut self.sealed)),
             calls: self.calls.finish(),
-            usage: self.used,
+            usage: self.usage,
             stop,
         })
     }
 }
 
-impl Decoder for AnthropicDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
+impl EventDecoder for AnthropicDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         if event.name == "error" {
             let reported = serde_json::from_str(&event.data);
             let text = |_| Value::String(event.data.clone());
             return Err(DecodeError::Reported(reported.unwrap_or_else(text)));
         }
-        let read: Event = parse(event)?;
+        let read: AnthropicEvent = parse(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
         let missing = |part: &str| malformed(event, &format!("{part} is missing"));
         match kind {
-            "message_start" => self.use_up(read.message.and_then(|message| message.usage)),
+            "message_start" => self.add_usage(read.message.and_then(|message| message.usage)),
             "message_delta" => {
-                self.use_up(read.usage);
+                self.add_usage(read.usage);
                 let stop = read.delta.and_then(|delta| delta.stop_reason);
                 self.stop = stop.or(self.stop.take());
             }
             "content_block_start" => {
                 let block = read.content_block;
-                let heard = block.and_then(|block| self.start(block));
+                let heard = block.and_then(|block| self.start_block(block));
                 return heard.ok_or_else(|| missing("a part of `content_block`"));
             }
             "content_block_delta" => {
                 let delta = read.delta.ok_or_else(|| missing("`delta`"))?;
-                return Ok(self.delta(delta).unwrap_or_default());
+                return Ok(self.add_delta(delta).unwrap_or_default());
             }
             "content_block_stop" => self.stop_block(),
-            "message_stop" => return Ok(self.over()),
+            "message_stop" => return Ok(self.finish()),
             // Those that name no event have it here.
             "error" => {
                 let reported: Map<String, Value> = parse(event)?;
@@ -431,30 +446,30 @@ mod tests {
                 json!({"type": "message_stop"}),
             ],
         );
-        let steps: Vec<Decoded> = heard
+        let steps: Vec<DecodedPart> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
+            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
             .collect();
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 14,
             output: 9,
             cache_read: 7,
             cache_write: 2,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         let (call, tool) = (0, "read".to_owned());
-        let writes = |arguments: &str| Step::Writes {
+        let writes = |arguments: &str| Step::CallDelta {
             call,
             arguments: arguments.to_owned(),
         };
-        let expected: Vec<Decoded> = vec![
+        let expected: Vec<DecodedPart> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
-            Step::Begins { call, tool }.into(),
+            Step::CallStarted { call, tool }.into(),
             writes("{\"n\"").into(),
             writes(":1}").into(),
-            Decoded::Sealed(json!([
+            DecodedPart::OpaquePart(json!([
                 {"type": "thinking", "thinking": "Hm", "signature": "signed"},
                 {"type": "redacted_thinking", "data": "secret"}])),
             Step::Call(crate::model::message::ToolRequest::new(
@@ -490,7 +505,12 @@ mod tests {
     fn each_generation_is_told_how_much_to_think_in_its_way() {
         let told = |name, level| {
             let mut body = json!({});
-            think(&mut body, Generation::of(name), level, 2000);
+            set_thinking(
+                &mut body,
+                ClaudeGeneration::from_model_name(name),
+                level,
+                2000,
+            );
             body
         };
         let adaptive = json!({"type": "adaptive", "display": "summarized"});

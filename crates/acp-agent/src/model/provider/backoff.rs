@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How often a busy model is asked again, and how long is waited before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retries {
+pub struct RetryPolicy {
     /// How often it is asked in all; at least once.
     pub tries: u32,
     /// How long is waited at most before the second time, twice as long before the third, and so on: half of it
@@ -14,7 +14,7 @@ pub struct Retries {
     pub longest: Duration,
 }
 
-impl Default for Retries {
+impl Default for RetryPolicy {
     /// Four times; after 1, 2 and 4 seconds, or up to half of that less; a minute at most.
     fn default() -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Default for Retries {
 
 /// How often a model was asked in a round, and how long to wait before it is asked again.
 pub(super) struct Backoff {
-    retries: Retries,
+    retries: RetryPolicy,
     /// How often it was asked.
     tries: u32,
     /// A number from 0 up to 1, another each time.
@@ -36,17 +36,17 @@ pub(super) struct Backoff {
 
 /// What to do about a failure that may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum RetryDecision {
     /// Ask again after this time.
-    For(Duration),
+    After(Duration),
     /// The provider wants to be left alone for this time, which is too long.
     TooLong(Duration),
     /// It was asked often enough.
-    NoMore,
+    GiveUp,
 }
 
 impl Backoff {
-    pub(super) fn new(retries: Retries) -> Self {
+    pub(super) fn new(retries: RetryPolicy) -> Self {
         Self {
             retries,
             tries: 0,
@@ -55,7 +55,7 @@ impl Backoff {
     }
 
     /// It is asked now.
-    pub(super) fn asks(&mut self) {
+    pub(super) fn begin_attempt(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }
 
@@ -65,20 +65,20 @@ impl Backoff {
     }
 
     /// What to do now that it has failed; it may have said how long to wait.
-    pub(super) fn wait(&self, asked_for: Option<Duration>) -> Wait {
+    pub(super) fn wait(&self, asked_for: Option<Duration>) -> RetryDecision {
         if self.tries >= self.retries.tries {
-            return Wait::NoMore;
+            return RetryDecision::GiveUp;
         }
         match asked_for {
-            Some(time) if time > self.retries.longest => Wait::TooLong(time),
-            Some(time) => Wait::For(time),
-            None => Wait::For(self.usual()),
+            Some(time) if time > self.retries.longest => RetryDecision::TooLong(time),
+            Some(time) => RetryDecision::After(time),
+            None => RetryDecision::After(self.default_delay()),
         }
     }
 
     /// Half of it for certain, and of the other half as much as chance has it: sessions that failed at the same
     /// moment must not come back at the same moment.
-    fn usual(&self) -> Duration {
+    fn default_delay(&self) -> Duration {
         let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
         let longest = self.retries.first.saturating_mul(doubled);
         let half = longest.min(self.retries.longest) / 2;
@@ -90,8 +90,8 @@ impl Backoff {
 mod tests {
     use super::*;
 
-    fn waits(chance: fn() -> f64) -> Vec<Wait> {
-        let retries = Retries {
+    fn waits(chance: fn() -> f64) -> Vec<RetryDecision> {
+        let retries = RetryPolicy {
             tries: 5,
             first: Duration::from_secs(2),
             longest: Duration::from_secs(10),
@@ -101,7 +101,7 @@ mod tests {
             ..Backoff::new(retries)
         };
         let wait = |_| {
-            backoff.asks();
+            backoff.begin_attempt();
             backoff.wait(None)
         };
         (0..5).map(wait).collect()
@@ -110,8 +110,11 @@ mod tests {
     #[test]
     fn each_wait_is_twice_as_long_and_left_to_chance_by_half() {
         let seconds = |waits: [f64; 4]| {
-            let waits = waits.map(|wait| Wait::For(Duration::from_secs_f64(wait)));
-            waits.into_iter().chain([Wait::NoMore]).collect::<Vec<_>>()
+            let waits = waits.map(|wait| RetryDecision::After(Duration::from_secs_f64(wait)));
+            waits
+                .into_iter()
+                .chain([RetryDecision::GiveUp])
+                .collect::<Vec<_>>()
         };
         assert_eq!(waits(|| 0.0), seconds([1.0, 2.0, 4.0, 5.0]));
         assert_eq!(waits(|| 0.5), seconds([1.5, 3.0, 6.0, 7.5]));
@@ -126,13 +129,13 @@ mod tests {
 
     #[test]
     fn what_the_provider_asks_for_goes_before_it_exactly() {
-        let retries = Retries::default();
+        let retries = RetryPolicy::default();
         let mut backoff = Backoff::new(retries);
-        backoff.asks();
+        backoff.begin_attempt();
         assert_eq!(backoff.next(), (2, retries.tries));
         let wait = |seconds| backoff.wait(Some(Duration::from_secs(seconds)));
-        assert_eq!(wait(0), Wait::For(Duration::ZERO));
-        assert_eq!(wait(60), Wait::For(Duration::from_secs(60)));
-        assert_eq!(wait(61), Wait::TooLong(Duration::from_secs(61)));
+        assert_eq!(wait(0), RetryDecision::After(Duration::ZERO));
+        assert_eq!(wait(60), RetryDecision::After(Duration::from_secs(60)));
+        assert_eq!(wait(61), RetryDecision::TooLong(Duration::from_secs(61)));
     }
 }

@@ -2,60 +2,63 @@
 
 use serde_json::{Value, json};
 
-use super::decode::Decoded;
+use super::decode::DecodedPart;
 use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
 /// The calls of a round so far.
-pub(super) struct Calls {
+pub(super) struct CallAssembler {
     /// How many calls there were before, in all rounds.
-    before: usize,
-    open: Vec<Open>,
+    finished_count: usize,
+    partial_calls: Vec<PartialCall>,
 }
 
-struct Open {
+struct PartialCall {
     id: String,
     tool: String,
     /// Its arguments, as far as they have come.
-    written: String,
+    arguments_text: String,
     /// Its arguments, if they came as a value.
-    whole: Option<Value>,
+    complete_arguments: Option<Value>,
 }
 
-impl Calls {
+impl CallAssembler {
     pub(super) fn new(before: usize) -> Self {
         Self {
-            before,
-            open: Vec::new(),
+            finished_count: before,
+            partial_calls: Vec::new(),
         }
     }
 
     /// How many there are.
     pub(super) fn len(&self) -> usize {
-        self.open.len()
+        self.partial_calls.len()
     }
 
     /// A name for the next one, where a format gives calls none.
     pub(super) fn unnamed(&self, tool: &str) -> String {
-        format!("call#{tool}#{}", self.before + self.open.len())
+        format!(
+            "call#{tool}#{}",
+            self.finished_count + self.partial_calls.len()
+        )
     }
 
     /// Begins a call.
-    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<Decoded> {
-        let call = self.open.len();
-        let names = Decoded::Kept(id.len());
-        self.open.push(Open {
+    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
+        let call = self.partial_calls.len();
+        let names = DecodedPart::BufferedBytes(id.len());
+        self.partial_calls.push(PartialCall {
             id,
             tool: tool.clone(),
-            written: String::new(),
-            whole: None,
+            arguments_text: String::new(),
+            complete_arguments: None,
         });
-        vec![Step::Begins { call, tool }.into(), names]
+        vec![Step::CallStarted { call, tool }.into(), names]
     }
 
     /// Begins a call that has come as a whole.
-    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<Decoded> {
-        let call = self.open.len();
+    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<DecodedPart> {
+        let call = self.partial_calls.len();
         let mut heard = self.begin(id, tool);
         match arguments {
             // It is none, but what was written.
@@ -63,11 +66,11 @@ impl Calls {
             whole => {
                 if !whole.is_null() {
                     let arguments = whole.to_string();
-                    heard.push(Step::Writes { call, arguments }.into());
+                    heard.push(Step::CallDelta { call, arguments }.into());
                 }
-                if let Some(open) = self.open.last_mut() {
+                if let Some(open) = self.partial_calls.last_mut() {
                     // A value is not kept twice.
-                    open.whole = Some(whole);
+                    open.complete_arguments = Some(whole);
                 }
             }
         }
@@ -75,46 +78,57 @@ impl Calls {
     }
 
     /// Writes on at a call, counted from 0.
-    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<Decoded> {
-        let open = self.open.get_mut(call).filter(|_| !more.is_empty())?;
-        open.written.push_str(more);
+    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<DecodedPart> {
+        let open = self
+            .partial_calls
+            .get_mut(call)
+            .filter(|_| !more.is_empty())?;
+        open.arguments_text.push_str(more);
         let arguments = more.to_owned();
-        Some(Step::Writes { call, arguments }.into())
+        Some(Step::CallDelta { call, arguments }.into())
     }
 
     /// Whether nothing of a call's arguments has come.
     pub(super) fn is_blank(&self, call: usize) -> bool {
-        let open = self.open.get(call);
-        open.is_some_and(|open| open.written.is_empty() && open.whole.is_none())
+        let open = self.partial_calls.get(call);
+        open.is_some_and(|open| open.arguments_text.is_empty() && open.complete_arguments.is_none())
     }
 
     /// The call that a piece with this name is a further piece of. OpenAI names a call and its tool only in its first
     /// piece; `call_`, and the number that all of them have, stands for the name then. Some who imitate it name all
     /// pieces, and some number all calls alike.
-    pub(super) fn goes_on(&self, id: &str, tool: &str) -> Option<usize> {
-        let named = self.open.iter().position(|call| call.id == id);
+    pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
+        let named = self.partial_calls.iter().position(|call| call.id == id);
         match named {
             // A second call that nobody has told apart from the first.
-            Some(at) if !tool.is_empty() && self.open.get(at).is_some_and(Open::is_whole) => None,
+            Some(at)
+                if !tool.is_empty()
+                    && self
+                        .partial_calls
+                        .get(at)
+                        .is_some_and(PartialCall::is_complete) =>
+            {
+                None
+            }
             Some(at) => Some(at),
             None if !tool.is_empty() => None,
             None => {
                 let number = id.strip_prefix("call_").and_then(|n| n.parse().ok());
-                let last = self.open.len().checked_sub(1);
-                number.filter(|n| *n < self.open.len()).or(last)
+                let last = self.partial_calls.len().checked_sub(1);
+                number.filter(|n| *n < self.partial_calls.len()).or(last)
             }
         }
     }
 
     /// The calls, all of them come. The names that the model gave them are kept where they tell them apart.
     pub(super) fn finish(&mut self) -> Vec<ToolRequest> {
-        let open = std::mem::take(&mut self.open);
+        let open = std::mem::take(&mut self.partial_calls);
         let mut calls: Vec<ToolRequest> = Vec::with_capacity(open.len());
         for open in open {
             let arguments = open.arguments();
             let taken = open.id.is_empty() || calls.iter().any(|call| call.id == open.id);
             let id = match taken {
-                true => format!("call_{}", self.before + calls.len()),
+                true => format!("call_{}", self.finished_count + calls.len()),
                 false => open.id,
             };
             calls.push(ToolRequest::new(id, open.tool, arguments));
@@ -123,25 +137,25 @@ impl Calls {
     }
 }
 
-impl Open {
-    fn is_whole(&self) -> bool {
-        serde_json::from_str::<Value>(&self.written).is_ok_and(|written| written.is_object())
+impl PartialCall {
+    fn is_complete(&self) -> bool {
+        serde_json::from_str::<Value>(&self.arguments_text).is_ok_and(|written| written.is_object())
     }
 
     /// An object, or what was written that is none.
     fn arguments(&self) -> Value {
-        match &self.whole {
+        match &self.complete_arguments {
             Some(Value::Null) => return json!({}),
             Some(whole @ Value::Object(_)) => return whole.clone(),
             Some(other) => return Value::String(other.to_string()),
             None => {}
         }
-        if self.written.trim().is_empty() {
+        if self.arguments_text.trim().is_empty() {
             return json!({});
         }
-        match serde_json::from_str(&self.written) {
+        match serde_json::from_str(&self.arguments_text) {
             Ok(object @ Value::Object(_)) => object,
-            _ => Value::String(self.written.clone()),
+            _ => Value::String(self.arguments_text.clone()),
         }
     }
 }
@@ -150,7 +164,7 @@ impl Open {
 mod tests {
     use super::*;
 
-    fn finished(mut calls: Calls) -> Vec<(String, String, Value)> {
+    fn finished(mut calls: CallAssembler) -> Vec<(String, String, Value)> {
         let calls = calls.finish().into_iter();
         calls
             .map(|call| (call.id, call.tool, call.arguments))
@@ -159,9 +173,9 @@ mod tests {
 
     /// The calls that these pieces make, as OpenAI writes them.
     fn gathered(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
-        let mut calls = Calls::new(7);
+        let mut calls = CallAssembler::new(7);
         for (id, tool, arguments) in pieces {
-            let call = calls.goes_on(id, tool).unwrap_or_else(|| {
+            let call = calls.continued_call(id, tool).unwrap_or_else(|| {
                 calls.begin((*id).to_owned(), (*tool).to_owned());
                 calls.len() - 1
             });
@@ -194,18 +208,19 @@ mod tests {
 
     #[test]
     fn what_each_piece_adds_is_known_as_it_comes() {
-        let mut calls = Calls::new(0);
+        let mut calls = CallAssembler::new(0);
         let begins = |call| {
-            Decoded::Step(Step::Begins {
+            DecodedPart::Step(Step::CallStarted {
                 call,
                 tool: "read".to_owned(),
             })
         };
         let writes = |call, arguments: &str| {
             let arguments = arguments.to_owned();
-            Decoded::Step(Step::Writes { call, arguments })
+            DecodedPart::Step(Step::CallDelta { call, arguments })
         };
-        let begin = |calls: &mut Calls, id: &str| calls.begin(id.to_owned(), "read".to_owned());
+        let begin =
+            |calls: &mut CallAssembler, id: &str| calls.begin(id.to_owned(), "read".to_owned());
         assert_eq!(begin(&mut calls, "x")[0], begins(0));
         assert!(calls.is_blank(0));
         assert_eq!(calls.write(0, ""), None);
@@ -248,7 +263,7 @@ mod tests {
         let calls = gathered(&pieces);
         assert_eq!(calls[0].2, json!("{\"path\": "));
         assert_eq!(calls[1].2, json!("[1]"));
-        let mut calls = Calls::new(0);
+        let mut calls = CallAssembler::new(0);
         calls.whole("x".to_owned(), "read".to_owned(), json!([1]));
         calls.whole("y".to_owned(), "read".to_owned(), Value::Null);
         let calls = finished(calls);
@@ -257,7 +272,7 @@ mod tests {
 
     #[test]
     fn calls_that_have_no_names_get_some() {
-        let mut calls = Calls::new(7);
+        let mut calls = CallAssembler::new(7);
         for path in ["a", "b"] {
             let id = calls.unnamed("read");
             calls.whole(id, "read".to_owned(), json!({ "path": path }));

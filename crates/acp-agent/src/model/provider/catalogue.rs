@@ -5,17 +5,17 @@
 //! and no bill.
 
 use super::name::Provider;
-use crate::model::step::Usage;
+use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 
 /// What is known of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct CatalogueEntry {
     /// Its name, as the provider has it, without a date.
     name: &'static str,
     /// How many tokens a conversation and the answer may have together.
     pub(super) window: u64,
-    pub(super) images: bool,
+    pub(super) takes_images: bool,
     pub(super) price: Option<Price>,
 }
 
@@ -61,7 +61,7 @@ impl Price {
 
     /// What that much costs, in billionths of a US dollar: whole numbers, so that a sum of many is exact.
     #[must_use]
-    pub fn of(&self, usage: &Usage) -> u64 {
+    pub fn of(&self, usage: &TokenUsage) -> u64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         let fresh = usage.input.saturating_sub(cached);
         let (input, output) = match self.long {
@@ -81,110 +81,110 @@ impl Price {
 /// A million tokens, as Google and OpenAI count it.
 const MEGA: u64 = 1_048_576;
 
-const fn known(name: &'static str, window: u64, price: Option<Price>) -> Known {
-    Known {
+const fn entry(name: &'static str, window: u64, price: Option<Price>) -> CatalogueEntry {
+    CatalogueEntry {
         name,
         window,
-        images: true,
+        takes_images: true,
         price,
     }
 }
 
-const ANTHROPIC: &[Known] = &[
-    known(
+const ANTHROPIC: &[CatalogueEntry] = &[
+    entry(
         "claude-opus-5",
         1_000_000,
         Some(Price::anthropic(5.0, 25.0)),
     ),
-    known(
+    entry(
         "claude-opus-4-8",
         1_000_000,
         Some(Price::anthropic(5.0, 25.0)),
     ),
-    known(
+    entry(
         "claude-opus-4-7",
         1_000_000,
         Some(Price::anthropic(5.0, 25.0)),
     ),
-    known(
+    entry(
         "claude-opus-4-6",
         1_000_000,
         Some(Price::anthropic(5.0, 25.0)),
     ),
-    known(
+    entry(
         "claude-opus-4-5",
         200_000,
         Some(Price::anthropic(5.0, 25.0)),
     ),
-    known(
+    entry(
         "claude-opus-4-1",
         200_000,
         Some(Price::anthropic(15.0, 75.0)),
     ),
-    known("claude-opus-4", 200_000, Some(Price::anthropic(15.0, 75.0))),
-    known(
+    entry("claude-opus-4", 200_000, Some(Price::anthropic(15.0, 75.0))),
+    entry(
         "claude-sonnet-4-6",
         1_000_000,
         Some(Price::anthropic(3.0, 15.0)),
     ),
-    known(
+    entry(
         "claude-sonnet-4-5",
         200_000,
         Some(Price::anthropic(3.0, 15.0)),
     ),
-    known(
+    entry(
         "claude-sonnet-4",
         200_000,
         Some(Price::anthropic(3.0, 15.0)),
     ),
-    known(
+    entry(
         "claude-haiku-4-5",
         200_000,
         Some(Price::anthropic(1.0, 5.0)),
     ),
 ];
 
-const OPENAI: &[Known] = &[
-    known(
+const OPENAI: &[CatalogueEntry] = &[
+    entry(
         "gpt-5.5",
         1_050_000,
         Some(Price::new(5.0, 0.5, 30.0).long(272_000, 2.0, 1.5)),
     ),
-    known(
+    entry(
         "gpt-5.4",
         1_050_000,
         Some(Price::new(2.5, 0.25, 15.0).long(272_000, 2.0, 1.5)),
     ),
-    known("gpt-5.4-mini", 400_000, Some(Price::new(0.75, 0.075, 4.5))),
-    known("gpt-5.4-nano", 400_000, Some(Price::new(0.2, 0.02, 1.25))),
-    known("gpt-5.2", 400_000, Some(Price::new(1.75, 0.175, 14.0))),
-    known("gpt-5.1", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
-    known("gpt-5", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
-    known("gpt-5-mini", 400_000, Some(Price::new(0.25, 0.025, 2.0))),
-    known("gpt-5-nano", 400_000, Some(Price::new(0.05, 0.005, 0.4))),
-    known("gpt-4.1", 1_047_576, Some(Price::new(2.0, 0.5, 8.0))),
-    known("gpt-4.1-mini", 1_047_576, Some(Price::new(0.4, 0.1, 1.6))),
-    known("gpt-4.1-nano", 1_047_576, Some(Price::new(0.1, 0.025, 0.4))),
-    known("gpt-4o", 128_000, Some(Price::new(2.5, 1.25, 10.0))),
-    known("gpt-4o-mini", 128_000, Some(Price::new(0.15, 0.075, 0.6))),
-    known("o3", 200_000, Some(Price::new(2.0, 0.5, 8.0))),
-    known("o4-mini", 200_000, Some(Price::new(1.1, 0.275, 4.4))),
+    entry("gpt-5.4-mini", 400_000, Some(Price::new(0.75, 0.075, 4.5))),
+    entry("gpt-5.4-nano", 400_000, Some(Price::new(0.2, 0.02, 1.25))),
+    entry("gpt-5.2", 400_000, Some(Price::new(1.75, 0.175, 14.0))),
+    entry("gpt-5.1", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
+    entry("gpt-5", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
+    entry("gpt-5-mini", 400_000, Some(Price::new(0.25, 0.025, 2.0))),
+    entry("gpt-5-nano", 400_000, Some(Price::new(0.05, 0.005, 0.4))),
+    entry("gpt-4.1", 1_047_576, Some(Price::new(2.0, 0.5, 8.0))),
+    entry("gpt-4.1-mini", 1_047_576, Some(Price::new(0.4, 0.1, 1.6))),
+    entry("gpt-4.1-nano", 1_047_576, Some(Price::new(0.1, 0.025, 0.4))),
+    entry("gpt-4o", 128_000, Some(Price::new(2.5, 1.25, 10.0))),
+    entry("gpt-4o-mini", 128_000, Some(Price::new(0.15, 0.075, 0.6))),
+    entry("o3", 200_000, Some(Price::new(2.0, 0.5, 8.0))),
+    entry("o4-mini", 200_000, Some(Price::new(1.1, 0.275, 4.4))),
 ];
 
-const GEMINI: &[Known] = &[
-    known(
+const GEMINI: &[CatalogueEntry] = &[
+    entry(
         "gemini-3.1-pro",
         MEGA,
         Some(Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5)),
     ),
-    known("gemini-3-flash", MEGA, Some(Price::new(0.5, 0.05, 3.0))),
-    known(
+    entry("gemini-3-flash", MEGA, Some(Price::new(0.5, 0.05, 3.0))),
+    entry(
         "gemini-2.5-pro",
         MEGA,
         Some(Price::new(1.25, 0.125, 10.0).long(200_000, 2.0, 1.5)),
     ),
-    known("gemini-2.5-flash", MEGA, Some(Price::new(0.3, 0.03, 2.5))),
-    known(
+    entry("gemini-2.5-flash", MEGA, Some(Price::new(0.3, 0.03, 2.5))),
+    entry(
         "gemini-2.5-flash-lite",
         MEGA,
         Some(Price::new(0.1, 0.01, 0.4)),
@@ -252,13 +252,13 @@ pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [Though
 }
 
 /// What is known of a model of that name.
-pub(super) fn find(provider: Provider, name: &str) -> Option<Known> {
+pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     let models = match provider {
         Provider::Anthropic => ANTHROPIC,
         Provider::OpenAi => OPENAI,
         Provider::Gemini => GEMINI,
     };
-    let same = |known: &&Known| name.strip_prefix(known.name).is_some_and(is_release);
+    let same = |known: &&CatalogueEntry| name.strip_prefix(known.name).is_some_and(is_release);
     models.iter().find(same).copied()
 }
 
@@ -314,20 +314,20 @@ mod tests {
     #[test]
     fn a_price_is_that_of_each_kind_of_token() {
         let price = Price::anthropic(3.0, 15.0);
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 1_000_000,
             output: 100_000,
             cache_read: 500_000,
             cache_write: 100_000,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         // 1.2 for what is fresh, 0.15 for what was read, 0.375 for what was written, 1.5 for the answer.
         assert_eq!(price.of(&usage), 3_225_000_000);
         let long = Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5);
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 300_000,
             output: 1000,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         assert_eq!(long.of(&usage), 1_218_000_000);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
-use super::backoff::Retries;
+use super::backoff::RetryPolicy;
 use super::name::{ParseProviderError, Provider};
 use super::secret::Secret;
 use super::wire_format::WireFormat;
@@ -61,11 +61,11 @@ pub struct ProviderModel {
     /// Whether it takes pictures, if it is not what is known of the model.
     pub images: Option<bool>,
     /// How long it may say nothing: until it begins to answer, and in the middle of an answer.
-    pub silence: Duration,
+    pub idle_timeout: Duration,
     /// How many bytes an answer may have.
-    pub longest_answer: usize,
+    pub max_response_bytes: usize,
     /// How often it is asked again.
-    pub retries: Retries,
+    pub retries: RetryPolicy,
 }
 
 impl ProviderModel {
@@ -83,9 +83,9 @@ impl ProviderModel {
             context_window: None,
             max_output: None,
             images: None,
-            silence: SILENCE,
-            longest_answer: LONGEST_ANSWER,
-            retries: Retries::default(),
+            idle_timeout: SILENCE,
+            max_response_bytes: LONGEST_ANSWER,
+            retries: RetryPolicy::default(),
         }
     }
 
@@ -94,18 +94,18 @@ impl ProviderModel {
     ///
     /// # Errors
     /// There is no such provider.
-    pub fn named(provider: &str, name: impl Into<String>) -> Result<Self, ParseProviderError> {
+    pub fn from_name(provider: &str, name: impl Into<String>) -> Result<Self, ParseProviderError> {
         let formats = [WireFormat::OpenAiChat, WireFormat::OpenAiResponses];
         let mut formats = formats.into_iter();
         match formats.find(|format| format.as_str() == provider) {
-            Some(format) => Ok(Self::new(format.provider(), name).speaking(format)),
+            Some(format) => Ok(Self::new(format.provider(), name).with_wire_format(format)),
             None => Ok(Self::new(provider.parse()?, name)),
         }
     }
 
     /// Sets in which wire format it is asked.
     #[must_use]
-    pub fn speaking(mut self, format: WireFormat) -> Self {
+    pub fn with_wire_format(mut self, format: WireFormat) -> Self {
         self.provider = format.provider();
         self.format = Some(format);
         self
@@ -124,7 +124,7 @@ impl ProviderModel {
 
     /// Sets where it is.
     #[must_use]
-    pub fn at(mut self, base_url: impl Into<String>) -> Self {
+    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
         self.base_url = Some(base_url.into());
         self
     }
@@ -138,7 +138,7 @@ impl ProviderModel {
 
     /// Sets how often it is asked again.
     #[must_use]
-    pub fn retries(mut self, retries: Retries) -> Self {
+    pub fn retries(mut self, retries: RetryPolicy) -> Self {
         self.retries = retries;
         self
     }
@@ -234,7 +234,7 @@ impl fmt::Display for ProviderModel {
 impl FromStr for ProviderModel {
     type Err = ModelError;
 
-    /// Reads `PROVIDER/NAME`, the provider as in [`named`](Self::named). There may be a `/` in the name.
+    /// Reads `PROVIDER/NAME`, the provider as in [`from_name`](Self::from_name). There may be a `/` in the name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {
@@ -242,7 +242,7 @@ impl FromStr for ProviderModel {
                 "{text} is no model: expected PROVIDER/NAME, as in anthropic/claude-sonnet-4-6"
             )));
         };
-        Self::named(provider, name).map_err(|e| ModelError::new(e.to_string()))
+        Self::from_name(provider, name).map_err(|e| ModelError::new(e.to_string()))
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     fn address(text: &str) -> String {
-        let model = ProviderModel::new(Provider::OpenAi, "m").at(text);
+        let model = ProviderModel::new(Provider::OpenAi, "m").base_url(text);
         model.address().map_or_else(|e| e.to_string(), Into::into)
     }
 
@@ -291,7 +291,7 @@ mod tests {
         let format = |name: &str| name.parse().map(|model: ProviderModel| model.wire_format());
         let elsewhere = |name: &str| {
             let model: ProviderModel = name.parse().unwrap();
-            let model = model.at("http://127.0.0.1:1/v1");
+            let model = model.base_url("http://127.0.0.1:1/v1");
             assert_eq!(model.to_string(), name);
             model.wire_format()
         };

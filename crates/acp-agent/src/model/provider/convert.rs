@@ -10,9 +10,9 @@ use std::collections::HashSet;
 use acp::v1::ImageContent;
 use serde_json::{Value, json};
 
-use super::prompt::{Part, TargetModel, picture, prompt};
+use super::prompt::{PromptPart, TargetModel, picture, prompt};
 use super::wire_format::WireFormat;
-use crate::model::message::{Message, Sealed, ToolRequest};
+use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
 /// What a call is answered with that has no result.
 const NO_RESULT: &str = "There is no result of this.";
@@ -22,9 +22,9 @@ const LONGEST_ID: usize = 40;
 
 /// What is said in one go.
 #[derive(Debug)]
-pub(super) enum Turn<'a> {
+pub(super) enum ProviderTurn<'a> {
     /// By the person.
-    User(Vec<Part<'a>>),
+    User(Vec<PromptPart<'a>>),
     /// By the model.
     Assistant(AssistantTurn<'a>),
     /// What came of the calls right before it, each of them in their order.
@@ -42,7 +42,7 @@ pub(super) struct AssistantTurn<'a> {
     /// What it sealed itself.
     pub(super) sealed: &'a [Value],
     /// Whether it is part of the turn that goes on.
-    pub(super) this_turn: bool,
+    pub(super) is_current_turn: bool,
 }
 
 /// A call, as its model is told of it.
@@ -66,70 +66,78 @@ pub(super) struct CallResult<'a> {
 
 /// Whether the model that reads this was in the middle of calling tools, and what it thought before is lost: it
 /// was thought by another.
-pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[Message]) -> bool {
-    this_turn(conversation).iter().any(|message| match message {
-        Message::Assistant { calls, sealed, .. } => {
-            !calls.is_empty() && own(target, sealed.as_ref()).is_none()
-        }
-        _ => false,
-    })
+pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessage]) -> bool {
+    current_turn(conversation)
+        .iter()
+        .any(|message| match message {
+            ModelMessage::Assistant { calls, sealed, .. } => {
+                !calls.is_empty() && own_opaque_parts(target, sealed.as_ref()).is_none()
+            }
+            _ => false,
+        })
 }
 
 /// What came since the person's last prompt.
-fn this_turn(conversation: &[Message]) -> &[Message] {
+fn current_turn(conversation: &[ModelMessage]) -> &[ModelMessage] {
     let start = conversation
         .iter()
-        .rposition(|message| matches!(message, Message::User(_)));
+        .rposition(|message| matches!(message, ModelMessage::User(_)));
     conversation
         .get(start.unwrap_or_default()..)
         .unwrap_or_default()
 }
 
-fn own<'a>(target: TargetModel<'_>, sealed: Option<&'a Sealed>) -> Option<&'a Sealed> {
+fn own_opaque_parts<'a>(
+    target: TargetModel<'_>,
+    sealed: Option<&'a OpaqueParts>,
+) -> Option<&'a OpaqueParts> {
     sealed.filter(|sealed| sealed.by == target.by)
 }
 
 /// A call whose result is still to come.
-struct Open<'a> {
+struct UnansweredCall<'a> {
     /// [`ToolRequest::id`].
     id: &'a str,
     /// What the provider is told instead.
-    told: String,
+    provider_id: String,
     tool: &'a str,
     result: Option<&'a str>,
-    pictures: &'a [ImageContent],
+    images: &'a [ImageContent],
 }
 
 /// The conversation, turn by turn.
-pub(super) fn turns<'a>(target: TargetModel<'_>, conversation: &'a [Message]) -> Vec<Turn<'a>> {
-    let old = conversation.len() - this_turn(conversation).len();
+pub(super) fn turns<'a>(
+    target: TargetModel<'_>,
+    conversation: &'a [ModelMessage],
+) -> Vec<ProviderTurn<'a>> {
+    let old = conversation.len() - current_turn(conversation).len();
     let mut turns = Vec::with_capacity(conversation.len());
-    let mut open: Vec<Open<'a>> = Vec::new();
+    let mut open: Vec<UnansweredCall<'a>> = Vec::new();
     let mut ids = HashSet::new();
     for (n, message) in conversation.iter().enumerate() {
         match message {
-            Message::ToolResult(result) => {
+            ModelMessage::ToolResult(result) => {
                 let mut waiting = open.iter_mut();
                 let call = waiting.find(|call| call.result.is_none() && call.id == result.id);
                 // One that nobody asked for would be refused.
                 if let Some(call) = call {
                     let blank = result.text.trim().is_empty();
                     call.result = Some(if blank { "(nothing)" } else { &result.text });
-                    call.pictures = &result.images;
+                    call.images = &result.images;
                 }
                 continue;
             }
-            Message::User(content) => {
-                turns.extend(results(target, &mut open));
-                say(&mut turns, prompt(target, content));
+            ModelMessage::User(content) => {
+                turns.extend(take_results(target, &mut open));
+                push_user_parts(&mut turns, prompt(target, content));
             }
-            Message::Assistant {
+            ModelMessage::Assistant {
                 text,
                 thought,
                 calls,
                 sealed,
             } => {
-                turns.extend(results(target, &mut open));
+                turns.extend(take_results(target, &mut open));
                 // A message of thoughts alone is none.
                 if text.trim().is_empty() && calls.is_empty() {
                     continue;
@@ -137,78 +145,81 @@ pub(super) fn turns<'a>(target: TargetModel<'_>, conversation: &'a [Message]) ->
                 let told: Vec<PriorCall<'a>> = calls
                     .iter()
                     .map(|call| PriorCall {
-                        id: told_id(target.format, &call.id, &mut ids),
+                        id: provider_id(target.format, &call.id, &mut ids),
                         tool: &call.tool,
-                        arguments: arguments(call),
+                        arguments: object_arguments(call),
                     })
                     .collect();
-                open.extend(calls.iter().zip(&told).map(|(call, told)| Open {
+                open.extend(calls.iter().zip(&told).map(|(call, told)| UnansweredCall {
                     id: &call.id,
-                    told: told.id.clone(),
+                    provider_id: told.id.clone(),
                     tool: &call.tool,
                     result: None,
-                    pictures: &[],
+                    images: &[],
                 }));
-                let sealed = own(target, sealed.as_ref());
+                let sealed = own_opaque_parts(target, sealed.as_ref());
                 // Those who want to see its thoughts again want those of this turn.
                 let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
-                turns.push(Turn::Assistant(AssistantTurn {
+                turns.push(ProviderTurn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
                     thought: own_thought.then_some(thought),
                     calls: told,
-                    sealed: sealed.map_or(&[], Sealed::list),
-                    this_turn: n >= old,
+                    sealed: sealed.map_or(&[], OpaqueParts::list),
+                    is_current_turn: n >= old,
                 }));
             }
         }
     }
-    turns.extend(results(target, &mut open));
+    turns.extend(take_results(target, &mut open));
     turns
 }
 
 /// Adds what the person said. Behind a turn that ended before anything was answered, and behind pictures, that is
 /// more of the message before: many models at home are told a conversation by a template that refuses two of them, and
 /// the others do not mind.
-fn say<'a>(turns: &mut Vec<Turn<'a>>, said: Vec<Part<'a>>) {
+fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
-        Some(Turn::User(parts)) => parts.extend(said),
-        _ => turns.push(Turn::User(said)),
+        Some(ProviderTurn::User(parts)) => parts.extend(said),
+        _ => turns.push(ProviderTurn::User(said)),
     }
 }
 
 /// The results of a round, all in one turn, as Anthropic wants it. Not every format has a place in them for pictures,
 /// so these follow as if the person had given them.
-fn results<'a>(target: TargetModel<'_>, open: &mut Vec<Open<'a>>) -> Vec<Turn<'a>> {
+fn take_results<'a>(
+    target: TargetModel<'_>,
+    open: &mut Vec<UnansweredCall<'a>>,
+) -> Vec<ProviderTurn<'a>> {
     let mut pictures = Vec::new();
     let mut results = Vec::with_capacity(open.len());
     for call in open.drain(..) {
-        if !call.pictures.is_empty() {
+        if !call.images.is_empty() {
             let text = format!("(This is what the tool `{}` has shown.)", call.tool);
-            pictures.push(Part::Text(text.into()));
+            pictures.push(PromptPart::Text(text.into()));
         }
         pictures.extend(
-            call.pictures
+            call.images
                 .iter()
                 .map(|image| picture(target, &image.mime_type, &image.data, image.uri.as_deref())),
         );
         results.push(CallResult {
-            id: call.told,
+            id: call.provider_id,
             tool: call.tool,
             text: call.result.unwrap_or(NO_RESULT),
         });
     }
     let mut turns = Vec::new();
     if !results.is_empty() {
-        turns.push(Turn::Results(results));
+        turns.push(ProviderTurn::Results(results));
     }
     if !pictures.is_empty() {
-        turns.push(Turn::User(pictures));
+        turns.push(ProviderTurn::User(pictures));
     }
     turns
 }
 
 /// A name for a call that this format takes, and that no other call of the conversation has.
-fn told_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
+fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     // Gemini gives calls no names; those made up for them (`call#read#0`) it is not told.
     let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= LONGEST_ID;
@@ -226,7 +237,7 @@ fn told_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String 
 }
 
 /// The arguments of a call: an object, whatever the model wrote.
-fn arguments(call: &ToolRequest) -> Cow<'_, Value> {
+fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     match &call.arguments {
         object @ Value::Object(_) => Cow::Borrowed(object),
         Value::Null => Cow::Owned(json!({})),
@@ -235,12 +246,12 @@ fn arguments(call: &ToolRequest) -> Cow<'_, Value> {
 }
 
 /// The texts of what the person said, as one, if it is nothing but texts.
-pub(super) fn texts<'a>(parts: &'a [Part<'a>]) -> Option<Cow<'a, str>> {
+pub(super) fn texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
-            Part::Text(text) => Some(text.as_ref()),
-            Part::Picture { .. } => None,
+            PromptPart::Text(text) => Some(text.as_ref()),
+            PromptPart::Image { .. } => None,
         })
         .collect();
     match texts?.as_slice() {
@@ -260,15 +271,15 @@ mod tests {
         TargetModel {
             format,
             by: "me",
-            images: false,
+            takes_images: false,
         }
     }
 
-    fn called(ids: &[&str]) -> Message {
+    fn called(ids: &[&str]) -> ModelMessage {
         let calls = ids
             .iter()
             .map(|id| ToolRequest::new(*id, "read", json!({})));
-        Message::Assistant {
+        ModelMessage::Assistant {
             text: String::new(),
             thought: String::new(),
             calls: calls.collect(),
@@ -276,8 +287,8 @@ mod tests {
         }
     }
 
-    fn result(id: &str) -> Message {
-        Message::ToolResult(ToolResult {
+    fn result(id: &str) -> ModelMessage {
+        ModelMessage::ToolResult(ToolResult {
             id: id.to_owned(),
             status: ToolStatus::Done,
             text: format!("of {id}"),
@@ -286,22 +297,22 @@ mod tests {
         })
     }
 
-    fn user(text: &str) -> Message {
-        Message::User(vec![ContentBlock::text(text)])
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
     /// The names of the calls and those that are answered, and what they are answered with.
-    fn outline(turns: &[Turn<'_>]) -> Vec<String> {
-        let line = |turn: &Turn<'_>| {
+    fn outline(turns: &[ProviderTurn<'_>]) -> Vec<String> {
+        let line = |turn: &ProviderTurn<'_>| {
             let parts: Vec<String> = match turn {
-                Turn::User(parts) => parts
+                ProviderTurn::User(parts) => parts
                     .iter()
                     .map(|part| match part {
-                        Part::Text(text) => text.to_string(),
-                        Part::Picture { mime_type, .. } => format!("<{mime_type}>"),
+                        PromptPart::Text(text) => text.to_string(),
+                        PromptPart::Image { mime_type, .. } => format!("<{mime_type}>"),
                     })
                     .collect(),
-                Turn::Assistant(said) => {
+                ProviderTurn::Assistant(said) => {
                     let calls = said.calls.iter().map(|call| format!("call {}", call.id));
                     said.text
                         .map(str::to_owned)
@@ -309,7 +320,7 @@ mod tests {
                         .chain(calls)
                         .collect()
                 }
-                Turn::Results(results) => results
+                ProviderTurn::Results(results) => results
                     .iter()
                     .map(|result| format!("{}: {}", result.id, result.text))
                     .collect(),
@@ -350,27 +361,27 @@ mod tests {
 
     #[test]
     fn what_the_person_said_without_an_answer_goes_with_what_came_next() {
-        let Message::ToolResult(mut pictured) = result("a") else {
+        let ModelMessage::ToolResult(mut pictured) = result("a") else {
             panic!("it is a result");
         };
         pictured.images = vec![ImageContent::new("aGk=", "image/png")];
-        let silent = Message::said(" ");
+        let silent = ModelMessage::said(" ");
         let conversation = [
             user("1"),
             user("2"),
             silent,
             user("3"),
             called(&["a"]),
-            Message::ToolResult(pictured),
+            ModelMessage::ToolResult(pictured),
             user("4"),
         ];
         for format in WireFormat::ALL {
             let told = turns(target(format), &conversation);
             let roles = [
-                matches!(told[0], Turn::User(_)),
-                matches!(told[1], Turn::Assistant(_)),
-                matches!(told[2], Turn::Results(_)),
-                matches!(told[3], Turn::User(_)),
+                matches!(told[0], ProviderTurn::User(_)),
+                matches!(told[1], ProviderTurn::Assistant(_)),
+                matches!(told[2], ProviderTurn::Results(_)),
+                matches!(told[3], ProviderTurn::User(_)),
                 told.len() == 4,
             ];
             assert_eq!(roles, [true; 5], "{format}: {told:?}");
@@ -382,16 +393,16 @@ mod tests {
 
     #[test]
     fn pictures_of_a_result_follow_it() {
-        let Message::ToolResult(mut result) = result("a") else {
+        let ModelMessage::ToolResult(mut result) = result("a") else {
             panic!("it is a result");
         };
         result.images = vec![ImageContent::new("aGk=", "image/png")];
-        let conversation = [user("1"), called(&["a"]), Message::ToolResult(result)];
+        let conversation = [user("1"), called(&["a"]), ModelMessage::ToolResult(result)];
         let mut target = target(WireFormat::AnthropicMessages);
         let told = outline(&turns(target, &conversation));
         assert_eq!(told[2], "a: of a");
         assert!(told[3].contains("takes no pictures"), "{told:?}");
-        target.images = true;
+        target.takes_images = true;
         let told = outline(&turns(target, &conversation));
         assert!(told[3].ends_with(", <image/png>"), "{told:?}");
     }
@@ -402,25 +413,25 @@ mod tests {
             let blocks = json!([{"type": "thinking", "thinking": "Hm", "signature": "s"}]);
             [
                 user("1"),
-                Message::Assistant {
+                ModelMessage::Assistant {
                     text: "Yes".to_owned(),
                     thought: "Hm".to_owned(),
                     calls: vec![ToolRequest::new("a", "read", json!("no JSON"))],
-                    sealed: Some(Sealed::new(by, blocks)),
+                    sealed: Some(OpaqueParts::new(by, blocks)),
                 },
             ]
         };
         let target = target(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
         let told = turns(target, &own);
-        let Turn::Assistant(said) = &told[1] else {
+        let ProviderTurn::Assistant(said) = &told[1] else {
             panic!("{told:?}");
         };
         assert_eq!(said.sealed[0]["signature"], "s");
         assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
         assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
         let told = turns(target, &anothers);
-        let Turn::Assistant(said) = &told[1] else {
+        let ProviderTurn::Assistant(said) = &told[1] else {
             panic!("{told:?}");
         };
         assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
@@ -430,16 +441,18 @@ mod tests {
 
     #[test]
     fn thoughts_are_told_of_the_turn_that_goes_on() {
-        let thinks = |id: &str| Message::Assistant {
+        let thinks = |id: &str| ModelMessage::Assistant {
             text: String::new(),
             thought: "Hm".to_owned(),
             calls: vec![ToolRequest::new(id, "read", json!({}))],
-            sealed: Some(Sealed::new("me", json!([{"call": 0}]))),
+            sealed: Some(OpaqueParts::new("me", json!([{"call": 0}]))),
         };
         let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
         let told = turns(target(WireFormat::OpenAiResponses), &conversation);
         let said = told.iter().filter_map(|turn| match turn {
-            Turn::Assistant(said) => Some((said.thought, said.sealed.len(), said.this_turn)),
+            ProviderTurn::Assistant(said) => {
+                Some((said.thought, said.sealed.len(), said.is_current_turn))
+            }
             _ => None,
         });
         let said: Vec<_> = said.collect();

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::model::message::{Sealed, ToolRequest};
-use crate::model::step::{Step, Usage};
+use crate::model::message::{OpaqueParts, ToolRequest};
+use crate::model::step::{Step, TokenUsage};
 use crate::sse::SseEvent;
 
 /// How much of an event is repeated in an error, in characters.
@@ -19,31 +19,31 @@ const GLIMPSE: usize = 120;
 const PARTS: usize = 10_000;
 
 /// Reads an answer, event by event.
-pub(super) trait Decoder: Send {
+pub(super) trait EventDecoder: Send {
     /// Takes an event. The answer is over with the steps that [`finish`] makes.
     ///
     /// # Errors
     /// It is an error, or no event of the format.
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError>;
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
 
     /// Takes that no more events come, though none has said that the answer is over. Gives the end of it if all of it
     /// has come even so.
-    fn cut(&mut self) -> Option<Vec<Decoded>> {
+    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         None
     }
 }
 
 /// What an event says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Decoded {
+pub(super) enum DecodedPart {
     Step(Step),
     /// So many bytes that are kept until the answer is over.
-    Kept(usize),
+    BufferedBytes(usize),
     /// What the model wants to see again of this answer.
-    Sealed(Value),
+    OpaquePart(Value),
 }
 
-impl From<Step> for Decoded {
+impl From<Step> for DecodedPart {
     fn from(step: Step) -> Self {
         Self::Step(step)
     }
@@ -57,7 +57,7 @@ pub(super) enum DecodeError {
     /// The event is not one of the format. Why, and its beginning.
     Malformed(String, String),
     /// The answer ended with this reason, which is a failure.
-    Ended(String),
+    UnexpectedEnd(String),
 }
 
 /// Reads the JSON of an event.
@@ -76,9 +76,9 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    struct Parts<T>(PhantomData<T>);
+    struct LenientParts<T>(PhantomData<T>);
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for LenientParts<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,44 +105,46 @@ where
         }
     }
 
-    deserializer.deserialize_option(Parts(PhantomData))
+    deserializer.deserialize_option(LenientParts(PhantomData))
 }
 
 /// What comes at the end of an answer.
-pub(super) struct Finish {
+pub(super) struct StreamEnd {
     /// Whether it has thought aloud.
-    pub(super) thought: bool,
+    pub(super) has_thought: bool,
     /// What it wants to see again.
     pub(super) sealed: Value,
     pub(super) calls: Vec<ToolRequest>,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<TokenUsage>,
     pub(super) stop: StopReason,
 }
 
 /// The steps with which an answer is over.
-pub(super) fn finish(end: Finish) -> Vec<Decoded> {
+pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
     let mut all = Vec::with_capacity(end.calls.len() + 3);
     // Also where there is nothing in it: whether another model has thought this is to be known.
-    if end.thought || !end.calls.is_empty() || end.sealed.as_array().is_some_and(|s| !s.is_empty())
+    if end.has_thought
+        || !end.calls.is_empty()
+        || end.sealed.as_array().is_some_and(|s| !s.is_empty())
     {
-        all.push(Decoded::Sealed(end.sealed));
+        all.push(DecodedPart::OpaquePart(end.sealed));
     }
-    all.extend(end.calls.into_iter().map(Step::Call).map(Decoded::Step));
-    all.extend(end.usage.map(Step::Usage).map(Decoded::Step));
+    all.extend(end.calls.into_iter().map(Step::Call).map(DecodedPart::Step));
+    all.extend(end.usage.map(Step::Usage).map(DecodedPart::Step));
     all.push(Step::Stop(end.stop).into());
     all
 }
 
 /// A text, unless it is empty.
-pub(super) fn said(text: Option<String>) -> Option<Decoded> {
+pub(super) fn said(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
-    text.map(Step::Text).map(Decoded::Step)
+    text.map(Step::Text).map(DecodedPart::Step)
 }
 
 /// A thought, unless it is empty.
-pub(super) fn thought(text: Option<String>) -> Option<Decoded> {
+pub(super) fn thought(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
-    text.map(Step::Thought).map(Decoded::Step)
+    text.map(Step::Thought).map(DecodedPart::Step)
 }
 
 /// A number of tokens somewhere in what was used.
@@ -150,7 +152,7 @@ pub(super) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }
 
-impl Sealed {
+impl OpaqueParts {
     /// What was sealed, part by part.
     pub(super) fn list(&self) -> &[Value] {
         self.parts.as_array().map_or(&[], Vec::as_slice)
@@ -163,9 +165,9 @@ pub(super) mod tests {
 
     /// What a decoder makes of these events, each with its name if it has one.
     pub(in super::super) fn read(
-        decoder: &mut dyn Decoder,
+        decoder: &mut dyn EventDecoder,
         events: &[Value],
-    ) -> Result<Vec<Decoded>, DecodeError> {
+    ) -> Result<Vec<DecodedPart>, DecodeError> {
         let mut all = Vec::new();
         for event in events {
             let name = event.get("type").and_then(Value::as_str);
@@ -181,7 +183,7 @@ pub(super) mod tests {
     #[test]
     fn an_event_has_no_more_parts_than_it_may() {
         #[derive(Debug, Deserialize)]
-        struct Event {
+        struct PartsEvent {
             #[serde(default, deserialize_with = "parts")]
             parts: Vec<Value>,
         }
@@ -190,7 +192,7 @@ pub(super) mod tests {
                 name: String::new(),
                 data,
             };
-            parse(&event).map(|event: Event| event.parts.len())
+            parse(&event).map(|event: PartsEvent| event.parts.len())
         };
         let many = |n: usize| format!("{{\"parts\":[{}{{}}]}}", "{},".repeat(n - 1));
         assert_eq!(count(many(1)), Ok(1));

@@ -61,7 +61,7 @@ impl ErrorReport {
             }
             let delay = detail.get("retryDelay").and_then(Value::as_str);
             let seconds = delay.and_then(|delay| delay.trim_end_matches('s').parse().ok());
-            retry = retry.or(seconds.and_then(seconds_of));
+            retry = retry.or(seconds.and_then(duration_from_seconds));
         }
         Self {
             message,
@@ -71,15 +71,15 @@ impl ErrorReport {
         }
     }
 
-    fn says(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_lowercase();
         words
             .iter()
             .any(|word| self.names.contains(word) || message.contains(word))
     }
 
-    pub(super) fn is_about_length(&self) -> bool {
-        self.says(&[
+    pub(super) fn is_context_length(&self) -> bool {
+        self.contains_any(&[
             "context_length_exceeded",
             "exceed_context_size",
             "request_too_large",
@@ -93,8 +93,8 @@ impl ErrorReport {
         ])
     }
 
-    pub(super) fn is_about_key(&self) -> bool {
-        self.says(&[
+    pub(super) fn is_authentication(&self) -> bool {
+        self.contains_any(&[
             "api_key_invalid",
             "invalid_api_key",
             "authentication_error",
@@ -102,7 +102,7 @@ impl ErrorReport {
         ])
     }
 
-    pub(super) fn is_about_model(&self) -> bool {
+    pub(super) fn is_model_not_found(&self) -> bool {
         let message = self.message.as_deref().unwrap_or_default().to_lowercase();
         let not_there = [
             "not found",
@@ -114,8 +114,8 @@ impl ErrorReport {
             || message.contains("model") && not_there.iter().any(|word| message.contains(word))
     }
 
-    pub(super) fn is_about_money(&self) -> bool {
-        self.says(&[
+    pub(super) fn is_billing(&self) -> bool {
+        self.contains_any(&[
             "insufficient_quota",
             "credit balance",
             "billing_error",
@@ -125,7 +125,7 @@ impl ErrorReport {
 }
 
 /// What a provider says, in one line and not too much of it.
-pub(super) fn repeated(text: &str) -> String {
+pub(super) fn quoted_message(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     head(&line.join(" "), REPEATED)
         .trim_end_matches('.')
@@ -133,15 +133,15 @@ pub(super) fn repeated(text: &str) -> String {
 }
 
 /// After which time the provider wants to be asked again.
-pub(super) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())
     {
-        return seconds_of(milliseconds / 1000.0);
+        return duration_from_seconds(milliseconds / 1000.0);
     }
     let after = text("retry-after")?.trim();
     if let Ok(seconds) = after.parse() {
-        return seconds_of(seconds);
+        return duration_from_seconds(seconds);
     }
     // Or a point in time.
     let then = jiff::fmt::rfc2822::parse(after).ok()?;
@@ -149,6 +149,6 @@ pub(super) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
     Some(then.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-fn seconds_of(seconds: f64) -> Option<Duration> {
+fn duration_from_seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }

@@ -23,16 +23,16 @@ pub(super) struct HttpRequest {
     /// JSON.
     pub(super) body: Vec<u8>,
     /// How long the provider may say nothing.
-    pub(super) silence: Duration,
+    pub(super) idle_timeout: Duration,
     /// How many bytes one event may have.
-    pub(super) longest: usize,
+    pub(super) max_bytes: usize,
 }
 
 /// An answer that comes.
 pub(super) struct Exchange {
     response: Response,
     reader: SseReader,
-    silence: Duration,
+    idle_timeout: Duration,
 }
 
 /// Why an answer did not come, or not to its end.
@@ -41,9 +41,9 @@ pub(super) enum ExchangeError {
     /// It cannot be reached, or the connection broke.
     Web(reqwest::Error),
     /// Nothing came at all.
-    NoAnswer,
+    NoResponse,
     /// Nothing came any more.
-    Stopped,
+    IdleTimeout,
     /// It refuses, and says why. Of that, the beginning.
     Status(StatusCode, HeaderMap, String),
     /// An event has more bytes than this.
@@ -53,7 +53,7 @@ pub(super) enum ExchangeError {
 impl Exchange {
     /// Asks, and waits until the answer begins.
     pub(super) async fn begin(question: HttpRequest) -> Result<Self, ExchangeError> {
-        let silence = question.silence;
+        let silence = question.idle_timeout;
         let json = HeaderValue::from_static("application/json");
         let request = question
             .client
@@ -63,17 +63,17 @@ impl Exchange {
             .body(question.body);
         let response = timeout(silence, request.send()).await;
         let response = response
-            .map_err(|_| ExchangeError::NoAnswer)?
-            .map_err(web)?;
+            .map_err(|_| ExchangeError::NoResponse)?
+            .map_err(web_error)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
-            let said = beginning(response, silence).await;
+            let said = read_head(response, silence).await;
             return Err(ExchangeError::Status(status, headers, said));
         }
         Ok(Self {
             response,
-            reader: SseReader::new(question.longest),
-            silence,
+            reader: SseReader::new(question.max_bytes),
+            idle_timeout: silence,
         })
     }
 
@@ -85,8 +85,11 @@ impl Exchange {
             if event.is_some() {
                 return Ok(event);
             }
-            let piece = timeout(self.silence, self.response.chunk()).await;
-            match piece.map_err(|_| ExchangeError::Stopped)?.map_err(web)? {
+            let piece = timeout(self.idle_timeout, self.response.chunk()).await;
+            match piece
+                .map_err(|_| ExchangeError::IdleTimeout)?
+                .map_err(web_error)?
+            {
                 Some(piece) => self.reader.push(&piece),
                 None => return Ok(None),
             }
@@ -110,12 +113,12 @@ impl Exchange {
 }
 
 /// An error without the address, of which a person sees elsewhere what may be seen: a key may be in its query.
-fn web(error: reqwest::Error) -> ExchangeError {
+fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }
 
 /// As much of an answer as has come in this time, and is not too much.
-async fn beginning(mut response: Response, time: Duration) -> String {
+async fn read_head(mut response: Response, time: Duration) -> String {
     let mut body = Vec::new();
     let reading = async {
         while let Ok(Some(piece)) = response.chunk().await {

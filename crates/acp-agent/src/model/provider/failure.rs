@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::config::ProviderModel;
 use super::decode::DecodeError;
-use super::error_report::{ErrorReport, REPEATED, asked_for, repeated};
+use super::error_report::{ErrorReport, REPEATED, quoted_message, retry_after};
 use super::exchange::ExchangeError;
 use crate::causes::{causes, chain};
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -17,46 +17,46 @@ use crate::text::head;
 
 /// A failure.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ModelFailure {
     pub(super) error: ModelError,
     /// The same without what to do about it, for while something is done about it.
     pub(super) plain: String,
-    pub(super) again: Again,
+    pub(super) again: RetryAdvice,
 }
 
 /// Whether it is worth another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
-    No,
+pub(super) enum RetryAdvice {
+    Never,
     /// After this time, if the provider named one.
     After(Option<Duration>),
 }
 
 /// Which model failed, and where.
-pub(super) struct About<'a> {
+pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
     /// Its address.
     pub(super) address: &'a str,
     /// Whether that is on this machine.
-    pub(super) here: bool,
+    pub(super) is_local: bool,
 }
 
-impl About<'_> {
+impl FailedModel<'_> {
     /// A failure, in one sentence: which model, where, what, and what to do.
-    pub(super) fn failure(
+    pub(super) fn model_failure(
         &self,
         kind: ModelErrorKind,
-        again: Again,
+        again: RetryAdvice,
         what: &str,
         todo: &str,
-    ) -> Failure {
+    ) -> ModelFailure {
         let plain = format!("{} at {}: {what}", self.model, self.address);
         let plain = self.without_key(plain);
         let text = match todo {
             "" => plain.clone(),
             todo => format!("{plain}; {todo}"),
         };
-        Failure {
+        ModelFailure {
             error: ModelError::of(kind, text),
             plain,
             again,
@@ -64,9 +64,9 @@ impl About<'_> {
     }
 
     /// The answer broke off, or is none.
-    pub(super) fn broken(&self, what: &str) -> Failure {
-        let again = Again::After(None);
-        self.failure(
+    pub(super) fn broken_answer(&self, what: &str) -> ModelFailure {
+        let again = RetryAdvice::After(None);
+        self.model_failure(
             ModelErrorKind::Broken,
             again,
             what,
@@ -88,39 +88,48 @@ impl About<'_> {
     }
 
     /// Why an answer cannot be read on.
-    pub(super) fn fault(&self, fault: &DecodeError) -> Failure {
+    pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
-            DecodeError::Reported(body) => self.event(body),
-            DecodeError::Malformed(why, event) => self.broken(&format!(
+            DecodeError::Reported(body) => self.event_failure(body),
+            DecodeError::Malformed(why, event) => self.broken_answer(&format!(
                 "the answer has what its format does not: {why} in {event:?}"
             )),
-            DecodeError::Ended(reason) => self.broken(&format!("the answer ended with {reason}")),
+            DecodeError::UnexpectedEnd(reason) => {
+                self.broken_answer(&format!("the answer ended with {reason}"))
+            }
         }
     }
 
-    fn other(&self, what: &str) -> Failure {
-        self.failure(ModelErrorKind::Other, Again::No, head(what, REPEATED), "")
+    fn other_failure(&self, what: &str) -> ModelFailure {
+        self.model_failure(
+            ModelErrorKind::Other,
+            RetryAdvice::Never,
+            head(what, REPEATED),
+            "",
+        )
     }
 
     /// Why nothing came of the provider, or not all.
-    pub(super) fn broke(&self, broke: &ExchangeError) -> Failure {
-        let seconds = self.model.silence.as_secs_f64();
+    pub(super) fn connection_failure(&self, broke: &ExchangeError) -> ModelFailure {
+        let seconds = self.model.idle_timeout.as_secs_f64();
         match broke {
-            ExchangeError::Web(error) => self.web(error),
-            ExchangeError::NoAnswer => self.failure(
+            ExchangeError::Web(error) => self.web_failure(error),
+            ExchangeError::NoResponse => self.model_failure(
                 ModelErrorKind::Unreachable,
-                Again::No,
+                RetryAdvice::Never,
                 &format!("there was no answer for {seconds} s"),
                 "try again, or another model",
             ),
-            ExchangeError::Stopped => {
-                self.broken(&format!("the answer stopped: nothing came for {seconds} s"))
+            ExchangeError::IdleTimeout => {
+                self.broken_answer(&format!("the answer stopped: nothing came for {seconds} s"))
             }
-            ExchangeError::Status(status, headers, body) => self.status(*status, headers, body),
-            ExchangeError::TooLarge(most) => self.failure(
+            ExchangeError::Status(status, headers, body) => {
+                self.status_failure(*status, headers, body)
+            }
+            ExchangeError::TooLarge(most) => self.model_failure(
                 // It would be no shorter.
                 ModelErrorKind::Broken,
-                Again::No,
+                RetryAdvice::Never,
                 &format!("an event of the answer has more than {most} bytes"),
                 "is it a model that answers at this address?",
             ),
@@ -128,22 +137,22 @@ impl About<'_> {
     }
 
     /// It cannot be reached, or the connection broke.
-    fn web(&self, error: &reqwest::Error) -> Failure {
+    fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
-            self.failure(ModelErrorKind::Unreachable, again, what, todo)
+            self.model_failure(ModelErrorKind::Unreachable, again, what, todo)
         };
         if error.is_builder() {
-            return self.other(&chain(error));
+            return self.other_failure(&chain(error));
         }
         if !error.is_connect() {
             // In the middle of an answer, or before it.
-            return self.broken(&format!("the connection broke: {}", chain(error)));
+            return self.broken_answer(&format!("the connection broke: {}", chain(error)));
         }
         // Who is not running here is not running a second later either.
-        let later = if self.here {
-            Again::No
+        let later = if self.is_local {
+            RetryAdvice::Never
         } else {
-            Again::After(None)
+            RetryAdvice::After(None)
         };
         if error.is_timeout() {
             return unreachable(
@@ -169,7 +178,7 @@ impl About<'_> {
         if tls {
             let todo = "is it https there, and is its certificate one that this system trusts?";
             return unreachable(
-                Again::No,
+                RetryAdvice::Never,
                 &format!("there is no safe connection: {why}"),
                 todo,
             );
@@ -189,24 +198,25 @@ impl About<'_> {
     }
 
     /// An answer with an HTTP status that is none of success.
-    fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Failure {
+    fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
         let said = ErrorReport::read(body);
         let code = status.as_u16();
         let what = |what: &str| match &said.message {
-            Some(message) => format!("{what} (HTTP {code}: {})", repeated(message)),
+            Some(message) => format!("{what} (HTTP {code}: {})", quoted_message(message)),
             None => format!("{what} (HTTP {code})"),
         };
-        let fail = |kind, what: &str, todo: &str| self.failure(kind, Again::No, what, todo);
-        if said.is_about_length() || code == 413 {
-            return self.too_long(&what("the conversation is too long for it"));
+        let fail =
+            |kind, what: &str, todo: &str| self.model_failure(kind, RetryAdvice::Never, what, todo);
+        if said.is_context_length() || code == 413 {
+            return self.context_failure(&what("the conversation is too long for it"));
         }
-        if matches!(code, 401 | 403) || said.is_about_key() {
+        if matches!(code, 401 | 403) || said.is_authentication() {
             return self.unauthorized(&what(match &self.model.key {
                 Some(_) => "the key is not taken",
                 None => "it wants a key, and there is none for it",
             }));
         }
-        if said.is_about_model() || code == 404 && said.message.is_some() {
+        if said.is_model_not_found() || code == 404 && said.message.is_some() {
             let todo = "check its name";
             return fail(
                 ModelErrorKind::UnknownModel,
@@ -222,7 +232,7 @@ impl About<'_> {
                 todo,
             );
         }
-        if said.is_about_money() {
+        if said.is_billing() {
             let todo = "look at your plan with the provider";
             return fail(
                 ModelErrorKind::Overloaded,
@@ -231,18 +241,20 @@ impl About<'_> {
             );
         }
         let again = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
-            Some(b"false") => Again::No,
-            _ => Again::After(asked_for(headers).or(said.retry)),
+            Some(b"false") => RetryAdvice::Never,
+            _ => RetryAdvice::After(retry_after(headers).or(said.retry)),
         };
         match code {
-            429 => self.failure(
+            429 => self.model_failure(
                 ModelErrorKind::Overloaded,
                 again,
                 &what("the limit of what may be asked is reached"),
                 "wait a while, or take another model",
             ),
-            503 | 529 => self.overloaded(again, &what("it is overloaded")),
-            408 | 409 | 500..=599 => self.overloaded(again, &what("the provider has a fault")),
+            503 | 529 => self.overloaded_failure(again, &what("it is overloaded")),
+            408 | 409 | 500..=599 => {
+                self.overloaded_failure(again, &what("the provider has a fault"))
+            }
             _ => fail(
                 ModelErrorKind::Other,
                 &what("the provider does not take this"),
@@ -251,8 +263,8 @@ impl About<'_> {
         }
     }
 
-    fn overloaded(&self, again: Again, what: &str) -> Failure {
-        self.failure(
+    fn overloaded_failure(&self, again: RetryAdvice, what: &str) -> ModelFailure {
+        self.model_failure(
             ModelErrorKind::Overloaded,
             again,
             what,
@@ -260,12 +272,12 @@ impl About<'_> {
         )
     }
 
-    fn too_long(&self, what: &str) -> Failure {
+    fn context_failure(&self, what: &str) -> ModelFailure {
         let todo = "begin a new session, or take a model with more room";
-        self.failure(ModelErrorKind::ContextFull, Again::No, what, todo)
+        self.model_failure(ModelErrorKind::ContextFull, RetryAdvice::Never, what, todo)
     }
 
-    pub(super) fn unauthorized(&self, what: &str) -> Failure {
+    pub(super) fn unauthorized(&self, what: &str) -> ModelFailure {
         let unread = self.model.keys_unread.clone();
         let todo = unread
             .filter(|_| self.model.key.is_none())
@@ -273,17 +285,22 @@ impl About<'_> {
                 let variable = self.model.key_variable();
                 format!("set {variable} to a key that is valid there")
             });
-        self.failure(ModelErrorKind::Unauthorized, Again::No, what, &todo)
+        self.model_failure(
+            ModelErrorKind::Unauthorized,
+            RetryAdvice::Never,
+            what,
+            &todo,
+        )
     }
 
     /// An error that came in the place of an event.
-    fn event(&self, body: &Value) -> Failure {
+    fn event_failure(&self, body: &Value) -> ModelFailure {
         let said = ErrorReport::of(body);
-        let message = said.message.as_deref().map(repeated);
+        let message = said.message.as_deref().map(quoted_message);
         let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
         let what = format!("the answer ended with an error: {message}");
-        if said.is_about_length() {
-            return self.too_long(&what);
+        if said.is_context_length() {
+            return self.context_failure(&what);
         }
         let busy = [
             "overloaded",
@@ -295,9 +312,9 @@ impl About<'_> {
             "timeout",
         ];
         if busy.iter().any(|busy| said.names.contains(busy)) {
-            return self.overloaded(Again::After(said.retry), &what);
+            return self.overloaded_failure(RetryAdvice::After(said.retry), &what);
         }
-        self.broken(&what)
+        self.broken_answer(&what)
     }
 }
 
@@ -311,19 +328,19 @@ mod tests {
         status: u16,
         headers: &[(&'static str, &str)],
         body: &str,
-    ) -> Failure {
+    ) -> ModelFailure {
         let model = ProviderModel::new(provider, "m")
             .key(crate::model::provider::secret::Secret::new("sk-secret"));
-        let about = About {
+        let about = FailedModel {
             model: &model,
             address: "https://a.example/v1",
-            here: false,
+            is_local: false,
         };
         let headers = headers
             .iter()
             .map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
         let status = StatusCode::from_u16(status).unwrap();
-        about.status(status, &HeaderMap::from_iter(headers), body)
+        about.status_failure(status, &HeaderMap::from_iter(headers), body)
     }
 
     #[test]
@@ -419,7 +436,7 @@ mod tests {
         ] {
             let failure = fail(provider, status, &[], body);
             assert_eq!(failure.error.kind, kind, "{body}: {}", failure.error);
-            assert_eq!(failure.again, Again::No, "{body}");
+            assert_eq!(failure.again, RetryAdvice::Never, "{body}");
         }
     }
 
@@ -428,7 +445,7 @@ mod tests {
         let after = |headers: &[(&'static str, &str)], body| {
             fail(Provider::Gemini, 429, headers, body).again
         };
-        let seconds = |n| Again::After(Some(Duration::from_secs(n)));
+        let seconds = |n| RetryAdvice::After(Some(Duration::from_secs(n)));
         assert_eq!(after(&[("retry-after", "7")], ""), seconds(7));
         assert_eq!(
             after(&[("retry-after-ms", "2000"), ("retry-after", "7")], ""),
@@ -438,10 +455,16 @@ mod tests {
             after(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""),
             seconds(0)
         );
-        assert_eq!(after(&[("retry-after", "soon")], ""), Again::After(None));
+        assert_eq!(
+            after(&[("retry-after", "soon")], ""),
+            RetryAdvice::After(None)
+        );
         let body = r#"{"error":{"code":429,"message":"Busy","details":[{"retryDelay":"34s"}]}}"#;
         assert_eq!(after(&[], body), seconds(34));
-        assert_eq!(after(&[("x-should-retry", "false")], ""), Again::No);
+        assert_eq!(
+            after(&[("x-should-retry", "false")], ""),
+            RetryAdvice::Never
+        );
     }
 
     #[test]

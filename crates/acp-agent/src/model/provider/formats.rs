@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::decode::Decoder;
+use super::decode::EventDecoder;
 use super::request::ModelRequest;
 use super::wire_format::WireFormat;
 use super::{anthropic_messages, gemini, openai_chat, openai_responses};
@@ -19,7 +19,7 @@ impl WireFormat {
     }
 
     /// What reads the answer. There were so many calls in the conversation before.
-    pub(super) fn decoder(self, before: usize) -> Box<dyn Decoder> {
+    pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),
             Self::OpenAiChat => Box::new(openai_chat::ChatDecoder::new(before)),

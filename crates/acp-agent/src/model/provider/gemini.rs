@@ -4,14 +4,14 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::calls::Calls;
-use super::convert::{AssistantTurn, CallResult, Turn, texts};
+use super::calls::CallAssembler;
+use super::convert::{AssistantTurn, CallResult, ProviderTurn, texts};
 use super::decode::{
-    DecodeError, Decoded, Decoder, Finish, finish, parse, parts, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, said, thought, tokens,
 };
-use super::prompt::Part;
+use super::prompt::PromptPart;
 use super::request::ModelRequest;
-use crate::model::step::Usage;
+use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
@@ -24,7 +24,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let contents: Vec<Value> = asked
         .turns
         .iter()
-        .map(|turn| content(turn, third))
+        .map(|turn| to_content(turn, third))
         .collect();
     let mut body = json!({ "contents": contents });
     if !asked.instructions.trim().is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     if let Some(most) = asked.max_output {
         config["maxOutputTokens"] = json!(most);
     }
-    if let Some(thinking) = thinking(asked.model, asked.thought) {
+    if let Some(thinking) = thinking_config(asked.model, asked.thought) {
         config["thinkingConfig"] = thinking;
     }
     body["generationConfig"] = config;
@@ -52,7 +52,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
 }
 
 /// How much to think, and that thoughts are wanted, for a model that has any.
-fn thinking(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
+fn thinking_config(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
     let without = ["gemini-1", "gemini-2.0", "gemma"];
     let thinks = !without.iter().any(|old| model.starts_with(old));
     let mut config = json!({});
@@ -91,23 +91,25 @@ fn thinking(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
         .then_some(config)
 }
 
-fn content(turn: &Turn<'_>, third: bool) -> Value {
+fn to_content(turn: &ProviderTurn<'_>, third: bool) -> Value {
     match turn {
-        Turn::User(parts) => json!({"role": "user", "parts": prompt(parts)}),
-        Turn::Assistant(said) => json!({"role": "model", "parts": replied(said, third)}),
-        Turn::Results(results) => {
-            json!({"role": "user", "parts": results.iter().map(result).collect::<Value>()})
+        ProviderTurn::User(parts) => json!({"role": "user", "parts": prompt_content(parts)}),
+        ProviderTurn::Assistant(said) => {
+            json!({"role": "model", "parts": assistant_content(said, third)})
+        }
+        ProviderTurn::Results(results) => {
+            json!({"role": "user", "parts": results.iter().map(to_result).collect::<Value>()})
         }
     }
 }
 
-fn prompt(parts: &[Part<'_>]) -> Value {
+fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
     if let Some(text) = texts(parts) {
         return json!([{ "text": text }]);
     }
     let parts = parts.iter().map(|part| match part {
-        Part::Text(text) => json!({ "text": text }),
-        Part::Picture { mime_type, data } => {
+        PromptPart::Text(text) => json!({ "text": text }),
+        PromptPart::Image { mime_type, data } => {
             json!({"inline_data": {"mime_type": mime_type, "data": data}})
         }
     });
@@ -115,7 +117,7 @@ fn prompt(parts: &[Part<'_>]) -> Value {
 }
 
 /// What the model said, each part with its signature.
-fn replied(said: &AssistantTurn<'_>, third: bool) -> Value {
+fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
         let mut sealed = said.sealed.iter();
         let call = call.map(|call| json!(call));
@@ -132,7 +134,7 @@ fn replied(said: &AssistantTurn<'_>, third: bool) -> Value {
     });
     let calls = said.calls.iter().enumerate().map(|(n, call)| {
         let mut part = json!({"functionCall": {"name": call.tool, "args": call.arguments}});
-        if let Some(id) = given(&call.id) {
+        if let Some(id) = provider_id(&call.id) {
             part["functionCall"]["id"] = json!(id);
         }
         if let Some(signature) = signature(Some(n)) {
@@ -146,63 +148,63 @@ fn replied(said: &AssistantTurn<'_>, third: bool) -> Value {
     text.into_iter().chain(calls).collect()
 }
 
-fn result(result: &CallResult<'_>) -> Value {
+fn to_result(result: &CallResult<'_>) -> Value {
     let response = json!({"name": result.tool, "content": result.text});
     let mut part = json!({"functionResponse": {"name": result.tool, "response": response}});
-    if let Some(id) = given(&result.id) {
+    if let Some(id) = provider_id(&result.id) {
         part["functionResponse"]["id"] = json!(id);
     }
     part
 }
 
 /// The name of a call, unless it is one that was made up here: those go by their order.
-fn given(id: &str) -> Option<&str> {
+fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
 /// Reads an answer.
 pub(super) struct GeminiDecoder {
-    calls: Calls,
+    calls: CallAssembler,
     /// Signatures of calls.
-    signed: Vec<Value>,
+    signed_parts: Vec<Value>,
     /// The last signature of what is no call.
     signature: Option<String>,
-    thought: bool,
-    used: Option<Usage>,
+    has_thought: bool,
+    usage: Option<TokenUsage>,
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct GeminiEvent {
     error: Option<Value>,
     #[serde(default, deserialize_with = "parts")]
-    candidates: Vec<Candidate>,
+    candidates: Vec<GeminiCandidate>,
     #[serde(rename = "promptFeedback")]
-    feedback: Option<Feedback>,
+    feedback: Option<PromptFeedback>,
     #[serde(rename = "usageMetadata")]
     usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Feedback {
+struct PromptFeedback {
     #[serde(rename = "blockReason")]
     block: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Candidate {
-    content: Option<Content>,
+struct GeminiCandidate {
+    content: Option<GeminiContent>,
     #[serde(rename = "finishReason")]
     finish: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct GeminiContent {
     #[serde(default, deserialize_with = "parts")]
-    parts: Vec<Piece>,
+    parts: Vec<GeminiPart>,
 }
 
 #[derive(Deserialize)]
-struct Piece {
+struct GeminiPart {
     text: Option<String>,
     #[serde(default)]
     thought: bool,
@@ -224,22 +226,23 @@ struct FunctionCall {
 impl GeminiDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
-            calls: Calls::new(before),
-            signed: Vec::new(),
+            calls: CallAssembler::new(before),
+            signed_parts: Vec::new(),
             signature: None,
-            thought: false,
-            used: None,
+            has_thought: false,
+            usage: None,
         }
     }
 
-    fn piece(&mut self, piece: Piece, heard: &mut Vec<Decoded>) {
+    fn add_part(&mut self, piece: GeminiPart, heard: &mut Vec<DecodedPart>) {
         if let Some(signature) = &piece.signature {
-            heard.push(Decoded::Kept(signature.len()));
+            heard.push(DecodedPart::BufferedBytes(signature.len()));
         }
         if let Some(call) = piece.call {
             if let Some(signature) = piece.signature {
                 let n = self.calls.len();
-                self.signed.push(json!({"call": n, "signature": signature}));
+                self.signed_parts
+                    .push(json!({"call": n, "signature": signature}));
             }
             let id = call.id.filter(|id| !id.is_empty());
             let id = id.unwrap_or_else(|| self.calls.unnamed(&call.name));
@@ -248,32 +251,32 @@ impl GeminiDecoder {
         }
         self.signature = piece.signature.or(self.signature.take());
         if piece.thought {
-            self.thought = true;
+            self.has_thought = true;
             heard.extend(thought(piece.text));
         } else {
             heard.extend(said(piece.text));
         }
     }
 
-    fn over(&mut self, stop: StopReason) -> Vec<Decoded> {
+    fn finish(&mut self, stop: StopReason) -> Vec<DecodedPart> {
         let last = self.signature.take();
         let text = last.map(|signature| json!({ "signature": signature }));
-        finish(Finish {
-            thought: self.thought,
-            sealed: self.signed.drain(..).chain(text).collect(),
+        finish(StreamEnd {
+            has_thought: self.has_thought,
+            sealed: self.signed_parts.drain(..).chain(text).collect(),
             calls: self.calls.finish(),
-            usage: self.used,
+            usage: self.usage,
             stop,
         })
     }
 }
 
 /// What was used. Thoughts are in no sum.
-fn used(usage: &Value) -> Usage {
+fn token_usage(usage: &Value) -> TokenUsage {
     let count = |name: &str| tokens(usage, name).unwrap_or(0);
     let thought = count("/thoughtsTokenCount");
     let prompt = count("/promptTokenCount");
-    Usage {
+    TokenUsage {
         input: prompt.saturating_add(count("/toolUsePromptTokenCount")),
         output: count("/candidatesTokenCount").saturating_add(thought),
         thought,
@@ -282,21 +285,21 @@ fn used(usage: &Value) -> Usage {
     }
 }
 
-impl Decoder for GeminiDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
-        let read: Event = parse(event)?;
+impl EventDecoder for GeminiDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
+        let read: GeminiEvent = parse(event)?;
         if let Some(error) = read.error {
             return Err(DecodeError::Reported(error));
         }
         if let Some(usage) = read.usage {
-            self.used = Some(used(&usage));
+            self.usage = Some(token_usage(&usage));
         }
         // It was blocked before it began.
         if read
             .feedback
             .is_some_and(|feedback| feedback.block.is_some())
         {
-            return Ok(self.over(StopReason::Refusal));
+            return Ok(self.finish(StopReason::Refusal));
         }
         let mut heard = Vec::new();
         let Some(candidate) = read.candidates.into_iter().next() else {
@@ -307,7 +310,7 @@ impl Decoder for GeminiDecoder {
             .into_iter()
             .flat_map(|content| content.parts)
         {
-            self.piece(piece, &mut heard);
+            self.add_part(piece, &mut heard);
         }
         let Some(reason) = candidate.finish else {
             return Ok(heard);
@@ -324,12 +327,12 @@ impl Decoder for GeminiDecoder {
             | "IMAGE_PROHIBITED_CONTENT"
             | "IMAGE_RECITATION" => StopReason::Refusal,
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
-                return Err(DecodeError::Ended(reason));
+                return Err(DecodeError::UnexpectedEnd(reason));
             }
             // There are more of them than anybody knows, and something was said.
             _ => StopReason::EndTurn,
         };
-        heard.extend(self.over(stop));
+        heard.extend(self.finish(stop));
         Ok(heard)
     }
 }
@@ -360,30 +363,30 @@ mod tests {
                     "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2}}),
             ],
         );
-        let heard: Vec<Decoded> = heard
+        let heard: Vec<DecodedPart> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
+            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
             .collect();
-        let begins = |call, tool: &str| Step::Begins {
+        let begins = |call, tool: &str| Step::CallStarted {
             call,
             tool: tool.to_owned(),
         };
         let arguments = "{\"n\":1}".to_owned();
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 10,
             output: 7,
             thought: 2,
             cache_read: 4,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
-        let expected: Vec<Decoded> = vec![
+        let expected: Vec<DecodedPart> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
             begins(0, "read").into(),
-            Step::Writes { call: 0, arguments }.into(),
+            Step::CallDelta { call: 0, arguments }.into(),
             begins(1, "list").into(),
-            Decoded::Sealed(json!([
+            DecodedPart::OpaquePart(json!([
                 {"call": 0, "signature": "of the call"}, {"signature": "of the text"}])),
             Step::Call(ToolRequest::new("call#read#3", "read", json!({"n": 1}))).into(),
             Step::Call(ToolRequest::new("mine", "list", json!({}))).into(),
@@ -397,14 +400,14 @@ mod tests {
     fn why_it_ends_is_told_apart() {
         let ends = |event: Value| read(&mut GeminiDecoder::new(0), &[event]);
         let stop = |reason| ends(json!({"candidates": [{"finishReason": reason}]}));
-        let only = |stop| Ok(vec![Decoded::Step(Step::Stop(stop))]);
+        let only = |stop| Ok(vec![DecodedPart::Step(Step::Stop(stop))]);
         assert_eq!(stop("MAX_TOKENS"), only(StopReason::MaxTokens));
         assert_eq!(stop("SAFETY"), only(StopReason::Refusal));
         assert_eq!(stop("OTHER"), only(StopReason::EndTurn));
         let malformed = "MALFORMED_FUNCTION_CALL";
         assert_eq!(
             stop(malformed),
-            Err(DecodeError::Ended(malformed.to_owned()))
+            Err(DecodeError::UnexpectedEnd(malformed.to_owned()))
         );
         let blocked = json!({"promptFeedback": {"blockReason": "OTHER"}});
         assert_eq!(ends(blocked), only(StopReason::Refusal));
@@ -434,9 +437,9 @@ mod tests {
             thought: None,
             calls: vec![call("call#read#0"), call("mine")],
             sealed: &sealed,
-            this_turn: true,
+            is_current_turn: true,
         };
-        let parts = replied(&said, false);
+        let parts = assistant_content(&said, false);
         assert_eq!(parts[0]["thoughtSignature"], "of the text");
         assert_eq!(
             parts[1],
@@ -445,14 +448,14 @@ mod tests {
         assert_eq!(parts[2]["thoughtSignature"], "of the call");
         assert_eq!(parts[2]["functionCall"]["id"], "mine");
         said.sealed = &[];
-        let parts = replied(&said, true);
+        let parts = assistant_content(&said, true);
         assert_eq!(parts[1]["thoughtSignature"], UNSIGNED);
         assert_eq!(parts[2].get("thoughtSignature"), None);
     }
 
     #[test]
     fn each_generation_is_told_how_much_to_think_in_its_way() {
-        let told = |name, level| thinking(name, level).unwrap_or_default();
+        let told = |name, level| thinking_config(name, level).unwrap_or_default();
         let thoughts = json!({"includeThoughts": true});
         assert_eq!(told("gemini-2.5-pro", None), thoughts);
         let high = Some(ThoughtLevel::High);

@@ -17,17 +17,17 @@ const CONNECT: Duration = Duration::from_secs(15);
 
 /// The clients, which all models of an agent share, and with them their connections.
 #[derive(Default)]
-pub(super) struct Http {
+pub(super) struct HttpClients {
     /// By whether the address is on this machine, and whether TLS is spoken there.
     clients: [OnceCell<Client>; 4],
     /// What models have refused, by what they call themselves.
-    refused: Mutex<HashMap<String, UnsupportedParameters>>,
+    unsupported: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
-impl Http {
+impl HttpClients {
     /// The client for an address. If there can be none, why.
     pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
-        let (here, tls) = (is_here(address), address.scheme() == "https");
+        let (here, tls) = (is_loopback(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;
         let cell = match (here, tls) {
             (false, false) => a,
@@ -37,34 +37,34 @@ impl Http {
         };
         cell.get_or_try_init(|| async move {
             // It reads files.
-            let built = tokio::task::spawn_blocking(move || build(here, tls)).await;
+            let built = tokio::task::spawn_blocking(move || build_client(here, tls)).await;
             built.map_err(|e| e.to_string())?
         })
         .await
     }
 
     /// What a model has refused so far.
-    pub(super) fn refused(&self, model: &str) -> UnsupportedParameters {
-        let refused = self.refused.lock();
+    pub(super) fn unsupported_parameters(&self, model: &str) -> UnsupportedParameters {
+        let refused = self.unsupported.lock();
         let refused = refused.unwrap_or_else(PoisonError::into_inner);
         refused.get(model).copied().unwrap_or_default()
     }
 
     /// Takes up that a model refuses a parameter. Gives whether it is worth asking once more without it.
-    pub(super) fn refuses(&self, model: &str, parameter: &str) -> bool {
-        let mut refused = self.refused(model);
+    pub(super) fn learn_unsupported(&self, model: &str, parameter: &str) -> bool {
+        let mut refused = self.unsupported_parameters(model);
         if !refused.learn(parameter) {
             return false;
         }
         tracing::info!(model, parameter, "it is left out from here on");
-        let all = self.refused.lock();
+        let all = self.unsupported.lock();
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         all.insert(model.to_owned(), refused);
         true
     }
 }
 
-fn build(here: bool, tls: bool) -> Result<Client, String> {
+fn build_client(here: bool, tls: bool) -> Result<Client, String> {
     let mut client = Client::builder()
         .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
@@ -96,7 +96,7 @@ fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
 }
 
 /// Whether the address is on this machine.
-pub(super) fn is_here(address: &Url) -> bool {
+pub(super) fn is_loopback(address: &Url) -> bool {
     let host = address.host_str().unwrap_or_default();
     let number = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || number.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())

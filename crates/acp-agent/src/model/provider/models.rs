@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use super::catalogue::{self, Price};
 use super::config::ProviderModel;
-use super::http::Http;
-use super::served::Served;
-use super::stream::Round;
+use super::http::HttpClients;
+use super::served_model::ServedModel;
+use super::stream::ModelRound;
 use crate::model::error::ModelError;
-use crate::model::interface::{Model, Request};
+use crate::model::interface::{Model, RoundRequest};
 use crate::model::step::Steps;
 use crate::model::thought::ThoughtLevel;
 
 /// Makes models. Those that one makes share their connections; a session can have another of them for each round.
 #[derive(Clone, Default)]
-pub struct Models {
-    pub(super) http: Arc<Http>,
+pub struct ModelFactory {
+    pub(super) http: Arc<HttpClients>,
 }
 
-impl std::fmt::Debug for Models {
+impl std::fmt::Debug for ModelFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Models").finish_non_exhaustive()
     }
 }
 
-impl Models {
+impl ModelFactory {
     /// Makes models.
     #[must_use]
     pub fn new() -> Self {
@@ -37,11 +37,11 @@ impl Models {
     /// # Errors
     /// Its name, its address or its key is none.
     pub fn model(&self, model: ProviderModel) -> Result<Arc<dyn Model>, ModelError> {
-        Ok(Arc::new(Served::new(Arc::clone(&self.http), model)?))
+        Ok(Arc::new(ServedModel::new(Arc::clone(&self.http), model)?))
     }
 }
 
-impl Model for Served {
+impl Model for ServedModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -51,7 +51,7 @@ impl Model for Served {
     }
 
     fn takes_images(&self) -> bool {
-        self.images
+        self.takes_images
     }
 
     fn thought_levels(&self) -> &[ThoughtLevel] {
@@ -67,7 +67,7 @@ impl Model for Served {
         self.price
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        Round::steps(self, request)
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
+        ModelRound::steps(self, request)
     }
 }

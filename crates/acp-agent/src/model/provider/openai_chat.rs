@@ -5,14 +5,14 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::calls::Calls;
-use super::convert::{AssistantTurn, Turn, texts};
+use super::calls::CallAssembler;
+use super::convert::{AssistantTurn, ProviderTurn, texts};
 use super::decode::{
-    DecodeError, Decoded, Decoder, Finish, finish, parse, parts, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, said, thought, tokens,
 };
-use super::prompt::Part;
+use super::prompt::PromptPart;
 use super::request::ModelRequest;
-use crate::model::step::Usage;
+use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
@@ -23,7 +23,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         messages.push(json!({"role": "system", "content": asked.instructions}));
     }
     for turn in &asked.turns {
-        add(&mut messages, turn);
+        add_turn(&mut messages, turn);
     }
     let mut body = json!({
         "model": asked.model,
@@ -78,34 +78,34 @@ pub(super) fn effort(level: ThoughtLevel) -> &'static str {
     }
 }
 
-fn add(messages: &mut Vec<Value>, turn: &Turn<'_>) {
+fn add_turn(messages: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
-        Turn::User(parts) => {
+        ProviderTurn::User(parts) => {
             // A text and no list of texts: not every template at home takes one.
             let content = match texts(parts) {
                 Some(text) => json!(text),
-                None => parts.iter().map(part).collect(),
+                None => parts.iter().map(to_part).collect(),
             };
             messages.push(json!({"role": "user", "content": content}));
         }
-        Turn::Assistant(said) => messages.push(replied(said)),
-        Turn::Results(results) => messages.extend(results.iter().map(
+        ProviderTurn::Assistant(said) => messages.push(assistant_message(said)),
+        ProviderTurn::Results(results) => messages.extend(results.iter().map(
             |result| json!({"role": "tool", "tool_call_id": result.id, "content": result.text}),
         )),
     }
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn to_part(part: &PromptPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Picture { mime_type, data } => {
+        PromptPart::Text(text) => json!({"type": "text", "text": text}),
+        PromptPart::Image { mime_type, data } => {
             let url = format!("data:{mime_type};base64,{data}");
             json!({"type": "image_url", "image_url": {"url": url}})
         }
     }
 }
 
-fn replied(said: &AssistantTurn<'_>) -> Value {
+fn assistant_message(said: &AssistantTurn<'_>) -> Value {
     let mut message = json!({"role": "assistant", "content": said.text.unwrap_or_default()});
     if !said.calls.is_empty() {
         let calls = said.calls.iter().map(|call| {
@@ -123,30 +123,30 @@ fn replied(said: &AssistantTurn<'_>) -> Value {
 
 /// Reads an answer.
 pub(super) struct ChatDecoder {
-    calls: Calls,
-    thought: bool,
-    refused: bool,
-    used: Option<Usage>,
+    calls: CallAssembler,
+    has_thought: bool,
+    has_refusal: bool,
+    usage: Option<TokenUsage>,
     stop: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
+struct ChatChunk {
     error: Option<Value>,
     #[serde(default, deserialize_with = "parts")]
-    choices: Vec<Choice>,
+    choices: Vec<ChatChoice>,
     usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
+struct ChatChoice {
+    delta: Option<ChatDelta>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
-    content: Option<Content>,
+struct ChatDelta {
+    content: Option<ChatContent>,
     /// Why it refuses, which has a place of its own.
     refusal: Option<String>,
     /// What it thinks, as DeepSeek, vLLM and llama.cpp have it.
@@ -154,41 +154,41 @@ struct Delta {
     /// The same, as Ollama and OpenRouter.
     reasoning: Option<String>,
     #[serde(default, deserialize_with = "parts")]
-    tool_calls: Vec<Piece>,
+    tool_calls: Vec<ChatToolCallDelta>,
 }
 
 /// A text; of Mistral's models that think, a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Content {
+enum ChatContent {
     Text(String),
-    Parts(Vec<ContentPart>),
+    Parts(Vec<ChatContentPart>),
 }
 
 #[derive(Deserialize)]
-struct ContentPart {
+struct ChatContentPart {
     text: Option<String>,
-    thinking: Option<Thinking>,
+    thinking: Option<ChatThinking>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Thinking {
+enum ChatThinking {
     Text(String),
-    Parts(Vec<ContentPart>),
+    Parts(Vec<ChatContentPart>),
 }
 
 /// A piece of a call.
 #[derive(Deserialize)]
-struct Piece {
+struct ChatToolCallDelta {
     #[serde(default)]
     index: u64,
     id: Option<String>,
-    function: Option<Function>,
+    function: Option<ChatFunction>,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct ChatFunction {
     name: Option<String>,
     /// A text; some have an object.
     arguments: Option<Value>,
@@ -197,29 +197,29 @@ struct Function {
 impl ChatDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
-            calls: Calls::new(before),
-            thought: false,
-            refused: false,
-            used: None,
+            calls: CallAssembler::new(before),
+            has_thought: false,
+            has_refusal: false,
+            usage: None,
             stop: None,
         }
     }
 
-    fn delta(&mut self, delta: Delta, heard: &mut Vec<Decoded>) {
+    fn add_delta(&mut self, delta: ChatDelta, heard: &mut Vec<DecodedPart>) {
         let mut think = |text| {
             let before = heard.len();
             heard.extend(thought(text));
-            self.thought |= heard.len() > before;
+            self.has_thought |= heard.len() > before;
         };
         think(delta.reasoning_content.or(delta.reasoning));
         match delta.content {
-            Some(Content::Text(text)) => heard.extend(said(Some(text))),
-            Some(Content::Parts(parts)) => {
+            Some(ChatContent::Text(text)) => heard.extend(said(Some(text))),
+            Some(ChatContent::Parts(parts)) => {
                 for part in parts {
-                    self.thought |= part.thinking.is_some();
+                    self.has_thought |= part.thinking.is_some();
                     match part.thinking {
-                        Some(Thinking::Text(text)) => heard.extend(thought(Some(text))),
-                        Some(Thinking::Parts(parts)) => {
+                        Some(ChatThinking::Text(text)) => heard.extend(thought(Some(text))),
+                        Some(ChatThinking::Parts(parts)) => {
                             heard.extend(parts.into_iter().filter_map(|part| thought(part.text)));
                         }
                         None => heard.extend(said(part.text)),
@@ -229,21 +229,21 @@ impl ChatDecoder {
             None => {}
         }
         if let Some(refusal) = delta.refusal {
-            self.refused = true;
+            self.has_refusal = true;
             heard.extend(said(Some(refusal)));
         }
         for piece in delta.tool_calls {
-            self.piece(piece, heard);
+            self.add_call_delta(piece, heard);
         }
     }
 
-    fn piece(&mut self, piece: Piece, heard: &mut Vec<Decoded>) {
-        let Some(Function { name, arguments }) = piece.function else {
+    fn add_call_delta(&mut self, piece: ChatToolCallDelta, heard: &mut Vec<DecodedPart>) {
+        let Some(ChatFunction { name, arguments }) = piece.function else {
             return;
         };
         let id = piece.id.unwrap_or_else(|| format!("call_{}", piece.index));
         let tool = name.unwrap_or_default();
-        let call = match self.calls.goes_on(&id, &tool) {
+        let call = match self.calls.continued_call(&id, &tool) {
             Some(call) => call,
             None => {
                 heard.extend(self.calls.begin(id, tool));
@@ -258,32 +258,32 @@ impl ChatDecoder {
         heard.extend(self.calls.write(call, &written));
     }
 
-    fn over(&mut self) -> Result<Vec<Decoded>, DecodeError> {
+    fn finish(&mut self) -> Result<Vec<DecodedPart>, DecodeError> {
         let stop = match self.stop.take().as_deref() {
-            _ if self.refused => StopReason::Refusal,
+            _ if self.has_refusal => StopReason::Refusal,
             Some("content_filter" | "refusal") => StopReason::Refusal,
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
-            Some("error") => return Err(DecodeError::Ended("error".to_owned())),
+            Some("error") => return Err(DecodeError::UnexpectedEnd("error".to_owned())),
             // There are more of them than anybody knows, and something was said.
             _ => StopReason::EndTurn,
         };
-        Ok(finish(Finish {
-            thought: self.thought,
+        Ok(finish(StreamEnd {
+            has_thought: self.has_thought,
             sealed: Value::Null,
             calls: self.calls.finish(),
-            usage: self.used,
+            usage: self.usage,
             stop,
         }))
     }
 }
 
 /// What was used, if anything is said of it.
-fn used(usage: &Value) -> Option<Usage> {
+fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
     input.or(output)?;
     let thought = count("/completion_tokens_details/reasoning_tokens").unwrap_or(0);
-    Some(Usage {
+    Some(TokenUsage {
         input: input.unwrap_or(0),
         output: output.unwrap_or(0).max(thought),
         thought,
@@ -292,32 +292,32 @@ fn used(usage: &Value) -> Option<Usage> {
     })
 }
 
-impl Decoder for ChatDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
+impl EventDecoder for ChatDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         if event.data.trim() == "[DONE]" {
-            return self.over();
+            return self.finish();
         }
-        let chunk: Chunk = parse(event)?;
+        let chunk: ChatChunk = parse(event)?;
         if let Some(error) = chunk.error {
             return Err(DecodeError::Reported(error));
         }
         // Some say it with each piece, and most behind the last.
-        self.used = chunk.usage.as_ref().and_then(used).or(self.used);
+        self.usage = chunk.usage.as_ref().and_then(token_usage).or(self.usage);
         let mut heard = Vec::new();
         let Some(choice) = chunk.choices.into_iter().next() else {
             return Ok(heard);
         };
         if let Some(delta) = choice.delta {
-            self.delta(delta, &mut heard);
+            self.add_delta(delta, &mut heard);
         }
         self.stop = choice.finish_reason.or(self.stop.take());
         Ok(heard)
     }
 
     /// Not all say that they are done, but why they stop they do.
-    fn cut(&mut self) -> Option<Vec<Decoded>> {
-        let whole = self.refused || self.stop.as_ref().is_some_and(|stop| stop != "error");
-        whole.then(|| self.over().ok()).flatten()
+    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
+        let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
+        whole.then(|| self.finish().ok()).flatten()
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
     }
 
-    fn done(answer: &mut ChatDecoder) -> Vec<Decoded> {
+    fn done(answer: &mut ChatDecoder) -> Vec<DecodedPart> {
         let event = SseEvent {
             name: String::new(),
             data: "[DONE]".to_owned(),
@@ -364,23 +364,23 @@ mod tests {
         )
         .unwrap();
         heard.extend(done(&mut answer));
-        heard.retain(|heard| !matches!(heard, Decoded::Kept(_)));
-        let begins = |call, tool: &str| Step::Begins {
+        heard.retain(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)));
+        let begins = |call, tool: &str| Step::CallStarted {
             call,
             tool: tool.to_owned(),
         };
-        let writes = |call, arguments: &str| Step::Writes {
+        let writes = |call, arguments: &str| Step::CallDelta {
             call,
             arguments: arguments.to_owned(),
         };
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 10,
             output: 5,
             thought: 2,
             cache_read: 4,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
-        let expected: Vec<Decoded> = vec![
+        let expected: Vec<DecodedPart> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Thought(".".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
@@ -389,7 +389,7 @@ mod tests {
             writes(0, "}").into(),
             begins(1, "list").into(),
             writes(1, "{\"n\":1}").into(),
-            Decoded::Sealed(Value::Null),
+            DecodedPart::OpaquePart(Value::Null),
             Step::Call(ToolRequest::new("a", "read", json!({}))).into(),
             Step::Call(ToolRequest::new("b", "list", json!({"n": 1}))).into(),
             Step::Usage(usage).into(),
@@ -403,7 +403,7 @@ mod tests {
         let mut answer = ChatDecoder::new(0);
         assert_eq!(answer.cut(), None);
         read(&mut answer, &[ends("length")]).unwrap();
-        let stop = Decoded::Step(Step::Stop(StopReason::MaxTokens));
+        let stop = DecodedPart::Step(Step::Stop(StopReason::MaxTokens));
         assert_eq!(answer.cut(), Some(vec![stop]));
         let mut answer = ChatDecoder::new(0);
         read(&mut answer, &[ends("error")]).unwrap();

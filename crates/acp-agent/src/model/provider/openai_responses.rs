@@ -7,15 +7,16 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::calls::Calls;
-use super::convert::{AssistantTurn, Turn, texts};
+use super::calls::CallAssembler;
+use super::convert::{AssistantTurn, ProviderTurn, texts};
 use super::decode::{
-    DecodeError, Decoded, Decoder, Finish, finish, malformed, parse, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed, parse, said, thought,
+    tokens,
 };
 use super::openai_chat::{effort, reasons};
-use super::prompt::Part;
+use super::prompt::PromptPart;
 use super::request::ModelRequest;
-use crate::model::step::Usage;
+use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
@@ -23,7 +24,7 @@ use crate::sse::SseEvent;
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let mut input = Vec::with_capacity(asked.turns.len());
     for turn in &asked.turns {
-        add(&mut input, turn);
+        add_turn(&mut input, turn);
     }
     let mut body = json!({
         "model": asked.model,
@@ -57,10 +58,10 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     // Models that do not think refuse to be asked for thoughts.
     let silent = asked.thought == Some(ThoughtLevel::Off);
     if (reasons(asked.model) || asked.thought.is_some()) && !silent {
-        if !asked.refused.summary {
+        if !asked.unsupported.summary {
             reasoning["summary"] = json!("auto");
         }
-        if !asked.refused.encrypted {
+        if !asked.unsupported.encrypted {
             body["include"] = json!(["reasoning.encrypted_content"]);
         }
     }
@@ -70,26 +71,26 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-fn add(input: &mut Vec<Value>, turn: &Turn<'_>) {
+fn add_turn(input: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
-        Turn::User(parts) => {
+        ProviderTurn::User(parts) => {
             let content = match texts(parts) {
                 Some(text) => json!(text),
-                None => parts.iter().map(part).collect(),
+                None => parts.iter().map(to_part).collect(),
             };
             input.push(json!({"type": "message", "role": "user", "content": content}));
         }
-        Turn::Assistant(said) => reply(input, said),
-        Turn::Results(results) => input.extend(results.iter().map(|result| {
+        ProviderTurn::Assistant(said) => add_assistant_turn(input, said),
+        ProviderTurn::Results(results) => input.extend(results.iter().map(|result| {
             json!({"type": "function_call_output", "call_id": result.id, "output": result.text})
         })),
     }
 }
 
-fn part(part: &Part<'_>) -> Value {
+fn to_part(part: &PromptPart<'_>) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "input_text", "text": text}),
-        Part::Picture { mime_type, data } => {
+        PromptPart::Text(text) => json!({"type": "input_text", "text": text}),
+        PromptPart::Image { mime_type, data } => {
             let url = format!("data:{mime_type};base64,{data}");
             json!({"type": "input_image", "detail": "auto", "image_url": url})
         }
@@ -97,9 +98,9 @@ fn part(part: &Part<'_>) -> Value {
 }
 
 /// What the model said, and what it has thought before each part of it. Thoughts with nothing behind them are refused.
-fn reply(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
+fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
-    if said.this_turn {
+    if said.is_current_turn {
         thoughts.extend(said.sealed.iter().filter_map(|sealed| {
             let calls = tokens(sealed, "/calls").unwrap_or(0);
             let spoken = sealed.get("spoken") == Some(&json!(true));
@@ -131,19 +132,19 @@ fn reply(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
 
 /// Reads an answer.
 pub(super) struct ResponsesDecoder {
-    calls: Calls,
+    calls: CallAssembler,
     /// Which of the answer's items are which calls.
     items: Vec<(u64, usize)>,
     /// Its thoughts, as they are to be given back, and what came before each.
     sealed: Vec<Value>,
     /// Whether anything was said.
-    spoken: bool,
-    thought: bool,
-    refused: bool,
+    has_text: bool,
+    has_thought: bool,
+    has_refusal: bool,
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct ResponsesEvent {
     #[serde(rename = "type")]
     kind: Option<String>,
     #[serde(default)]
@@ -153,13 +154,13 @@ struct Event {
     summary_index: u64,
     delta: Option<String>,
     arguments: Option<String>,
-    item: Option<Item>,
-    response: Option<Response>,
+    item: Option<ResponsesItem>,
+    response: Option<ResponsesResponse>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct ResponsesItem {
     #[serde(rename = "type")]
     kind: String,
     id: Option<String>,
@@ -172,48 +173,48 @@ struct Item {
 }
 
 #[derive(Deserialize)]
-struct Response {
+struct ResponsesResponse {
     error: Option<Value>,
-    incomplete_details: Option<Incomplete>,
+    incomplete_details: Option<IncompleteDetails>,
     usage: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Incomplete {
+struct IncompleteDetails {
     reason: Option<String>,
 }
 
 impl ResponsesDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
-            calls: Calls::new(before),
+            calls: CallAssembler::new(before),
             items: Vec::new(),
             sealed: Vec::new(),
-            spoken: false,
-            thought: false,
-            refused: false,
+            has_text: false,
+            has_thought: false,
+            has_refusal: false,
         }
     }
 
     /// The call that an item is.
-    fn call(&self, item: u64) -> Option<usize> {
+    fn call_index(&self, item: u64) -> Option<usize> {
         let mut items = self.items.iter().rev();
         let found = items.find(|(index, _)| *index == item);
         found.map(|(_, call)| *call)
     }
 
-    fn begin(&mut self, index: u64, item: &Item) -> Option<Vec<Decoded>> {
+    fn start_call(&mut self, index: u64, item: &ResponsesItem) -> Option<Vec<DecodedPart>> {
         let id = item.call_id.clone().or_else(|| item.id.clone());
         let tool = item.name.clone()?;
         let call = self.calls.len();
         self.items.push((index, call));
         let mut heard = self.calls.begin(id.unwrap_or_default(), tool);
-        heard.extend(self.written(call, item.arguments.as_deref()));
+        heard.extend(self.write_arguments(call, item.arguments.as_deref()));
         Some(heard)
     }
 
     /// Takes all of a call's arguments, if they have not come in pieces.
-    fn written(&mut self, call: usize, arguments: Option<&str>) -> Option<Decoded> {
+    fn write_arguments(&mut self, call: usize, arguments: Option<&str>) -> Option<DecodedPart> {
         let blank = self.calls.is_blank(call);
         arguments
             .filter(|_| blank)
@@ -221,7 +222,7 @@ impl ResponsesDecoder {
     }
 
     /// Keeps what was thought. Without its content nobody could make anything of it.
-    fn keep(&mut self, item: Item) -> Option<Decoded> {
+    fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content
             .filter(|content| content.as_array().is_some_and(|c| !c.is_empty()));
@@ -247,17 +248,17 @@ impl ResponsesDecoder {
         }
         let size = kept.to_string().len();
         self.sealed
-            .push(json!({"item": kept, "calls": self.calls.len(), "spoken": self.spoken}));
-        Some(Decoded::Kept(size))
+            .push(json!({"item": kept, "calls": self.calls.len(), "spoken": self.has_text}));
+        Some(DecodedPart::BufferedBytes(size))
     }
 
-    fn over(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<Decoded> {
-        finish(Finish {
-            thought: self.thought,
+    fn finish(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<DecodedPart> {
+        finish(StreamEnd {
+            has_thought: self.has_thought,
             sealed: Value::Array(std::mem::take(&mut self.sealed)),
             calls: self.calls.finish(),
-            usage: usage.as_ref().and_then(used),
-            stop: match self.refused {
+            usage: usage.as_ref().and_then(token_usage),
+            stop: match self.has_refusal {
                 true => StopReason::Refusal,
                 false => stop,
             },
@@ -266,11 +267,11 @@ impl ResponsesDecoder {
 }
 
 /// What was used, if anything is said of it.
-fn used(usage: &Value) -> Option<Usage> {
+fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));
     input.or(output)?;
-    Some(Usage {
+    Some(TokenUsage {
         input: input.unwrap_or(0),
         output: output.unwrap_or(0),
         thought: count("/output_tokens_details/reasoning_tokens").unwrap_or(0),
@@ -279,27 +280,27 @@ fn used(usage: &Value) -> Option<Usage> {
     })
 }
 
-impl Decoder for ResponsesDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
+impl EventDecoder for ResponsesDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         // Some imitators end with it, as in their other format.
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
         }
-        let read: Event = parse(event)?;
+        let read: ResponsesEvent = parse(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
         let missing = |part: &str| malformed(event, &format!("{part} is missing"));
         let (index, delta) = (read.output_index, read.delta);
         Ok(match kind {
             "response.output_text.delta" => {
-                self.spoken = true;
+                self.has_text = true;
                 said(delta).into_iter().collect()
             }
             "response.refusal.delta" => {
-                self.refused = true;
+                self.has_refusal = true;
                 said(delta).into_iter().collect()
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.thought = true;
+                self.has_thought = true;
                 thought(delta).into_iter().collect()
             }
             "response.reasoning_summary_part.added" if read.summary_index > 0 => {
@@ -309,40 +310,41 @@ impl Decoder for ResponsesDecoder {
                 let item = read.item.ok_or_else(|| missing("`item`"))?;
                 match item.kind.as_str() {
                     "function_call" => self
-                        .begin(index, &item)
+                        .start_call(index, &item)
                         .ok_or_else(|| missing("the name of a tool"))?,
                     _ => Vec::new(),
                 }
             }
             "response.function_call_arguments.delta" => {
                 // Of one that nobody has said begins, all comes at its end.
-                let more = self.call(index).zip(delta);
+                let more = self.call_index(index).zip(delta);
                 let more = more.and_then(|(call, more)| self.calls.write(call, &more));
                 more.into_iter().collect()
             }
             "response.function_call_arguments.done" => {
-                let call = self.call(index);
-                let all = call.and_then(|call| self.written(call, read.arguments.as_deref()));
+                let call = self.call_index(index);
+                let all =
+                    call.and_then(|call| self.write_arguments(call, read.arguments.as_deref()));
                 all.into_iter().collect()
             }
             "response.output_item.done" => {
                 let item = read.item.ok_or_else(|| missing("`item`"))?;
-                match (item.kind.as_str(), self.call(index)) {
-                    ("reasoning", _) => self.keep(item).into_iter().collect(),
+                match (item.kind.as_str(), self.call_index(index)) {
+                    ("reasoning", _) => self.finish_item(item).into_iter().collect(),
                     ("function_call", Some(call)) => {
-                        let all = self.written(call, item.arguments.as_deref());
+                        let all = self.write_arguments(call, item.arguments.as_deref());
                         all.into_iter().collect()
                     }
                     // Nobody has said that it begins.
                     ("function_call", None) => self
-                        .begin(index, &item)
+                        .start_call(index, &item)
                         .ok_or_else(|| missing("the name of a tool"))?,
                     _ => Vec::new(),
                 }
             }
             "response.completed" => {
                 let usage = read.response.and_then(|response| response.usage);
-                self.over(usage, StopReason::EndTurn)
+                self.finish(usage, StopReason::EndTurn)
             }
             "response.incomplete" => {
                 let response = read.response.ok_or_else(|| missing("`response`"))?;
@@ -352,7 +354,7 @@ impl Decoder for ResponsesDecoder {
                     // Whatever else it is, not all has come.
                     _ => StopReason::MaxTokens,
                 };
-                self.over(response.usage, stop)
+                self.finish(response.usage, stop)
             }
             "response.failed" => {
                 let error = read.response.and_then(|response| response.error);
@@ -374,8 +376,9 @@ impl Decoder for ResponsesDecoder {
         })
     }
 
-    fn cut(&mut self) -> Option<Vec<Decoded>> {
-        self.refused.then(|| self.over(None, StopReason::Refusal))
+    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
+        self.has_refusal
+            .then(|| self.finish(None, StopReason::Refusal))
     }
 }
 
@@ -441,28 +444,28 @@ mod tests {
                     "input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 2}}}}),
             ],
         );
-        let heard: Vec<Decoded> = heard
+        let heard: Vec<DecodedPart> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
+            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
             .collect();
-        let begins = |call, tool: &str| Step::Begins {
+        let begins = |call, tool: &str| Step::CallStarted {
             call,
             tool: tool.to_owned(),
         };
-        let writes = |call, arguments: &str| Step::Writes {
+        let writes = |call, arguments: &str| Step::CallDelta {
             call,
             arguments: arguments.to_owned(),
         };
         let thinks = |text: &str| Step::Thought(text.to_owned());
-        let usage = Usage {
+        let usage = TokenUsage {
             input: 10,
             output: 5,
             thought: 2,
             cache_read: 4,
-            ..Usage::default()
+            ..TokenUsage::default()
         };
-        let expected: Vec<Decoded> = vec![
+        let expected: Vec<DecodedPart> = vec![
             thinks("Hm").into(),
             thinks("\n\n").into(),
             thinks("So").into(),
@@ -472,7 +475,7 @@ mod tests {
             writes(0, ":1}").into(),
             begins(1, "list").into(),
             writes(1, "{}").into(),
-            Decoded::Sealed(json!([
+            DecodedPart::OpaquePart(json!([
                 {"item": reasoning("r0"), "calls": 0, "spoken": false},
                 {"item": reasoning("r2"), "calls": 1, "spoken": true}])),
             Step::Call(ToolRequest::new("a", "read", json!({"n": 1}))).into(),
@@ -504,11 +507,11 @@ mod tests {
             thought: None,
             calls: vec![call("a"), call("b")],
             sealed: &sealed,
-            this_turn: true,
+            is_current_turn: true,
         };
         let order = |said: &AssistantTurn<'_>| {
             let mut input = Vec::new();
-            reply(&mut input, said);
+            add_assistant_turn(&mut input, said);
             let names = input.iter().map(|item| {
                 let name = ["id", "call_id", "content"]
                     .iter()
@@ -520,7 +523,7 @@ mod tests {
         assert_eq!(order(&said), "r0 Yes r1 a r2 b");
         said.text = None;
         assert_eq!(order(&said), "r0 r1 a r2 b");
-        said.this_turn = false;
+        said.is_current_turn = false;
         assert_eq!(order(&said), "a b");
     }
 
@@ -532,7 +535,7 @@ mod tests {
                 json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": reason}}}),
             )
         };
-        let only = |stop| Ok(vec![Decoded::Step(Step::Stop(stop))]);
+        let only = |stop| Ok(vec![DecodedPart::Step(Step::Stop(stop))]);
         assert_eq!(incomplete("max_output_tokens"), only(StopReason::MaxTokens));
         assert_eq!(incomplete("content_filter"), only(StopReason::Refusal));
         let error = json!({"code": "server_error", "message": "Sorry"});
@@ -560,7 +563,7 @@ mod tests {
                 thought,
                 max_output: None,
                 lacks_thoughts: false,
-                refused,
+                unsupported: refused,
             })
         };
         let asked = ask("gpt-5.4", None, UnsupportedParameters::default());

@@ -11,16 +11,16 @@ use crate::text::fenced;
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
-    /// What it calls itself in [`Sealed::by`](crate::Sealed::by).
+    /// What it calls itself in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: &'a str,
-    pub(super) images: bool,
+    pub(super) takes_images: bool,
 }
 
 /// A part of what the person says.
 #[derive(Debug)]
-pub(super) enum Part<'a> {
+pub(super) enum PromptPart<'a> {
     Text(Cow<'a, str>),
-    Picture {
+    Image {
         mime_type: &'a str,
         /// In base64.
         data: &'a str,
@@ -28,18 +28,21 @@ pub(super) enum Part<'a> {
 }
 
 /// What the person said.
-pub(super) fn prompt<'a>(target: TargetModel<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
-    let mut parts: Vec<Part<'a>> = content
+pub(super) fn prompt<'a>(
+    target: TargetModel<'_>,
+    content: &'a [ContentBlock],
+) -> Vec<PromptPart<'a>> {
+    let mut parts: Vec<PromptPart<'a>> = content
         .iter()
-        .filter_map(|block| part(target, block))
+        .filter_map(|block| to_part(target, block))
         .collect();
     if parts.is_empty() {
-        parts.push(Part::Text("(The prompt is empty.)".into()));
+        parts.push(PromptPart::Text("(The prompt is empty.)".into()));
     }
     parts
 }
 
-fn part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
+fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<PromptPart<'a>> {
     let text = match block {
         ContentBlock::Text(text) => Cow::Borrowed(text.text.as_str()),
         ContentBlock::Image(image) => {
@@ -81,7 +84,7 @@ fn part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Part<'a>
         },
         _ => return None,
     };
-    (!text.trim().is_empty()).then_some(Part::Text(text))
+    (!text.trim().is_empty()).then_some(PromptPart::Text(text))
 }
 
 /// A picture, for a model that takes it; for any other, and for what is no picture, that there was one.
@@ -90,16 +93,16 @@ pub(super) fn picture<'a>(
     mime_type: &'a str,
     data: &'a str,
     uri: Option<&str>,
-) -> Part<'a> {
+) -> PromptPart<'a> {
     let named = uri.map(|uri| format!(" ({uri})")).unwrap_or_default();
     if !mime_type.starts_with("image/") {
         let text = format!("(Here was a file{named}, {mime_type}. It cannot be shown.)");
-        return Part::Text(text.into());
+        return PromptPart::Text(text.into());
     }
-    if !target.images {
+    if !target.takes_images {
         let text =
             format!("(Here was a picture{named}, {mime_type}. This model takes no pictures.)");
-        return Part::Text(text.into());
+        return PromptPart::Text(text.into());
     }
-    Part::Picture { mime_type, data }
+    PromptPart::Image { mime_type, data }
 }

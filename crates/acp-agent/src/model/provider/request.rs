@@ -1,6 +1,6 @@
 //! What a model is asked, before it is written in a wire format.
 
-use super::convert::Turn;
+use super::convert::ProviderTurn;
 use crate::model::interface::ToolSpec;
 use crate::model::thought::ThoughtLevel;
 
@@ -9,14 +9,14 @@ pub(super) struct ModelRequest<'a> {
     /// The model's name.
     pub(super) model: &'a str,
     pub(super) instructions: &'a str,
-    pub(super) turns: Vec<Turn<'a>>,
+    pub(super) turns: Vec<ProviderTurn<'a>>,
     pub(super) tools: &'a [ToolSpec],
     pub(super) thought: Option<ThoughtLevel>,
     pub(super) max_output: Option<u32>,
     /// It was in the middle of calling tools, and what it thought before is lost.
     pub(super) lacks_thoughts: bool,
     /// What the server has said it does not take.
-    pub(super) refused: UnsupportedParameters,
+    pub(super) unsupported: UnsupportedParameters,
 }
 
 /// What not every server and account takes of a request. It is left out once that was said.

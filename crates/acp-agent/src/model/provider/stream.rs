@@ -6,61 +6,61 @@ use std::time::Duration;
 use futures_util::stream::unfold;
 use reqwest::StatusCode;
 
-use super::backoff::{Backoff, Wait};
-use super::decode::{Decoded, Decoder};
+use super::backoff::{Backoff, RetryDecision};
+use super::decode::{DecodedPart, EventDecoder};
 use super::error_report::ErrorReport;
 use super::exchange::{Exchange, ExchangeError};
-use super::failure::{Again, Failure};
-use super::served::Served;
+use super::failure::{ModelFailure, RetryAdvice};
+use super::served_model::ServedModel;
 use super::wire_format::WireFormat;
 use crate::model::error::ModelError;
-use crate::model::interface::Request;
-use crate::model::message::{Message, Sealed};
+use crate::model::interface::RoundRequest;
+use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;
 
 /// A round that runs.
-pub(super) struct Round<'a> {
-    served: &'a Served,
-    request: Request<'a>,
-    state: State,
+pub(super) struct ModelRound<'a> {
+    served: &'a ServedModel,
+    request: RoundRequest<'a>,
+    state: RoundState,
     /// What is known and was not taken yet.
-    ready: VecDeque<Result<Step, ModelError>>,
+    pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
     /// Whether anything of the answer was given on: it cannot be asked for once more then.
-    shown: bool,
+    has_output: bool,
     /// How many bytes have come.
     bytes: usize,
 }
 
-enum State {
-    Ask,
+enum RoundState {
+    Connect,
     /// Until the next try.
     Wait(Duration),
-    Listen(Box<Listening>),
+    Receive(Box<ResponseStream>),
     /// All of the answer has come, and it is not known yet that nothing follows.
-    End(Box<Listening>),
+    End(Box<ResponseStream>),
     Done,
 }
 
-struct Listening {
+struct ResponseStream {
     exchange: Exchange,
-    decoder: Box<dyn Decoder>,
+    decoder: Box<dyn EventDecoder>,
     /// Whether anything has come that is an event.
-    heard: bool,
+    has_received: bool,
 }
 
-impl<'a> Round<'a> {
-    pub(super) fn steps(served: &'a Served, request: Request<'a>) -> Steps<'a> {
+impl<'a> ModelRound<'a> {
+    pub(super) fn steps(served: &'a ServedModel, request: RoundRequest<'a>) -> Steps<'a> {
         let round = Self {
             served,
             request,
-            state: State::Ask,
-            ready: VecDeque::new(),
+            state: RoundState::Connect,
+            pending_steps: VecDeque::new(),
             backoff: Backoff::new(served.model.retries),
-            shown: false,
+            has_output: false,
             bytes: 0,
         };
         Box::pin(unfold(round, |mut round| async move {
@@ -71,66 +71,66 @@ impl<'a> Round<'a> {
 
     async fn next(&mut self) -> Option<Result<Step, ModelError>> {
         loop {
-            if let Some(step) = self.ready.pop_front() {
+            if let Some(step) = self.pending_steps.pop_front() {
                 return Some(step);
             }
-            match std::mem::replace(&mut self.state, State::Done) {
-                State::Done => return None,
-                State::Wait(time) => {
+            match std::mem::replace(&mut self.state, RoundState::Done) {
+                RoundState::Done => return None,
+                RoundState::Wait(time) => {
                     tokio::time::sleep(time).await;
-                    self.state = State::Ask;
+                    self.state = RoundState::Connect;
                 }
-                State::End(listening) => listening.exchange.end().await,
-                State::Ask => match self.ask().await {
-                    Ok(Some(listening)) => self.state = State::Listen(Box::new(listening)),
-                    Ok(None) => self.state = State::Ask,
-                    Err(failure) => self.failed(failure),
+                RoundState::End(listening) => listening.exchange.end().await,
+                RoundState::Connect => match self.send_request().await {
+                    Ok(Some(listening)) => self.state = RoundState::Receive(Box::new(listening)),
+                    Ok(None) => self.state = RoundState::Connect,
+                    Err(failure) => self.handle_failure(failure),
                 },
-                State::Listen(mut listening) => match self.listen(&mut listening).await {
-                    Ok(true) => self.state = State::Listen(listening),
-                    Ok(false) => self.state = State::End(listening),
-                    Err(failure) => self.failed(failure),
+                RoundState::Receive(mut listening) => match self.receive(&mut listening).await {
+                    Ok(true) => self.state = RoundState::Receive(listening),
+                    Ok(false) => self.state = RoundState::End(listening),
+                    Err(failure) => self.handle_failure(failure),
                 },
             }
         }
     }
 
     /// Waits for another try, or gives up.
-    fn failed(&mut self, failure: Failure) {
-        let Failure {
+    fn handle_failure(&mut self, failure: ModelFailure) {
+        let ModelFailure {
             mut error,
             plain,
             again,
         } = failure;
-        let Again::After(asked_for) = again else {
-            return self.ready.push_back(Err(error));
+        let RetryAdvice::After(asked_for) = again else {
+            return self.pending_steps.push_back(Err(error));
         };
         let wait = match self.backoff.wait(asked_for) {
-            Wait::For(wait) if !self.shown => wait,
-            Wait::TooLong(wait) if !self.shown => {
+            RetryDecision::After(wait) if !self.has_output => wait,
+            RetryDecision::TooLong(wait) if !self.has_output => {
                 let seconds = wait.as_secs_f64();
                 error.message =
                     format!("{}; it may be asked again in {seconds:.0} s", error.message);
-                return self.ready.push_back(Err(error));
+                return self.pending_steps.push_back(Err(error));
             }
-            _ => return self.ready.push_back(Err(error)),
+            _ => return self.pending_steps.push_back(Err(error)),
         };
         let seconds = wait.as_secs_f64();
         tracing::info!(%error, seconds, "the model is asked again");
         let (next, all) = self.backoff.next();
         let text = format!("{plain}. It is asked again in {seconds:.1} s: try {next} of {all}.");
-        self.ready.push_back(Ok(Step::Delay(text)));
-        self.state = State::Wait(wait);
+        self.pending_steps.push_back(Ok(Step::Delay(text)));
+        self.state = RoundState::Wait(wait);
     }
 
     /// Asks. Gives nothing where that is to be done once more at once, without what the server has refused.
-    async fn ask(&mut self) -> Result<Option<Listening>, Failure> {
+    async fn send_request(&mut self) -> Result<Option<ResponseStream>, ModelFailure> {
         let served = self.served;
         let model = &served.model;
         if model.lacks_key() {
-            return Err(served.about().unauthorized("there is no key for it"));
+            return Err(served.failed_model().unauthorized("there is no key for it"));
         }
-        let question = served.question(self.request).await?;
+        let question = served.http_request(self.request).await?;
         self.bytes = 0;
         let exchange = match Exchange::begin(question).await {
             Ok(exchange) => exchange,
@@ -139,57 +139,60 @@ impl<'a> Round<'a> {
                     && model.wire_format() == WireFormat::OpenAiResponses
                     && served
                         .http
-                        .refuses(&served.by, &ErrorReport::read(&said).parameter) =>
+                        .learn_unsupported(&served.by, &ErrorReport::read(&said).parameter) =>
             {
                 return Ok(None);
             }
             Err(broke) => {
-                self.backoff.asks();
-                return Err(served.about().broke(&broke));
+                self.backoff.begin_attempt();
+                return Err(served.failed_model().connection_failure(&broke));
             }
         };
-        self.backoff.asks();
-        let calls = |message: &Message| match message {
-            Message::Assistant { calls, .. } => calls.len(),
+        self.backoff.begin_attempt();
+        let calls = |message: &ModelMessage| match message {
+            ModelMessage::Assistant { calls, .. } => calls.len(),
             _ => 0,
         };
         let before = self.request.conversation.iter().map(calls).sum();
-        Ok(Some(Listening {
+        Ok(Some(ResponseStream {
             exchange,
             decoder: model.wire_format().decoder(before),
-            heard: false,
+            has_received: false,
         }))
     }
 
     /// Takes an event. Gives whether there are more to come.
-    async fn listen(&mut self, listening: &mut Listening) -> Result<bool, Failure> {
-        let about = self.served.about();
+    async fn receive(&mut self, listening: &mut ResponseStream) -> Result<bool, ModelFailure> {
+        let about = self.served.failed_model();
         let heard = match listening.exchange.next().await {
             Ok(Some(event)) => {
-                listening.heard = true;
+                listening.has_received = true;
                 let heard = listening.decoder.event(&event);
-                heard.map_err(|fault| about.fault(&fault))?
+                heard.map_err(|fault| about.decode_failure(&fault))?
             }
             Ok(None) => listening
                 .decoder
                 .cut()
-                .ok_or_else(|| match listening.heard {
-                    true => about.broken("the answer broke off"),
-                    false => about.broken("the answer is no stream of events"),
+                .ok_or_else(|| match listening.has_received {
+                    true => about.broken_answer("the answer broke off"),
+                    false => about.broken_answer("the answer is no stream of events"),
                 })?,
-            Err(broke) => listening.decoder.cut().ok_or_else(|| about.broke(&broke))?,
+            Err(broke) => listening
+                .decoder
+                .cut()
+                .ok_or_else(|| about.connection_failure(&broke))?,
         };
         let mut more = true;
         for heard in heard {
             match heard {
-                Decoded::Kept(bytes) => self.count(bytes)?,
-                Decoded::Sealed(parts) => {
-                    let sealed = Sealed::new(self.served.by.as_str(), parts);
-                    self.ready.push_back(Ok(Step::Sealed(sealed)));
+                DecodedPart::BufferedBytes(bytes) => self.count_bytes(bytes)?,
+                DecodedPart::OpaquePart(parts) => {
+                    let sealed = OpaqueParts::new(self.served.by.as_str(), parts);
+                    self.pending_steps.push_back(Ok(Step::Sealed(sealed)));
                 }
-                Decoded::Step(step) => {
+                DecodedPart::Step(step) => {
                     more &= !matches!(step, Step::Stop(_));
-                    self.say(step)?;
+                    self.push_step(step)?;
                 }
             }
         }
@@ -198,32 +201,32 @@ impl<'a> Round<'a> {
 
     /// Gives a step on. A call is no part of an answer before it is whole: another try begins it anew, and what was
     /// shown of it has failed then. So the round can be asked for once more.
-    fn say(&mut self, step: Step) -> Result<(), Failure> {
+    fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {
-                self.count(text.len())?;
-                self.shown = true;
+                self.count_bytes(text.len())?;
+                self.has_output = true;
             }
-            Step::Begins { tool, .. } => self.count(tool.len())?,
-            Step::Writes { arguments, .. } => self.count(arguments.len())?,
+            Step::CallStarted { tool, .. } => self.count_bytes(tool.len())?,
+            Step::CallDelta { arguments, .. } => self.count_bytes(arguments.len())?,
             _ => {}
         }
-        self.ready.push_back(Ok(step));
+        self.pending_steps.push_back(Ok(step));
         Ok(())
     }
 
-    fn count(&mut self, bytes: usize) -> Result<(), Failure> {
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), ModelFailure> {
         self.bytes = self.bytes.saturating_add(bytes.max(EVENT));
-        let most = self.served.model.longest_answer;
+        let most = self.served.model.max_response_bytes;
         if self.bytes <= most {
             return Ok(());
         }
         let mut failure = self
             .served
-            .about()
-            .broken(&format!("the answer has more than {most} bytes"));
+            .failed_model()
+            .broken_answer(&format!("the answer has more than {most} bytes"));
         // It would be no shorter.
-        failure.again = Again::No;
+        failure.again = RetryAdvice::Never;
         Err(failure)
     }
 }

@@ -5,17 +5,21 @@ use rusqlite::{Connection, params};
 
 use super::statements::{create, find};
 use crate::store::error::StoreError;
-use crate::store::kept::{Kept, Properties};
-use crate::store::sqlite::failed::failed;
+use crate::store::sqlite::error::store_error;
+use crate::store::stored_session::{SessionProperties, StoredSession};
 
 /// Copies a session. The database does it: nothing of the log comes to this process.
 pub(super) fn fork(
     db: &Connection,
     from: &SessionId,
     id: &SessionId,
-    properties: &Properties,
-) -> Result<Kept, StoreError> {
-    let Kept { next, folded, .. } = find(db, from)?;
+    properties: &SessionProperties,
+) -> Result<StoredSession, StoreError> {
+    let StoredSession {
+        next_entry: next,
+        folded_until: folded,
+        ..
+    } = find(db, from)?;
     create(db, id, properties)?;
     db.execute(
         "UPDATE session SET next = ?, folded = ? WHERE id = ?",
@@ -29,6 +33,6 @@ pub(super) fn fork(
             params![id.as_str(), from.as_str()],
         )
     })
-    .map_err(failed)?;
+    .map_err(store_error)?;
     find(db, id)
 }

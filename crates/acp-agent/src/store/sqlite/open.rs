@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::private;
+use crate::private_file;
 use crate::store::error::StoreError;
-use crate::store::sqlite::failed::failed;
+use crate::store::sqlite::error::store_error;
 
 /// How long another process may have the database for itself.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,71 +49,74 @@ ALTER TABLE session ADD COLUMN more TEXT NOT NULL DEFAULT '{}';
 const LATEST: i64 = FORMATS.len() as i64;
 
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
-    let directory = private::directory(directory)?;
+    let directory = private_file::make_private_dir(directory)?;
     let path = directory.join("sessions.db");
     // One process after the other: what is made below is made once. The system takes the lock from whoever
     // dies.
     let lock = directory.join("sessions.lock");
-    private::file(&lock)?;
+    private_file::make_private_file(&lock)?;
     let locked = File::open(&lock).and_then(|lock| lock.lock().map(|()| lock));
     let locked = locked.map_err(|e| StoreError::Failed(format!("{}: {e}", lock.display())))?;
     // SQLite gives the files that it makes beside this one the same rights.
-    private::file(&path)?;
+    private_file::make_private_file(&path)?;
     for beside in ["sessions.db-wal", "sessions.db-shm", "sessions.db-journal"] {
-        private::file_if_there(&directory.join(beside))?;
+        private_file::restrict_existing_file(&directory.join(beside))?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    let mut connection = Connection::open_with_flags(&path, flags).map_err(store_error)?;
     // SQLite takes what cannot be written for what is only to be read, and the first session would fail.
-    if connection.is_readonly("main").map_err(failed)? {
+    if connection.is_readonly("main").map_err(store_error)? {
         let path = path.display();
         return Err(StoreError::Failed(format!("{path}: it cannot be written")));
     }
-    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(store_error)?;
     // Where it cannot be had, on some network's disks, it is as it was: slower.
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
-        .map_err(failed)?;
+        .map_err(store_error)?;
     connection
         .pragma_update(None, "synchronous", "NORMAL")
-        .map_err(failed)?;
+        .map_err(store_error)?;
     connection
         .pragma_update(None, "foreign_keys", true)
-        .map_err(failed)?;
+        .map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(32);
-    bring_up_to_date(&mut connection, &path)?;
+    migrate(&mut connection, &path)?;
     drop(locked);
     Ok(connection)
 }
 
-fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     // Most often nothing is missing; then whoever is writing is not waited for.
-    if missing(connection, path)?.is_empty() {
+    if missing_migrations(connection, path)?.is_empty() {
         return Ok(());
     }
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
-        .map_err(failed)?;
+        .map_err(store_error)?;
     // Once more: another process may have been here before.
-    let missing = missing(&transaction, path)?;
+    let missing = missing_migrations(&transaction, path)?;
     for format in missing {
-        transaction.execute_batch(format).map_err(failed)?;
+        transaction.execute_batch(format).map_err(store_error)?;
     }
     if !missing.is_empty() {
         transaction
             .pragma_update(None, "user_version", LATEST)
-            .map_err(failed)?;
+            .map_err(store_error)?;
     }
-    transaction.commit().map_err(failed)
+    transaction.commit().map_err(store_error)
 }
 
 /// What is to be done to bring the database up to date.
-fn missing(connection: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
+fn missing_migrations(
+    connection: &Connection,
+    path: &Path,
+) -> Result<&'static [&'static str], StoreError> {
     let theirs: i64 = connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(failed)?;
+        .map_err(store_error)?;
     usize::try_from(theirs)
         .ok()
         .and_then(|at| FORMATS.get(at..))

@@ -6,8 +6,10 @@ use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
 use crate::store::error::StoreError;
-use crate::store::kept::{ClientPrompt, Kept, Properties, Version};
-use crate::store::sqlite::failed::failed;
+use crate::store::sqlite::error::store_error;
+use crate::store::stored_session::{
+    ClientPrompt, SessionProperties, SessionRevision, StoredSession,
+};
 
 /// Milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> i64 {
@@ -15,25 +17,26 @@ pub(super) fn millis(time: SystemTime) -> i64 {
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
-fn time(millis: i64) -> SystemTime {
+fn to_time(millis: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
 }
 
-/// The columns of a session, in the order in which [`kept`] reads them.
+/// The columns of a session, in the order in which [`stored_session`] reads them.
 pub(super) const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
 
-pub(super) fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
-    let json = |column: usize| -> Result<String, StoreError> { row.get(column).map_err(failed) };
+pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError> {
+    let json =
+        |column: usize| -> Result<String, StoreError> { row.get(column).map_err(store_error) };
     fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| StoreError::Unreadable(e.to_string()))
     }
-    let more: More = read(&json(12)?)?;
-    let properties = Properties {
-        cwd: row.get(1).map_err(failed)?,
+    let more: ExtraProperties = read(&json(12)?)?;
+    let properties = SessionProperties {
+        cwd: row.get(1).map_err(store_error)?,
         additional_directories: read(&json(2)?)?,
-        title: row.get(3).map_err(failed)?,
-        mode: row.get(4).map_err(failed)?,
-        calls: row.get(5).map_err(failed)?,
+        title: row.get(3).map_err(store_error)?,
+        mode: row.get(4).map_err(store_error)?,
+        calls: row.get(5).map_err(store_error)?,
         always: read(&json(6)?)?,
         spent: more.spent,
         model: more.model,
@@ -41,21 +44,21 @@ pub(super) fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
         archived: more.archived,
         client_prompt: more.client_prompt,
     };
-    Ok(Kept {
-        id: row.get::<_, String>(0).map_err(failed)?.into(),
+    Ok(StoredSession {
+        id: row.get::<_, String>(0).map_err(store_error)?.into(),
         properties,
-        created: time(row.get(7).map_err(failed)?),
-        updated: time(row.get(8).map_err(failed)?),
-        version: Version(row.get(9).map_err(failed)?),
-        next: row.get(10).map_err(failed)?,
-        folded: row.get(11).map_err(failed)?,
+        created_at: to_time(row.get(7).map_err(store_error)?),
+        updated_at: to_time(row.get(8).map_err(store_error)?),
+        version: SessionRevision(row.get(9).map_err(store_error)?),
+        next_entry: row.get(10).map_err(store_error)?,
+        folded_until: row.get(11).map_err(store_error)?,
     })
 }
 
 /// Properties that nobody looks for: each by its name in one column, so that a further one is no new format.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
-struct More {
+struct ExtraProperties {
     spent: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
@@ -68,11 +71,13 @@ struct More {
 }
 
 /// What of the properties is kept as JSON: the directories, the answers, and the rest.
-pub(super) fn lists(properties: &Properties) -> Result<(String, String, String), StoreError> {
+pub(super) fn lists(
+    properties: &SessionProperties,
+) -> Result<(String, String, String), StoreError> {
     let write = |e: serde_json::Error| StoreError::Failed(format!("it cannot be written: {e}"));
     let directories = serde_json::to_string(&properties.additional_directories).map_err(write)?;
     let always = serde_json::to_string(&properties.always).map_err(write)?;
-    let more = More {
+    let more = ExtraProperties {
         spent: properties.spent,
         model: properties.model.clone(),
         thought_level: properties.thought_level.clone(),

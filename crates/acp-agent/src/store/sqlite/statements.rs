@@ -5,33 +5,40 @@ use std::time::SystemTime;
 use acp::v1::SessionId;
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use super::row::{COLUMNS, kept, lists, millis};
-use crate::store::entry::{Entry, EntryKind};
+use super::row::{COLUMNS, lists, millis, stored_session};
+use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
-use crate::store::kept::{Kept, Listed, Page, Properties, SessionFilter, Version, Which};
-use crate::store::sqlite::failed::failed;
+use crate::store::sqlite::error::store_error;
+use crate::store::stored_session::{
+    EntryFilter, EntryPage, SessionFilter, SessionPage, SessionProperties, SessionRevision,
+    StoredSession,
+};
 
 /// A session of the version that is expected.
-struct Expected {
+struct ExpectedSession {
     key: i64,
     next: u64,
-    version: Version,
+    version: SessionRevision,
 }
 
-fn expected(db: &Connection, id: &SessionId, version: Version) -> Result<Expected, StoreError> {
+fn find_expected(
+    db: &Connection,
+    id: &SessionId,
+    version: SessionRevision,
+) -> Result<ExpectedSession, StoreError> {
     let mut select = db
         .prepare_cached("SELECT key, next, version FROM session WHERE id = ?")
-        .map_err(failed)?;
+        .map_err(store_error)?;
     let found = select
         .query_row([id.as_str()], |row| {
-            Ok(Expected {
+            Ok(ExpectedSession {
                 key: row.get(0)?,
                 next: row.get(1)?,
-                version: Version(row.get(2)?),
+                version: SessionRevision(row.get(2)?),
             })
         })
         .optional()
-        .map_err(failed)?
+        .map_err(store_error)?
         .ok_or_else(|| StoreError::NotFound(id.clone()))?;
     if found.version != version {
         return Err(StoreError::Conflict(id.clone()));
@@ -39,14 +46,19 @@ fn expected(db: &Connection, id: &SessionId, version: Version) -> Result<Expecte
     Ok(found)
 }
 
-fn insert(db: &Connection, key: i64, from: u64, entries: &[Entry]) -> Result<(), StoreError> {
+fn insert_entries(
+    db: &Connection,
+    key: i64,
+    from: u64,
+    entries: &[StoreEntry],
+) -> Result<(), StoreError> {
     let mut insert = db
         .prepare_cached("INSERT INTO entry (session, number, kind, body) VALUES (?, ?, ?, ?)")
-        .map_err(failed)?;
+        .map_err(store_error)?;
     for (number, entry) in (from..).zip(entries) {
         insert
             .execute(params![key, number, entry.kind as i64, entry.body])
-            .map_err(failed)?;
+            .map_err(store_error)?;
     }
     Ok(())
 }
@@ -54,8 +66,8 @@ fn insert(db: &Connection, key: i64, from: u64, entries: &[Entry]) -> Result<(),
 pub(super) fn create(
     db: &Connection,
     id: &SessionId,
-    properties: &Properties,
-) -> Result<Kept, StoreError> {
+    properties: &SessionProperties,
+) -> Result<StoredSession, StoreError> {
     let (directories, always, more) = lists(properties)?;
     let now = millis(SystemTime::now());
     let made = db
@@ -75,19 +87,19 @@ pub(super) fn create(
                 more
             ],
         )
-        .map_err(failed)?;
+        .map_err(store_error)?;
     if made == 0 {
         return Err(StoreError::Exists(id.clone()));
     }
     find(db, id)
 }
 
-pub(super) fn find(db: &Connection, id: &SessionId) -> Result<Kept, StoreError> {
+pub(super) fn find(db: &Connection, id: &SessionId) -> Result<StoredSession, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?");
-    let mut select = db.prepare_cached(&sql).map_err(failed)?;
-    let mut rows = select.query([id.as_str()]).map_err(failed)?;
-    match rows.next().map_err(failed)? {
-        Some(row) => kept(row),
+    let mut select = db.prepare_cached(&sql).map_err(store_error)?;
+    let mut rows = select.query([id.as_str()]).map_err(store_error)?;
+    match rows.next().map_err(store_error)? {
+        Some(row) => stored_session(row),
         None => Err(StoreError::NotFound(id.clone())),
     }
 }
@@ -95,20 +107,20 @@ pub(super) fn find(db: &Connection, id: &SessionId) -> Result<Kept, StoreError> 
 pub(super) fn append(
     db: &Connection,
     id: &SessionId,
-    version: Version,
-    entries: &[Entry],
-    properties: Option<&Properties>,
-) -> Result<Version, StoreError> {
-    let session = expected(db, id, version)?;
-    insert(db, session.key, session.next, entries)?;
-    let version = Version(version.0 + 1);
+    version: SessionRevision,
+    entries: &[StoreEntry],
+    properties: Option<&SessionProperties>,
+) -> Result<SessionRevision, StoreError> {
+    let session = find_expected(db, id, version)?;
+    insert_entries(db, session.key, session.next, entries)?;
+    let version = SessionRevision(version.0 + 1);
     let next = session.next + entries.len() as u64;
     let updated = (!entries.is_empty()).then(|| millis(SystemTime::now()));
     db.prepare_cached(
         "UPDATE session SET version = ?, next = ?, updated = coalesce(?, updated) WHERE key = ?",
     )
     .and_then(|mut update| update.execute(params![version.0, next, updated, session.key]))
-    .map_err(failed)?;
+    .map_err(store_error)?;
     if let Some(properties) = properties {
         let (directories, always, more) = lists(properties)?;
         db.prepare_cached(
@@ -127,7 +139,7 @@ pub(super) fn append(
                 session.key
             ])
         })
-        .map_err(failed)?;
+        .map_err(store_error)?;
     }
     Ok(version)
 }
@@ -135,17 +147,17 @@ pub(super) fn append(
 /// What finds these entries of a session, from a number on. The database leaves out the others before it has
 /// their bodies in its hands. Whatever is of a kind that is not known is found by each: it is not to be passed
 /// over.
-fn selecting(which: Which) -> &'static str {
+fn select_statement(which: EntryFilter) -> &'static str {
     match which {
-        Which::All => {
+        EntryFilter::All => {
             "SELECT number, kind, body FROM entry
              WHERE session = ? AND number >= ? ORDER BY number"
         }
-        Which::Shown => {
+        EntryFilter::Updates => {
             "SELECT number, kind, body FROM entry
              WHERE session = ? AND number >= ? AND kind NOT IN (3, 4) ORDER BY number"
         }
-        Which::Messages => {
+        EntryFilter::Messages => {
             "SELECT number, kind, body FROM entry
              WHERE session = ? AND number >= ? AND kind NOT IN (1, 2) ORDER BY number"
         }
@@ -155,34 +167,36 @@ fn selecting(which: Which) -> &'static str {
 pub(super) fn read(
     db: &Connection,
     id: &SessionId,
-    version: Version,
-    which: Which,
+    version: SessionRevision,
+    which: EntryFilter,
     from: u64,
-) -> Result<Page, StoreError> {
-    let session = expected(db, id, version)?;
-    let mut select = db.prepare_cached(selecting(which)).map_err(failed)?;
+) -> Result<EntryPage, StoreError> {
+    let session = find_expected(db, id, version)?;
+    let mut select = db
+        .prepare_cached(select_statement(which))
+        .map_err(store_error)?;
     let rows = select
         .query_map(params![session.key, from], |row| {
             Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?))
         })
-        .map_err(failed)?;
+        .map_err(store_error)?;
     let entries = rows.map(|row| {
-        let (number, kind, body) = row.map_err(failed)?;
-        let kind = EntryKind::of(kind)
+        let (number, kind, body) = row.map_err(store_error)?;
+        let kind = StoreEntryKind::of(kind)
             .ok_or_else(|| StoreError::Unreadable(format!("it is of an unknown kind, {kind}")))?;
-        Ok((number, Entry { kind, body }))
+        Ok((number, StoreEntry { kind, body }))
     });
-    Page::of(entries)
+    EntryPage::of(entries)
 }
 
 pub(super) fn fold(
     db: &Connection,
     id: &SessionId,
-    version: Version,
+    version: SessionRevision,
     (from, to): (u64, u64),
-    entries: &[Entry],
-) -> Result<Version, StoreError> {
-    let session = expected(db, id, version)?;
+    entries: &[StoreEntry],
+) -> Result<SessionRevision, StoreError> {
+    let session = find_expected(db, id, version)?;
     if entries.len() as u64 > to.saturating_sub(from) || to > session.next {
         return Err(StoreError::Failed(
             "entries are folded into more than there were".to_owned(),
@@ -190,12 +204,12 @@ pub(super) fn fold(
     }
     db.prepare_cached("DELETE FROM entry WHERE session = ? AND number >= ? AND number < ?")
         .and_then(|mut delete| delete.execute(params![session.key, from, to]))
-        .map_err(failed)?;
-    insert(db, session.key, from, entries)?;
-    let version = Version(version.0 + 1);
+        .map_err(store_error)?;
+    insert_entries(db, session.key, from, entries)?;
+    let version = SessionRevision(version.0 + 1);
     db.prepare_cached("UPDATE session SET version = ?, folded = ? WHERE key = ?")
         .and_then(|mut update| update.execute(params![version.0, to, session.key]))
-        .map_err(failed)?;
+        .map_err(store_error)?;
     Ok(version)
 }
 
@@ -204,7 +218,7 @@ pub(super) fn list(
     filter: &SessionFilter,
     cursor: Option<&str>,
     most: usize,
-) -> Result<Listed, StoreError> {
+) -> Result<SessionPage, StoreError> {
     let place = |cursor: &str| {
         let (updated, id) = cursor.split_once('-')?;
         Some((updated.parse::<i64>().ok()?, id.to_owned()))
@@ -220,26 +234,26 @@ pub(super) fn list(
            AND (:updated IS NULL OR updated < :updated OR (updated = :updated AND id > :after))
          ORDER BY updated DESC, id LIMIT :most"
     );
-    let mut select = db.prepare_cached(&sql).map_err(failed)?;
+    let mut select = db.prepare_cached(&sql).map_err(store_error)?;
     let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
     let mut rows = select
         .query(named_params! {":cwd": filter.cwd, ":archived": filter.archived, ":updated": updated, ":after": after, ":most": limit})
-        .map_err(failed)?;
-    let mut listed = Listed::default();
-    while let Some(row) = rows.next().map_err(failed)? {
+        .map_err(store_error)?;
+    let mut listed = SessionPage::default();
+    while let Some(row) = rows.next().map_err(store_error)? {
         if listed.sessions.len() == most {
             let last = listed.sessions.last();
-            listed.cursor = last.map(|last| format!("{}-{}", millis(last.updated), last.id));
+            listed.cursor = last.map(|last| format!("{}-{}", millis(last.updated_at), last.id));
             break;
         }
-        listed.sessions.push(kept(row)?);
+        listed.sessions.push(stored_session(row)?);
     }
     Ok(listed)
 }
 
 pub(super) fn delete(db: &Connection, id: &SessionId) -> Result<(), StoreError> {
     let deleted = db.execute("DELETE FROM session WHERE id = ?", [id.as_str()]);
-    match deleted.map_err(failed)? {
+    match deleted.map_err(store_error)? {
         0 => Err(StoreError::NotFound(id.clone())),
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::store::error::StoreError;
-use crate::store::sqlite::failed::failed;
+use crate::store::sqlite::error::store_error;
 
 /// How many jobs wait at most; whoever has another one waits.
 const QUEUE: usize = 64;
@@ -17,12 +17,12 @@ const BATCH: usize = 64;
 
 /// Has the database. When it is dropped, the thread does what it was asked for and ends.
 #[derive(Debug)]
-pub(super) struct Worker {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+pub(super) struct SqliteWorker {
+    jobs: mpsc::Sender<Box<dyn SqliteJob>>,
 }
 
 /// Something to be done with the database.
-trait Job: Send {
+trait SqliteJob: Send {
     fn writes(&self) -> bool;
     /// Does it. If it could not be done, nothing of it stays.
     fn work(&mut self, connection: &Connection) -> bool;
@@ -30,65 +30,67 @@ trait Job: Send {
     fn end(self: Box<Self>, transaction: &Result<(), StoreError>);
 }
 
-struct Asked<T, F> {
-    writes: bool,
+struct QueuedJob<T, F> {
+    is_write: bool,
     work: Option<F>,
-    done: Option<Result<T, StoreError>>,
+    result: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T, F> Job for Asked<T, F>
+impl<T, F> SqliteJob for QueuedJob<T, F>
 where
     T: Send,
     F: FnOnce(&Connection) -> Result<T, StoreError> + Send,
 {
     fn writes(&self) -> bool {
-        self.writes
+        self.is_write
     }
 
     fn work(&mut self, connection: &Connection) -> bool {
         let done = self.work.take().map(|work| work(connection));
         let worked = matches!(done, Some(Ok(_)));
-        self.done = done;
+        self.result = done;
         worked
     }
 
     fn end(self: Box<Self>, transaction: &Result<(), StoreError>) {
-        let result = match (self.done, transaction) {
+        let result = match (self.result, transaction) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.clone()),
             (Some(done), Ok(())) => done,
-            (None, Ok(())) => Err(ended()),
+            (None, Ok(())) => Err(worker_ended_error()),
         };
         // Whoever asked may have been dropped meanwhile.
         let _ = self.reply.send(result);
     }
 }
 
-fn ended() -> StoreError {
+fn worker_ended_error() -> StoreError {
     StoreError::Failed("the thread that keeps sessions has ended".to_owned())
 }
 
 /// The thread, while it opens the database.
 #[derive(Debug)]
-pub(super) struct Starting {
-    worker: Worker,
-    opened: std::sync::mpsc::Receiver<Result<(), StoreError>>,
+pub(super) struct SqliteWorkerStart {
+    worker: SqliteWorker,
+    open_result: std::sync::mpsc::Receiver<Result<(), StoreError>>,
 }
 
-impl Starting {
+impl SqliteWorkerStart {
     /// Blocks until the database is open.
-    pub(super) fn wait(self) -> Result<Worker, StoreError> {
-        self.opened.recv().map_err(|_| ended())??;
+    pub(super) fn wait(self) -> Result<SqliteWorker, StoreError> {
+        self.open_result
+            .recv()
+            .map_err(|_| worker_ended_error())??;
         Ok(self.worker)
     }
 }
 
-impl Worker {
+impl SqliteWorker {
     /// Starts the thread, which opens the database first.
     pub(super) fn start(
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
-    ) -> Starting {
+    ) -> SqliteWorkerStart {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let (done, opened) = std::sync::mpsc::sync_channel(1);
         let failed = done.clone();
@@ -100,7 +102,7 @@ impl Worker {
             // Whoever asked for it may not have waited.
             let _ = done.send(opened);
             if let Some(connection) = connection {
-                run(connection, queue);
+                run_jobs(connection, queue);
             }
         };
         let thread = std::thread::Builder::new().name("acp-sessions".to_owned());
@@ -108,9 +110,9 @@ impl Worker {
             let error = StoreError::Failed(format!("cannot start a thread: {e}"));
             let _ = failed.send(Err(error));
         }
-        Starting {
+        SqliteWorkerStart {
             worker: Self { jobs },
-            opened,
+            open_result: opened,
         }
     }
 
@@ -119,7 +121,7 @@ impl Worker {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.ask(false, work).await
+        self.submit(false, work).await
     }
 
     /// Has something done. When this returns, it is kept.
@@ -127,27 +129,30 @@ impl Worker {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.ask(true, work).await
+        self.submit(true, work).await
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn submit<T: Send + 'static>(
         &self,
         writes: bool,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
-        let job = Asked {
-            writes,
+        let job = QueuedJob {
+            is_write: writes,
             work: Some(work),
-            done: None,
+            result: None,
             reply,
         };
-        self.jobs.send(Box::new(job)).await.map_err(|_| ended())?;
-        answer.await.map_err(|_| ended())?
+        self.jobs
+            .send(Box::new(job))
+            .await
+            .map_err(|_| worker_ended_error())?;
+        answer.await.map_err(|_| worker_ended_error())?
     }
 }
 
-fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+fn run_jobs(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn SqliteJob>>) {
     let mut other = None;
     while let Some(first) = other.take().or_else(|| queue.blocking_recv()) {
         let writes = first.writes();
@@ -161,17 +166,17 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
                 }
             }
         }
-        let result = transaction(&mut connection, writes, &mut batch);
+        let result = run_transaction(&mut connection, writes, &mut batch);
         for job in batch {
             job.end(&result);
         }
     }
 }
 
-fn transaction(
+fn run_transaction(
     connection: &mut Connection,
     writes: bool,
-    batch: &mut [Box<dyn Job>],
+    batch: &mut [Box<dyn SqliteJob>],
 ) -> Result<(), StoreError> {
     // One that begins to read and then writes could be refused, whatever it waited for.
     let behavior = if writes {
@@ -181,21 +186,24 @@ fn transaction(
     };
     let mut transaction = connection
         .transaction_with_behavior(behavior)
-        .map_err(failed)?;
+        .map_err(store_error)?;
     for job in batch {
-        one(&mut transaction, job.as_mut())?;
+        run_in_savepoint(&mut transaction, job.as_mut())?;
     }
-    transaction.commit().map_err(failed)
+    transaction.commit().map_err(store_error)
 }
 
 /// A job that fails takes nothing of the others' with it.
-fn one(transaction: &mut Transaction<'_>, job: &mut dyn Job) -> Result<(), StoreError> {
-    let savepoint = transaction.savepoint().map_err(failed)?;
+fn run_in_savepoint(
+    transaction: &mut Transaction<'_>,
+    job: &mut dyn SqliteJob,
+) -> Result<(), StoreError> {
+    let savepoint = transaction.savepoint().map_err(store_error)?;
     if job.work(&savepoint) {
-        savepoint.commit().map_err(failed)?;
+        savepoint.commit().map_err(store_error)?;
     } else {
         // After some errors SQLite has given up the whole transaction by itself.
-        savepoint.finish().map_err(failed)?;
+        savepoint.finish().map_err(store_error)?;
     }
     Ok(())
 }

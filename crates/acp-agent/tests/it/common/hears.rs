@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use acp::v1::ContentBlock;
-use acp_agent::{CodingAgent, Message, Model, Request, ScriptedModel, Steps, ToolStatus};
+use acp_agent::{CodingAgent, Model, ModelMessage, RoundRequest, ScriptedModel, Steps, ToolStatus};
 use tokio::sync::watch;
 
 use super::PATIENCE;
 
 /// What a model was asked with.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct HeardRequest {
     pub instructions: String,
-    pub conversation: Vec<Message>,
+    pub conversation: Vec<ModelMessage>,
     pub tools: usize,
 }
 
-impl Asked {
+impl HeardRequest {
     /// The conversation, a line for each message.
     pub fn lines(&self) -> Vec<String> {
         self.conversation.iter().map(line).collect()
@@ -26,7 +26,7 @@ impl Asked {
     pub fn prompt(&self) -> Vec<ContentBlock> {
         let prompts = self.conversation.iter().rev();
         let mut prompts = prompts.filter_map(|message| match message {
-            Message::User(content) => Some(content.clone()),
+            ModelMessage::User(content) => Some(content.clone()),
             _ => None,
         });
         prompts.next().expect("there is a prompt")
@@ -36,55 +36,55 @@ impl Asked {
     pub fn is_well_formed(&self) -> bool {
         let mut open: Vec<&str> = Vec::new();
         let each = self.conversation.iter().all(|message| match message {
-            Message::User(content) => open.is_empty() && !content.is_empty(),
-            Message::Assistant { text, calls, .. } => {
+            ModelMessage::User(content) => open.is_empty() && !content.is_empty(),
+            ModelMessage::Assistant { text, calls, .. } => {
                 let done = open.is_empty();
                 open.extend(calls.iter().map(|call| call.id.as_str()));
                 done && !(text.is_empty() && calls.is_empty())
             }
-            Message::ToolResult(result) => {
+            ModelMessage::ToolResult(result) => {
                 let before = open.len();
                 open.retain(|id| *id != result.id);
                 open.len() + 1 == before
             }
             _ => false,
         });
-        each && open.is_empty() && matches!(self.conversation.first(), Some(Message::User(_)))
+        each && open.is_empty() && matches!(self.conversation.first(), Some(ModelMessage::User(_)))
     }
 }
 
-fn line(message: &Message) -> String {
+fn line(message: &ModelMessage) -> String {
     match message {
-        Message::User(content) => {
+        ModelMessage::User(content) => {
             let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
             format!("user {}", texts.join(" | "))
         }
-        Message::Assistant { text, calls, .. } => {
+        ModelMessage::Assistant { text, calls, .. } => {
             let tools: Vec<_> = calls.iter().map(|call| call.tool.as_str()).collect();
             format!("assistant {text} [{}]", tools.join(", "))
         }
-        Message::ToolResult(result) if result.status == ToolStatus::Done => {
+        ModelMessage::ToolResult(result) if result.status == ToolStatus::Done => {
             format!("result of {} bytes", result.text.len())
         }
-        Message::ToolResult(result) => format!("result {:?}", result.status),
+        ModelMessage::ToolResult(result) => format!("result {:?}", result.status),
         other => panic!("{other:?}"),
     }
 }
 
 /// Everything a model was asked with, in order.
 #[derive(Debug, Clone, Default)]
-pub struct Heard(Arc<watch::Sender<Vec<Asked>>>);
+pub struct HeardRequests(Arc<watch::Sender<Vec<HeardRequest>>>);
 
-impl Heard {
+impl HeardRequests {
     /// An agent with a model that plays this script.
     pub fn agent(&self, script: &str) -> CodingAgent {
-        CodingAgent::with_model(Hears {
+        CodingAgent::with_model(HearingModel {
             script: ScriptedModel::parse(script).unwrap(),
             heard: self.clone(),
         })
     }
 
-    pub fn all(&self) -> Vec<Asked> {
+    pub fn all(&self) -> Vec<HeardRequest> {
         self.0.borrow().clone()
     }
 
@@ -96,17 +96,17 @@ impl Heard {
         asked.expect("the model is asked").unwrap();
     }
 
-    pub fn last(&self) -> Asked {
+    pub fn last(&self) -> HeardRequest {
         self.all().pop().expect("the model was asked")
     }
 }
 
-struct Hears {
+struct HearingModel {
     script: ScriptedModel,
-    heard: Heard,
+    heard: HeardRequests,
 }
 
-impl Model for Hears {
+impl Model for HearingModel {
     fn name(&self) -> &str {
         "hears"
     }
@@ -115,8 +115,8 @@ impl Model for Hears {
         self.script.context_window()
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        let asked = Asked {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
+        let asked = HeardRequest {
             instructions: request.instructions.to_owned(),
             conversation: request.conversation.to_vec(),
             tools: request.tools.len(),

@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use acp::client::{
-    AgentConnection, Client, ClientState, PermissionRequest, ReadTextFile, Session, Terminals,
-    Update, UpdateContext, WriteTextFile,
+    AgentConnection, Client, ClientSession, ClientState, PermissionRequest, ReadTextFile,
+    Terminals, Update, UpdateContext, WriteTextFile,
 };
-use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::thread::{ItemKind, ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use acp::{Thread, ThreadHandle, Transport};
 use acp_agent::{CodingAgent, ScriptedModel};
@@ -29,7 +29,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a client lends.
 #[derive(Debug, Clone, Copy)]
-pub struct Offers {
+pub struct ClientOffers {
     pub read: bool,
     pub write: bool,
     pub terminal: bool,
@@ -37,13 +37,13 @@ pub struct Offers {
     pub shows: bool,
 }
 
-pub const ALL: Offers = Offers {
+pub const ALL: ClientOffers = ClientOffers {
     read: true,
     write: true,
     terminal: true,
     shows: true,
 };
-pub const NONE: Offers = Offers {
+pub const NONE: ClientOffers = ClientOffers {
     read: false,
     write: false,
     terminal: false,
@@ -51,7 +51,7 @@ pub const NONE: Offers = Offers {
 };
 
 /// How a permission request is answered.
-pub enum Answer {
+pub enum QuestionAnswer {
     /// By the option of this kind.
     Kind(PermissionOptionKind),
     /// By this option.
@@ -64,33 +64,33 @@ pub enum Answer {
     After(Box<dyn FnOnce() + Send>, PermissionOptionKind),
 }
 
-pub const ALLOW: Answer = Answer::Kind(PermissionOptionKind::AllowOnce);
-pub const ALLOW_ALWAYS: Answer = Answer::Kind(PermissionOptionKind::AllowAlways);
-pub const REJECT: Answer = Answer::Kind(PermissionOptionKind::RejectOnce);
-pub const REJECT_ALWAYS: Answer = Answer::Kind(PermissionOptionKind::RejectAlways);
+pub const ALLOW: QuestionAnswer = QuestionAnswer::Kind(PermissionOptionKind::AllowOnce);
+pub const ALLOW_ALWAYS: QuestionAnswer = QuestionAnswer::Kind(PermissionOptionKind::AllowAlways);
+pub const REJECT: QuestionAnswer = QuestionAnswer::Kind(PermissionOptionKind::RejectOnce);
+pub const REJECT_ALWAYS: QuestionAnswer = QuestionAnswer::Kind(PermissionOptionKind::RejectAlways);
 
 #[derive(Default)]
-pub struct Seen {
+pub struct ClientRecord {
     pub updates: Mutex<Vec<SessionUpdate>>,
     pub asked: Mutex<Vec<PermissionRequest>>,
-    pub answers: Mutex<VecDeque<Answer>>,
+    pub answers: Mutex<VecDeque<QuestionAnswer>>,
     pub reads: AtomicUsize,
     pub writes: AtomicUsize,
     pub created: AtomicUsize,
     pub released: AtomicUsize,
 }
 
-struct Lends {
-    seen: Arc<Seen>,
-    offers: Offers,
+struct TestClient {
+    seen: Arc<ClientRecord>,
+    offers: ClientOffers,
     files: Files,
-    terminals: acp_host::Terminals,
+    terminals: acp_host::HostTerminals,
     /// What commands print.
     print: watch::Sender<String>,
     cwd: PathBuf,
 }
 
-impl ReadTextFile<SessionTerminals> for Lends {
+impl ReadTextFile<SessionTerminals> for TestClient {
     async fn read(
         &self,
         _: &SessionTerminals,
@@ -102,7 +102,7 @@ impl ReadTextFile<SessionTerminals> for Lends {
     }
 }
 
-impl WriteTextFile<SessionTerminals> for Lends {
+impl WriteTextFile<SessionTerminals> for TestClient {
     async fn write(
         &self,
         _: &SessionTerminals,
@@ -114,7 +114,7 @@ impl WriteTextFile<SessionTerminals> for Lends {
     }
 }
 
-impl Terminals<SessionTerminals> for Lends {
+impl Terminals<SessionTerminals> for TestClient {
     async fn create(
         &self,
         terminals: &SessionTerminals,
@@ -155,8 +155,8 @@ impl Terminals<SessionTerminals> for Lends {
     }
 }
 
-impl ClientState<Lends> for SessionTerminals {
-    fn new(client: &Lends, _: &SessionId, _: &ThreadHandle) -> Self {
+impl ClientState<TestClient> for SessionTerminals {
+    fn new(client: &TestClient, _: &SessionId, _: &ThreadHandle) -> Self {
         let print = client.print.clone();
         client.terminals.session(&client.cwd, move |event| {
             if let TerminalEventKind::Output(text) = event.kind {
@@ -166,7 +166,7 @@ impl ClientState<Lends> for SessionTerminals {
     }
 }
 
-impl Client for Lends {
+impl Client for TestClient {
     type State = SessionTerminals;
 
     async fn update(&self, _: &SessionTerminals, _: &UpdateContext, update: &Update) {
@@ -191,14 +191,14 @@ impl Client for Lends {
             .pop_front()
             .expect("nobody expects a question");
         let kind = match answer {
-            Answer::Hang => std::future::pending().await,
-            Answer::Id(id) => return Ok(RequestPermissionOutcome::selected(id)),
-            Answer::Kind(kind) => kind,
-            Answer::When(now, kind) => {
+            QuestionAnswer::Hang => std::future::pending().await,
+            QuestionAnswer::Id(id) => return Ok(RequestPermissionOutcome::selected(id)),
+            QuestionAnswer::Kind(kind) => kind,
+            QuestionAnswer::When(now, kind) => {
                 now.await.expect("someone says so");
                 kind
             }
-            Answer::After(first, kind) => {
+            QuestionAnswer::After(first, kind) => {
                 first();
                 kind
             }
@@ -224,8 +224,8 @@ impl Client for Lends {
 
 /// An agent with a client that lends nothing and shows nothing.
 pub async fn connect(agent: CodingAgent) -> AgentConnection {
-    struct Blind;
-    impl Client for Blind {
+    struct MinimalClient;
+    impl Client for MinimalClient {
         type State = ();
 
         async fn update(&self, (): &(), _: &UpdateContext, _: &Update) {}
@@ -239,23 +239,23 @@ pub async fn connect(agent: CodingAgent) -> AgentConnection {
     }
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, agent, acp::Options::new());
-    acp::testing::start_client(ours, Blind, acp::Options::new())
+    acp::testing::start_client(ours, MinimalClient, acp::Options::new())
         .await
         .unwrap()
 }
 
 /// A session with an agent, in a directory of its own.
-pub struct Fixture {
+pub struct AgentFixture {
     dir: tempfile::TempDir,
     pub agent: AgentConnection,
-    pub session: Session,
-    pub seen: Arc<Seen>,
+    pub session: ClientSession,
+    pub seen: Arc<ClientRecord>,
     /// All that was printed in the client's terminals.
     pub printed: watch::Receiver<String>,
 }
 
-impl Fixture {
-    pub async fn offline(offers: Offers) -> Self {
+impl AgentFixture {
+    pub async fn offline(offers: ClientOffers) -> Self {
         Self::new(
             CodingAgent::new(&acp_agent::ModelConfig::Offline).unwrap(),
             offers,
@@ -263,7 +263,7 @@ impl Fixture {
         .await
     }
 
-    pub async fn scripted(script: &str, offers: Offers) -> Self {
+    pub async fn scripted(script: &str, offers: ClientOffers) -> Self {
         Self::new(
             CodingAgent::with_model(ScriptedModel::parse(script).unwrap()),
             offers,
@@ -271,12 +271,12 @@ impl Fixture {
         .await
     }
 
-    pub async fn new(agent: CodingAgent, offers: Offers) -> Self {
+    pub async fn new(agent: CodingAgent, offers: ClientOffers) -> Self {
         Self::speaking(acp::Options::new(), agent, offers).await
     }
 
     /// As [`new`](Self::new), in a version of the protocol.
-    pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: Offers) -> Self {
+    pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: ClientOffers) -> Self {
         Self::called(None, options, agent, offers).await
     }
 
@@ -285,16 +285,16 @@ impl Fixture {
         name: Option<&'static str>,
         options: acp::Options,
         agent: CodingAgent,
-        offers: Offers,
+        offers: ClientOffers,
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(ClientRecord::default());
         let (print, printed) = watch::channel(String::new());
-        let client = Lends {
+        let client = TestClient {
             seen: Arc::clone(&seen),
             offers,
             files: Files::new([dir.path().to_owned()]).unwrap(),
-            terminals: acp_host::Terminals::new(),
+            terminals: acp_host::HostTerminals::new(),
             print,
             cwd: dir.path().to_owned(),
         };
@@ -345,18 +345,21 @@ impl Fixture {
     }
 
     /// The permission requests from here on are answered with these.
-    pub fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
+    pub fn answers(&self, answers: impl IntoIterator<Item = QuestionAnswer>) {
         *self.seen.answers.lock().unwrap() = answers.into_iter().collect();
     }
 
     /// Runs a turn that ends as it should, and gives what the agent said.
-    pub async fn says(&self, prompt: impl Into<acp::client::Prompt>) -> String {
+    pub async fn says(&self, prompt: impl Into<acp::client::PromptContent>) -> String {
         assert_eq!(self.prompt(prompt).await.unwrap(), StopReason::EndTurn);
         self.last_words()
     }
 
     /// Runs a turn. The updates that are kept are those of this turn.
-    pub async fn prompt(&self, prompt: impl Into<acp::client::Prompt>) -> acp::Result<StopReason> {
+    pub async fn prompt(
+        &self,
+        prompt: impl Into<acp::client::PromptContent>,
+    ) -> acp::Result<StopReason> {
         self.seen.updates.lock().unwrap().clear();
         self.seen.asked.lock().unwrap().clear();
         let prompted = tokio::time::timeout(PATIENCE, self.session.prompt(prompt)).await;
@@ -512,7 +515,7 @@ pub fn count(counter: &AtomicUsize) -> usize {
 /// All texts of a tool call's content.
 pub fn texts(call: &ThreadToolCall) -> String {
     let texts = call.content.iter().filter_map(|content| match content {
-        ToolCallContent::Content(content) => content.as_text(),
+        ThreadToolCallContent::Content(content) => content.as_text(),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -521,7 +524,7 @@ pub fn texts(call: &ThreadToolCall) -> String {
 /// The diff in a tool call's content.
 pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
     call.content.iter().find_map(|content| match content {
-        ToolCallContent::Diff(diff) => {
+        ThreadToolCallContent::Diff(diff) => {
             let (path, texts) = diff.file_texts().expect("the texts of one file");
             let mut diff = Diff::new(path, &texts.new);
             diff.old_text.clone_from(&texts.old);
@@ -534,7 +537,7 @@ pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
 /// The terminal in a tool call's content.
 pub fn terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     call.content.iter().find_map(|content| match content {
-        ToolCallContent::Terminal(terminal) => Some(terminal.clone()),
+        ThreadToolCallContent::Terminal(terminal) => Some(terminal.clone()),
         _ => None,
     })
 }

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::provider::{Answer, Say, Used};
+use super::provider::{AnswerPiece, ProviderReply, ProviderUsage};
 
 /// What the person asks for.
 pub const PROMPT: &str = "Greet people as the tests want it.";
@@ -51,35 +51,35 @@ pub const USED: u64 = 6 * ROUND + ANSWER;
 const ROUND: u64 = 1000;
 const ANSWER: u64 = 100;
 
-fn plan(id: &'static str, states: [&str; 3]) -> Say {
+fn plan(id: &'static str, states: [&str; 3]) -> AnswerPiece {
     let entries: Vec<_> = PLAN
         .iter()
         .zip(states)
         .map(|(content, status)| json!({"content": content, "status": status}))
         .collect();
-    Say::Call(id, "plan", json!({ "entries": entries }))
+    AnswerPiece::Call(id, "plan", json!({ "entries": entries }))
 }
 
-fn edit(id: &'static str, search: &str, replacement: &str) -> Say {
+fn edit(id: &'static str, search: &str, replacement: &str) -> AnswerPiece {
     let arguments = json!({"path": "greet.sh", "search": search, "replacement": replacement});
-    Say::Call(id, "edit", arguments)
+    AnswerPiece::Call(id, "edit", arguments)
 }
 
-fn run(id: &'static str) -> Say {
-    Say::Call(id, "run", json!({ "command": COMMAND }))
+fn run(id: &'static str) -> AnswerPiece {
+    AnswerPiece::Call(id, "run", json!({ "command": COMMAND }))
 }
 
-fn read(id: &'static str, path: &str) -> Say {
-    Say::Call(id, "read", json!({ "path": path }))
+fn read(id: &'static str, path: &str) -> AnswerPiece {
+    AnswerPiece::Call(id, "read", json!({ "path": path }))
 }
 
 /// What the model answers, round by round.
-pub fn answers() -> Vec<Answer> {
+pub fn answers() -> Vec<ProviderReply> {
     let rounds = [
         vec![
-            Say::Think("Two files, I need both."),
-            Say::Sign("signed"),
-            Say::Text("I look at the code and its tests."),
+            AnswerPiece::Think("Two files, I need both."),
+            AnswerPiece::Sign("signed"),
+            AnswerPiece::Text("I look at the code and its tests."),
             read("read-1", "greet.sh"),
             read("read-2", "test.sh"),
         ],
@@ -89,23 +89,23 @@ pub fn answers() -> Vec<Answer> {
         ],
         vec![plan("plan-2", STATES[1]), run("run-1")],
         vec![
-            Say::Text("An exclamation mark is missing."),
+            AnswerPiece::Text("An exclamation mark is missing."),
             plan("plan-3", STATES[2]),
             edit("edit-2", "Hello, $1", "Hello, $1!"),
             run("run-2"),
         ],
         vec![plan("plan-4", FINISHED)],
-        vec![Say::Text(DONE)],
+        vec![AnswerPiece::Text(DONE)],
     ];
     (1..)
         .zip(rounds)
         .map(|(round, mut says)| {
-            says.push(Say::Usage(Used {
+            says.push(AnswerPiece::Usage(ProviderUsage {
                 input: round * ROUND,
                 output: ANSWER,
-                ..Used::default()
+                ..ProviderUsage::default()
             }));
-            Answer::Says(says)
+            ProviderReply::Says(says)
         })
         .collect()
 }

@@ -14,14 +14,14 @@ use super::{call, model};
 use crate::common::texts;
 
 /// A client that allows all, and answers what it is asked in its own way.
-struct Asked {
+struct ElicitedClient {
     offers: ElicitationCapabilities,
     answer: Value,
     seen: Arc<Mutex<Vec<CreateElicitationRequest>>>,
     completed: mpsc::UnboundedSender<String>,
 }
 
-impl Client for Asked {
+impl Client for ElicitedClient {
     type State = ();
 
     async fn request_permission(
@@ -42,7 +42,7 @@ impl Client for Asked {
     }
 }
 
-impl Elicitation<()> for Asked {
+impl Elicitation<()> for ElicitedClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         self.offers.clone()
     }
@@ -58,14 +58,14 @@ impl Elicitation<()> for Asked {
 }
 
 /// What came of a call of this tool of the server.
-struct Came {
+struct ElicitedCall {
     text: String,
     asked: Vec<CreateElicitationRequest>,
     completed: mpsc::UnboundedReceiver<String>,
     agent: AgentConnection,
 }
 
-async fn called(tool: &str, offers: ElicitationCapabilities, answer: Value) -> Came {
+async fn called(tool: &str, offers: ElicitationCapabilities, answer: Value) -> ElicitedCall {
     called_with(tool, "", offers, answer).await
 }
 
@@ -74,7 +74,7 @@ async fn called_with(
     text: &str,
     offers: ElicitationCapabilities,
     answer: Value,
-) -> Came {
+) -> ElicitedCall {
     let call = call(&format!("ours__{tool}"), json!({ "text": text }));
     let turns = json!([[call, {"say": "done"}]]);
     let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
@@ -83,7 +83,7 @@ async fn called_with(
     acp::testing::start_agent(theirs, agent, acp::Options::new());
     let (completed, completions) = mpsc::unbounded_channel();
     let seen = Arc::<Mutex<Vec<_>>>::default();
-    let client = Asked {
+    let client = ElicitedClient {
         offers,
         answer,
         seen: Arc::clone(&seen),
@@ -102,7 +102,7 @@ async fn called_with(
         calls.collect::<String>()
     });
     let asked = seen.lock().unwrap().clone();
-    Came {
+    ElicitedCall {
         text,
         asked,
         completed: completions,

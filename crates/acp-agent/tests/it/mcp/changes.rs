@@ -3,14 +3,14 @@
 use acp_agent::CodingAgent;
 use serde_json::json;
 
-use super::http::Http;
+use super::http::McpHttpServer;
 use super::server::process;
-use super::{Seen, Spy, allowed, call, model};
-use crate::common::{Fixture, NONE, texts, until};
+use super::{SeenRounds, SpyModel, allowed, call, model};
+use crate::common::{AgentFixture, NONE, texts, until};
 
 #[tokio::test]
 async fn other_tools_prompts_and_resources_are_there_when_the_server_says_so() {
-    let (streamable, sse) = (Http::start().await, Http::start().await);
+    let (streamable, sse) = (McpHttpServer::start().await, McpHttpServer::start().await);
     let servers = [
         process("ours", "usual"),
         streamable.streamable("ours"),
@@ -18,17 +18,17 @@ async fn other_tools_prompts_and_resources_are_there_when_the_server_says_so() {
     ];
     for server in servers {
         for said in ["tools", "prompts"] {
-            let seen = Seen::default();
+            let seen = SeenRounds::default();
             let turns = json!([
                 [call("ours__grow", json!({"text": said})), {"say": "done"}],
                 [call("list_resources", json!({})), {"say": "done"}],
             ]);
-            let spy = Spy {
+            let spy = SpyModel {
                 plays: model(&turns),
                 seen: seen.clone(),
             };
             let agent = CodingAgent::with_model(spy).mcp_servers(vec![server.clone()]);
-            let f = Fixture::new(agent, NONE).await;
+            let f = AgentFixture::new(agent, NONE).await;
             allowed(&f).await;
             // The server is asked anew beside the turns, and its prompts are announced when it has answered.
             until(f.session.thread(), |thread| {
@@ -49,7 +49,7 @@ async fn other_tools_prompts_and_resources_are_there_when_the_server_says_so() {
 
 #[tokio::test]
 async fn resources_are_listed_anew_each_time() {
-    let http = Http::start().await;
+    let http = McpHttpServer::start().await;
     for server in [process("ours", "usual"), http.streamable("ours")] {
         let turns = json!([
             [call("list_resources", json!({})), {"say": "done"}],
@@ -57,7 +57,7 @@ async fn resources_are_listed_anew_each_time() {
             [call("list_resources", json!({})), {"say": "done"}],
         ]);
         let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![server]);
-        let f = Fixture::new(agent, NONE).await;
+        let f = AgentFixture::new(agent, NONE).await;
         f.says("go").await;
         assert!(!texts(&f.call()).contains("note://grown"));
         allowed(&f).await;

@@ -17,23 +17,23 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::server::Tools;
+use super::server::McpTestTools;
 
 /// A server, and what is known of it from outside.
-pub(crate) struct Http {
+pub(crate) struct McpHttpServer {
     address: SocketAddr,
-    pub(crate) all: Arc<All>,
+    pub(crate) all: Arc<McpHttpState>,
     /// It listens as long as this is not aborted.
     task: JoinHandle<()>,
 }
 
 /// What its connections have in common.
 #[derive(Default)]
-pub(crate) struct All {
+pub(crate) struct McpHttpState {
     /// The keys that came with requests.
     pub(crate) keys: Mutex<Vec<String>>,
     /// By their ids. Each is a server of its own.
-    sessions: Mutex<HashMap<String, Arc<Served>>>,
+    sessions: Mutex<HashMap<String, Arc<McpHttpSession>>>,
     /// How many there have been.
     pub(crate) begun: Mutex<usize>,
     is_odd: bool,
@@ -41,7 +41,7 @@ pub(crate) struct All {
 }
 
 /// A session.
-struct Served {
+struct McpHttpSession {
     to: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     /// Requests whose answers are waited for, by their ids.
     waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
@@ -49,12 +49,13 @@ struct Served {
     said: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,
 }
 
-impl Served {
+impl McpHttpSession {
     fn start() -> Arc<Self> {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         tokio::spawn(async move {
             let (read, write) = split(theirs);
-            let running = Tools::new("usual").serve(AsyncRwTransport::new_server(read, write));
+            let running =
+                McpTestTools::new("usual").serve(AsyncRwTransport::new_server(read, write));
             if let Ok(running) = running.await {
                 let _ = running.waiting().await;
             }
@@ -107,12 +108,12 @@ impl Served {
     }
 }
 
-impl Http {
+impl McpHttpServer {
     pub(crate) async fn start() -> Self {
-        Self::with(All::default()).await
+        Self::with(McpHttpState::default()).await
     }
 
-    pub(crate) async fn with(all: All) -> Self {
+    pub(crate) async fn with(all: McpHttpState) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let all = Arc::new(all);
@@ -156,7 +157,7 @@ impl Http {
     }
 }
 
-impl Drop for Http {
+impl Drop for McpHttpServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -166,14 +167,14 @@ fn key() -> Vec<HttpHeader> {
     vec![HttpHeader::new("Authorization", "Bearer open sesame")]
 }
 
-async fn listen(listener: TcpListener, all: Arc<All>) {
+async fn listen(listener: TcpListener, all: Arc<McpHttpState>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         connections.spawn(answer(stream, Arc::clone(&all)));
     }
 }
 
-impl All {
+impl McpHttpState {
     /// Answers 400 for a session that it does not know, as some servers do, and not 404.
     pub(crate) fn odd(mut self, is_odd: bool) -> Self {
         self.is_odd = is_odd;
@@ -186,23 +187,23 @@ impl All {
         self
     }
 
-    fn begin(&self) -> (String, Arc<Served>) {
+    fn begin(&self) -> (String, Arc<McpHttpSession>) {
         let mut begun = self.begun.lock().unwrap();
         *begun += 1;
-        let (id, served) = (format!("s{begun}"), Served::start());
+        let (id, served) = (format!("s{begun}"), McpHttpSession::start());
         let mut sessions = self.sessions.lock().unwrap();
         sessions.insert(id.clone(), Arc::clone(&served));
         (id, served)
     }
 
-    fn session(&self, id: &str) -> Option<Arc<Served>> {
+    fn session(&self, id: &str) -> Option<Arc<McpHttpSession>> {
         self.sessions.lock().unwrap().get(id).map(Arc::clone)
     }
 }
 
 /// A request, as far as anyone here looks at it.
 #[derive(Default)]
-struct Asked {
+struct McpHttpRequest {
     method: String,
     path: String,
     session: Option<String>,
@@ -210,16 +211,16 @@ struct Asked {
     body: String,
 }
 
-async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
+async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<McpHttpRequest> {
     let mut request = String::new();
     if read.read_line(&mut request).await.unwrap_or(0) == 0 {
         return None;
     }
     let mut words = request.split(' ').map(str::to_owned);
-    let mut asked = Asked {
+    let mut asked = McpHttpRequest {
         method: words.next()?,
         path: words.next()?,
-        ..Asked::default()
+        ..McpHttpRequest::default()
     };
     let mut length = 0;
     loop {
@@ -242,7 +243,7 @@ async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
     Some(asked)
 }
 
-async fn answer(stream: TcpStream, all: Arc<All>) {
+async fn answer(stream: TcpStream, all: Arc<McpHttpState>) {
     let (from, mut write) = stream.into_split();
     let mut from = BufReader::new(from);
     while let Some(asked) = read(&mut from).await {
@@ -300,7 +301,7 @@ async fn answer(stream: TcpStream, all: Arc<All>) {
     }
 }
 
-async fn post(write: &mut OwnedWriteHalf, id: &str, served: &Served, body: &str) {
+async fn post(write: &mut OwnedWriteHalf, id: &str, served: &McpHttpSession, body: &str) {
     let message: Value = serde_json::from_str(body).unwrap();
     let request = message.get("method").and(message.get("id"));
     let Some(request) = request else {

@@ -7,32 +7,32 @@ use acp::v1::McpServer;
 use acp_agent::{CodingAgent, McpLimits};
 use serde_json::{Value, json};
 
-use super::http::{All, Http};
+use super::http::{McpHttpServer, McpHttpState};
 use super::server::process;
-use super::{Seen, Spy, call, model};
-use crate::common::{ALLOW, ALLOW_ALWAYS, Fixture, NONE, pid, texts, until};
+use super::{SeenRounds, SpyModel, call, model};
+use crate::common::{ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, pid, texts, until};
 
 /// A session with the server `ours`. Its model makes these calls, each in a turn of its own, and then says `done`.
-async fn session(calls: &[Value], server: McpServer) -> (Fixture, Seen) {
+async fn session(calls: &[Value], server: McpServer) -> (AgentFixture, SeenRounds) {
     let turns: Vec<Value> = calls
         .iter()
         .map(|call| json!([call, {"say": "done"}]))
         .collect();
-    let seen = Seen::default();
-    let spy = Spy {
+    let seen = SeenRounds::default();
+    let spy = SpyModel {
         plays: model(&json!(turns)),
         seen: seen.clone(),
     };
     let mut limits = McpLimits::default();
     limits.retry = Duration::from_millis(10);
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
-    let f = Fixture::new(agent.mcp_servers(vec![server]), NONE).await;
+    let f = AgentFixture::new(agent.mcp_servers(vec![server]), NONE).await;
     is_there(&f, true).await;
     (f, seen)
 }
 
 /// Waits until what the client is offered of the server is there, or is not.
-async fn is_there(f: &Fixture, expected: bool) {
+async fn is_there(f: &AgentFixture, expected: bool) {
     until(f.session.thread(), |thread| {
         let mut commands = thread.commands().iter();
         commands.any(|command| command.name == "ours:weather") == expected
@@ -41,7 +41,7 @@ async fn is_there(f: &Fixture, expected: bool) {
 }
 
 /// What the person was told of the server in all turns so far.
-fn told(f: &Fixture) -> Vec<(ToolCallStatus, String)> {
+fn told(f: &AgentFixture) -> Vec<(ToolCallStatus, String)> {
     let told = f.calls().into_iter();
     let told = told.filter(|call| call.title == "MCP server `ours`");
     told.map(|call| (call.status.clone(), texts(&call)))
@@ -57,14 +57,14 @@ fn has_echoed(call: &ThreadToolCall) -> bool {
 }
 
 /// The names of the tools that the model was offered last.
-fn offered(seen: &Seen) -> Vec<String> {
+fn offered(seen: &SeenRounds) -> Vec<String> {
     seen.lock().unwrap().last().unwrap().0.clone()
 }
 
 #[tokio::test]
 async fn a_server_on_http_that_goes_away_is_told_once_and_is_there_again_when_it_is_needed() {
     for streamable in [true, false] {
-        let mut http = Http::start().await;
+        let mut http = McpHttpServer::start().await;
         let server = match streamable {
             true => http.streamable("ours"),
             false => http.sse("ours"),
@@ -104,11 +104,11 @@ async fn a_server_on_http_that_goes_away_is_told_once_and_is_there_again_when_it
 
 #[tokio::test]
 async fn a_server_on_http_that_is_not_there_yet_is_tried_with_each_prompt() {
-    let mut http = Http::start().await;
+    let mut http = McpHttpServer::start().await;
     http.stop().await;
     let turns = json!([[{"say": "done"}], [echo(), {"say": "done"}]]);
     let agent = CodingAgent::with_model(model(&turns));
-    let f = Fixture::new(agent.mcp_servers(vec![http.streamable("ours")]), NONE).await;
+    let f = AgentFixture::new(agent.mcp_servers(vec![http.streamable("ours")]), NONE).await;
     assert_eq!(f.says("go").await, "done");
     let news = told(&f);
     assert_eq!(news.len(), 1, "{news:?}");
@@ -125,7 +125,7 @@ async fn a_server_on_http_that_is_not_there_yet_is_tried_with_each_prompt() {
 #[tokio::test]
 async fn a_session_that_has_expired_is_begun_anew_and_the_call_is_made() {
     for is_odd in [false, true] {
-        let http = Http::with(All::default().odd(is_odd)).await;
+        let http = McpHttpServer::with(McpHttpState::default().odd(is_odd)).await;
         let (f, _) = session(&[echo(), echo()], http.streamable("ours")).await;
         f.answers([ALLOW_ALWAYS]);
         f.says("go").await;
@@ -141,7 +141,7 @@ async fn a_session_that_has_expired_is_begun_anew_and_the_call_is_made() {
 #[tokio::test]
 async fn an_answer_that_is_cut_off_fails_the_call_and_costs_nothing_else() {
     let cut = call("ours__echo", json!({"text": "cut"}));
-    let http = Http::start().await;
+    let http = McpHttpServer::start().await;
     let (f, _) = session(&[cut, echo()], http.streamable("ours")).await;
     f.answers([ALLOW_ALWAYS]);
     f.says("go").await;

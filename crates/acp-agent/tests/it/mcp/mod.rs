@@ -10,12 +10,14 @@ mod starts;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{ALLOW, ALLOW_ALWAYS, Fixture, NONE, REJECT, pid, runs, shows, texts, until};
+use crate::common::{
+    ALLOW, ALLOW_ALWAYS, AgentFixture, NONE, REJECT, pid, runs, shows, texts, until,
+};
 use acp::agent::SessionSetup;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
-use acp_agent::{CodingAgent, McpLimits, Model, Request, ScriptedModel, Steps};
-use http::Http;
+use acp_agent::{CodingAgent, McpLimits, Model, RoundRequest, ScriptedModel, Steps};
+use http::McpHttpServer;
 use serde_json::{Value, json};
 use server::process;
 
@@ -35,37 +37,37 @@ fn call(tool: &str, arguments: Value) -> Value {
 }
 
 /// An agent whose model makes these calls, each in a turn of its own, with servers of the user's own.
-async fn calling(calls: &[Value], servers: Vec<McpServer>) -> Fixture {
+async fn calling(calls: &[Value], servers: Vec<McpServer>) -> AgentFixture {
     let turns: Vec<Value> = calls
         .iter()
         .map(|call| json!([call, {"say": "done"}]))
         .collect();
     let agent = CodingAgent::with_model(model(&json!(turns)));
-    Fixture::new(agent.mcp_servers(servers), NONE).await
+    AgentFixture::new(agent.mcp_servers(servers), NONE).await
 }
 
 /// Runs a turn whose call is allowed, and gives the call.
-async fn allowed(f: &Fixture) -> acp::thread::ThreadToolCall {
+async fn allowed(f: &AgentFixture) -> acp::thread::ThreadToolCall {
     f.answers([ALLOW]);
     assert_eq!(f.says("go").await, "done");
     f.call()
 }
 
 /// The tools of each round by their names, and what the model was told last.
-type Seen = Arc<Mutex<Vec<(Vec<String>, String)>>>;
+type SeenRounds = Arc<Mutex<Vec<(Vec<String>, String)>>>;
 
 /// A model that keeps what it is asked with.
-struct Spy {
+struct SpyModel {
     plays: ScriptedModel,
-    seen: Seen,
+    seen: SeenRounds,
 }
 
-impl Model for Spy {
+impl Model for SpyModel {
     fn name(&self) -> &str {
         "spy"
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         let names = request
             .tools
             .iter()
@@ -79,7 +81,7 @@ impl Model for Spy {
 
 #[tokio::test]
 async fn a_tool_is_called_over_every_transport() {
-    let (streamable, sse) = (Http::start().await, Http::start().await);
+    let (streamable, sse) = (McpHttpServer::start().await, McpHttpServer::start().await);
     for (server, keys) in [
         (process("ours", "usual"), None),
         (streamable.streamable("ours"), Some(&streamable.all.keys)),
@@ -117,15 +119,15 @@ async fn a_tool_is_called_over_every_transport() {
 
 #[tokio::test]
 async fn the_clients_servers_and_the_users_are_there_together() {
-    let seen = Seen::default();
+    let seen = SeenRounds::default();
     let plays = model(&json!([[{"say": "hi"}]]));
-    let spy = Spy {
+    let spy = SpyModel {
         plays,
         seen: Arc::clone(&seen),
     };
     let agent = CodingAgent::with_model(spy)
         .mcp_servers(vec![process("mine", "names"), process("both", "usual")]);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     let setup = SessionSetup::new(f.cwd())
         .mcp_servers(vec![process("yours", "names"), process("both", "names")]);
     let session = f.agent.new_session(setup).await.unwrap();
@@ -140,9 +142,9 @@ async fn the_clients_servers_and_the_users_are_there_together() {
 
 #[tokio::test]
 async fn names_are_unambiguous_and_such_as_all_providers_take() {
-    let seen = Seen::default();
+    let seen = SeenRounds::default();
     let plays = model(&json!([[{"say": "hi"}]]));
-    let spy = Spy {
+    let spy = SpyModel {
         plays,
         seen: Arc::clone(&seen),
     };
@@ -151,7 +153,7 @@ async fn names_are_unambiguous_and_such_as_all_providers_take() {
         process("my server!", "names"),
         process("my server?", "names"),
     ]);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     f.says("go").await;
     let (names, _) = seen.lock().unwrap().pop().unwrap();
     let theirs: Vec<&String> = names.iter().filter(|name| name.contains("__")).collect();
@@ -285,7 +287,7 @@ async fn a_server_that_does_not_answer_keeps_nobody_waiting() {
     let agent = agent
         .mcp_limits(limits)
         .mcp_servers(vec![process("silent", "silent")]);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     assert_eq!(f.says("go").await, "done");
     assert!(
         texts(&f.call()).contains("has not started after"),
@@ -307,7 +309,7 @@ async fn a_server_that_never_starts_is_given_up() {
     let agent = agent
         .mcp_limits(limits)
         .mcp_servers(vec![process("silent", "silent")]);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     assert_eq!(f.says("go").await, "done");
     assert!(
         texts(&f.call()).contains("did not answer within"),
@@ -349,7 +351,7 @@ async fn a_call_that_is_not_answered_ends() {
     limits.call = Duration::from_millis(300);
     let turns = json!([[call("ours__hang", json!({})), {"say": "done"}]]);
     let agent = CodingAgent::with_model(model(&turns)).mcp_limits(limits);
-    let f = Fixture::new(agent.mcp_servers(vec![process("ours", "usual")]), NONE).await;
+    let f = AgentFixture::new(agent.mcp_servers(vec![process("ours", "usual")]), NONE).await;
     let hung = allowed(&f).await;
     assert_eq!(hung.status, ToolCallStatus::Failed);
     assert!(
@@ -395,14 +397,14 @@ async fn progress_is_shown_while_it_is_made() {
 
 #[tokio::test]
 async fn prompts_are_commands() {
-    let seen = Seen::default();
+    let seen = SeenRounds::default();
     let turns = vec![json!([{"say": "done"}]); 3];
-    let spy = Spy {
+    let spy = SpyModel {
         plays: model(&json!(turns)),
         seen: Arc::clone(&seen),
     };
     let agent = CodingAgent::with_model(spy).mcp_servers(vec![process("our tools", "usual")]);
-    let f = Fixture::new(agent, NONE).await;
+    let f = AgentFixture::new(agent, NONE).await;
     until(f.session.thread(), |thread| {
         thread
             .commands()
@@ -514,7 +516,7 @@ async fn what_the_agent_can_connect_to_is_offered() {
 }
 
 /// Waits for a file that a server writes.
-async fn exists(f: &Fixture, name: &str) {
+async fn exists(f: &AgentFixture, name: &str) {
     let there = async {
         while !f.there(name) {
             tokio::task::yield_now().await;
@@ -530,7 +532,7 @@ async fn a_client_of_version_2_has_its_servers_too() {
     let turns = json!([[call("ours__echo", json!({"text": "hello"})), {"say": "done"}]]);
     let agent = CodingAgent::with_model(model(&turns));
     let options = acp::Options::new().draft_version_2();
-    let mut f = Fixture::speaking(options, agent, NONE).await;
+    let mut f = AgentFixture::speaking(options, agent, NONE).await;
     let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![process("ours", "usual")]);
     f.session = f.agent.new_session(setup).await.unwrap();
     assert!(texts(&allowed(&f).await).contains("You said: hello."));

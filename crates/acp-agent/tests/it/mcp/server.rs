@@ -51,19 +51,19 @@ pub(crate) fn serve() {
             .unwrap();
         let out = tokio::fs::File::from_std(out);
         let transport = AsyncRwTransport::new_server(tokio::io::stdin(), out);
-        let running = Tools::new(&kind).serve(transport).await.unwrap();
+        let running = McpTestTools::new(&kind).serve(transport).await.unwrap();
         let _ = running.waiting().await;
     });
     std::process::exit(0);
 }
 
 #[derive(Clone)]
-pub(crate) struct Tools {
+pub(crate) struct McpTestTools {
     kind: Arc<str>,
     grown: Arc<AtomicBool>,
 }
 
-impl Tools {
+impl McpTestTools {
     pub(crate) fn new(kind: &str) -> Self {
         Self {
             kind: kind.into(),
@@ -229,7 +229,7 @@ async fn appears(file: &str) {
     }
 }
 
-impl ServerHandler for Tools {
+impl ServerHandler for McpTestTools {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()

@@ -6,18 +6,18 @@ use acp::thread::ToolCallStatus;
 use acp_agent::{CodingAgent, McpLimits};
 use serde_json::json;
 
-use super::http::{All, Http};
+use super::http::{McpHttpServer, McpHttpState};
 use super::server::process;
-use super::{Seen, Spy, call, exists, model};
-use crate::common::{ALLOW, Fixture, NONE, pid, runs, texts, until};
+use super::{SeenRounds, SpyModel, call, exists, model};
+use crate::common::{ALLOW, AgentFixture, NONE, pid, runs, texts, until};
 
 #[tokio::test]
 async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_over() {
-    let http = Http::start().await;
-    let seen = Seen::default();
+    let http = McpHttpServer::start().await;
+    let seen = SeenRounds::default();
     let echo = call("two__echo", json!({"text": "hello"}));
     let turns = json!([[echo, {"say": "done"}], [{"say": "done"}], [{"say": "done"}]]);
-    let spy = Spy {
+    let spy = SpyModel {
         plays: model(&turns),
         seen: seen.clone(),
     };
@@ -30,7 +30,7 @@ async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_ov
     ];
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
     // The session is there at once.
-    let f = Fixture::new(agent.mcp_servers(servers), NONE).await;
+    let f = AgentFixture::new(agent.mcp_servers(servers), NONE).await;
     for name in ["one:weather", "two:weather"] {
         until(f.session.thread(), |thread| {
             thread.commands().iter().any(|command| command.name == name)
@@ -83,14 +83,14 @@ async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
             "realm `the docs`, described at `https://docs.example/meta`",
         ),
     ] {
-        let http = Http::with(All::default().locked(challenge)).await;
+        let http = McpHttpServer::with(McpHttpState::default().locked(challenge)).await;
         for server in [
             http.streamable_with("docs", Vec::new()),
             http.sse_with("docs", Vec::new()),
         ] {
             let turns = json!([[{"say": "done"}], [{"say": "done"}]]);
             let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![server]);
-            let f = Fixture::new(agent, NONE).await;
+            let f = AgentFixture::new(agent, NONE).await;
             f.says("go").await;
             let why = texts(&f.call());
             for part in [
@@ -109,7 +109,7 @@ async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
         // With its key it is as good as any.
         let turns = json!([[call("docs__echo", json!({"text": "hello"})), {"say": "done"}]]);
         let agent = CodingAgent::with_model(model(&turns));
-        let f = Fixture::new(agent.mcp_servers(vec![http.streamable("docs")]), NONE).await;
+        let f = AgentFixture::new(agent.mcp_servers(vec![http.streamable("docs")]), NONE).await;
         f.answers([ALLOW]);
         f.says("go").await;
         assert!(texts(&f.call()).contains("You said: hello."));

@@ -8,14 +8,14 @@ mod steps;
 mod subagents;
 mod system_prompt;
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
 use crate::check::Check;
 
 /// The checks of a version, part by part.
-pub(crate) fn checks(version: Version) -> Vec<Check> {
+pub(crate) fn checks(version: SchemaVersion) -> Vec<Check> {
     match version {
-        Version::V1 => [
+        SchemaVersion::V1 => [
             session_archive::V1,
             session_status::V1,
             auth_status::V1,
@@ -25,7 +25,7 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             subagents::V1,
         ]
         .concat(),
-        Version::V2 => [
+        SchemaVersion::V2 => [
             session_archive::V2,
             session_status::V2,
             session_status::CHECKS,

@@ -5,10 +5,10 @@
 use serde_json::{Value, json};
 
 use super::steps::{has_shape, of_agent};
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "providers";
     1 Must "`providers/list` is answered with providers." => lists;
@@ -18,9 +18,9 @@ checks! { V1 V2 Agent "providers";
     5 Must "The headers that a provider was set with are not listed: they may be secret." => keeps_secrets;
     6 Must "A provider that was disabled is listed without a configuration." => disables;
     7 Must "A provider that is required cannot be disabled: that is refused as wrong params." => required_stays;
-    8 Should "Setting a provider that there is not is refused as wrong params." => unknown_set;
+    8 Should "Setting a provider that there is not is refused as wrong params." => rejects_set_of_unknown;
     9 Should "Setting a provider to a protocol that it does not support is refused as wrong params." => unknown_protocol;
-    10 Should "Disabling a provider that there is not succeeds." => unknown_disabled;
+    10 Should "Disabling a provider that there is not succeeds." => disables_unknown_provider;
 }
 
 const SET: &str = "providers/set";
@@ -35,7 +35,7 @@ const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
 /// What nobody but the agent is to know.
 const SECRET: &str = "acp-check-secret";
 
-async fn listed(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn list_providers(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let mut answer = play.result("providers/list", json!({})).await?;
     has_shape(play, "ListProvidersResponse", &answer)?;
     match answer["providers"].take() {
@@ -45,14 +45,14 @@ async fn listed(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
 }
 
 /// The providers of an agent that has them configured.
-async fn providers(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn providers(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     play.initialize().await?;
-    play.needs(&of_agent(play, "providers"))?;
-    listed(play).await
+    play.require_capability(&of_agent(play, "providers"))?;
+    list_providers(play).await
 }
 
 /// A provider that can be set.
-async fn settable(play: &mut AgentPlay) -> Result<Value, Stop> {
+async fn settable_provider(play: &mut AgentHarness) -> Result<Value, CheckStop> {
     let mut providers = providers(play).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
         Some(provider) => Ok(provider),
@@ -61,7 +61,11 @@ async fn settable(play: &mut AgentPlay) -> Result<Value, Stop> {
 }
 
 /// Sets a provider to somewhere.
-async fn set(play: &mut AgentPlay, provider: &Value, url: &str) -> Result<(), Stop> {
+async fn set_provider(
+    play: &mut AgentHarness,
+    provider: &Value,
+    url: &str,
+) -> Result<(), CheckStop> {
     let params = json!({
         "providerId": provider["providerId"],
         "apiType": provider["supported"][0],
@@ -72,9 +76,9 @@ async fn set(play: &mut AgentPlay, provider: &Value, url: &str) -> Result<(), St
 }
 
 /// What is listed of a provider now.
-async fn now(play: &mut AgentPlay, provider: &Value) -> Result<Value, Stop> {
+async fn current_provider(play: &mut AgentHarness, provider: &Value) -> Result<Value, CheckStop> {
     let id = &provider["providerId"];
-    let mut listed = listed(play).await?.into_iter();
+    let mut listed = list_providers(play).await?.into_iter();
     match listed.find(|listed| listed["providerId"] == *id) {
         Some(listed) => Ok(listed),
         None => fail(format!("the provider {id} is not listed any more")),
@@ -82,7 +86,7 @@ async fn now(play: &mut AgentPlay, provider: &Value) -> Result<Value, Stop> {
 }
 
 /// Puts a provider back as it was listed. What comes of that, is no matter of the check.
-async fn put_back(play: &mut AgentPlay, provider: &Value) -> Result<(), Stop> {
+async fn restore_provider(play: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {
         params["providerId"] = provider["providerId"].clone();
@@ -94,11 +98,11 @@ async fn put_back(play: &mut AgentPlay, provider: &Value) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn lists(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
     providers(play).await.map(drop)
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let providers = providers(play).await?;
     let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
     while let Some(id) = ids.pop() {
@@ -110,7 +114,7 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// That the provider is listed with this address.
-fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), Stop> {
+fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     let current = &listed["current"];
     let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];
     require(right, || {
@@ -121,63 +125,63 @@ fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), Stop> {
     })
 }
 
-async fn sets(play: &mut AgentPlay) -> Result<(), Stop> {
-    let provider = settable(play).await?;
-    set(play, &provider, NOWHERE).await?;
-    let listed = now(play, &provider).await?;
-    put_back(play, &provider).await?;
+async fn sets(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(play).await?;
+    set_provider(play, &provider, NOWHERE).await?;
+    let listed = current_provider(play, &provider).await?;
+    restore_provider(play, &provider).await?;
     is_at(&listed, &provider, NOWHERE)
 }
 
-async fn replaces(play: &mut AgentPlay) -> Result<(), Stop> {
-    let provider = settable(play).await?;
+async fn replaces(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(play).await?;
     let other = format!("{NOWHERE}/other");
-    set(play, &provider, NOWHERE).await?;
-    set(play, &provider, &other).await?;
-    let listed = now(play, &provider).await?;
-    put_back(play, &provider).await?;
+    set_provider(play, &provider, NOWHERE).await?;
+    set_provider(play, &provider, &other).await?;
+    let listed = current_provider(play, &provider).await?;
+    restore_provider(play, &provider).await?;
     is_at(&listed, &provider, &other)
 }
 
-async fn keeps_secrets(play: &mut AgentPlay) -> Result<(), Stop> {
-    let provider = settable(play).await?;
-    set(play, &provider, NOWHERE).await?;
+async fn keeps_secrets(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(play).await?;
+    set_provider(play, &provider, NOWHERE).await?;
     let listed = play.result("providers/list", json!({})).await?;
-    put_back(play, &provider).await?;
+    restore_provider(play, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
         "the value of a header that was set is in the list".to_owned()
     })
 }
 
-async fn disables(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn disables(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut providers = providers(play).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
         return skip("every provider is required, or supports no protocol");
     };
-    set(play, &provider, NOWHERE).await?;
+    set_provider(play, &provider, NOWHERE).await?;
     let params = json!({"providerId": provider["providerId"]});
     play.result(DISABLE, params).await?;
-    let listed = now(play, &provider).await?;
-    put_back(play, &provider).await?;
+    let listed = current_provider(play, &provider).await?;
+    restore_provider(play, &provider).await?;
     require(listed["current"].is_null(), || {
         format!("it was disabled, and is listed as {}", listed["current"])
     })
 }
 
-async fn required_stays(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn required_stays(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut providers = providers(play).await?.into_iter();
     let Some(provider) = providers.find(|provider| provider["required"] == true) else {
         return skip("no provider is required");
     };
     let params = json!({"providerId": provider["providerId"]});
     match play.request(DISABLE, params).await? {
-        Answer::Error { code: -32602, .. } => Ok(()),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code: -32602, .. } => Ok(()),
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "it was refused with {code} ({message}) instead of -32602"
         )),
-        Answer::Result(_) => {
-            put_back(play, &provider).await?;
+        ReceivedResponse::Result(_) => {
+            restore_provider(play, &provider).await?;
             fail(format!(
                 "the provider {} is required, and was disabled",
                 provider["providerId"]
@@ -186,24 +190,24 @@ async fn required_stays(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn unknown_set(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_set_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     providers(play).await?;
     let params = json!({"providerId": NONE, "apiType": "openai", "baseUrl": NOWHERE});
-    play.is_refused(SET, params, -32602).await
+    play.expect_error(SET, params, -32602).await
 }
 
-async fn unknown_protocol(play: &mut AgentPlay) -> Result<(), Stop> {
-    let provider = settable(play).await?;
+async fn unknown_protocol(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(play).await?;
     let id = &provider["providerId"];
     let params = json!({"providerId": id, "apiType": NONE, "baseUrl": NOWHERE});
-    let refused = play.is_refused(SET, params, -32602).await;
-    if matches!(refused, Err(Stop::Fail(_))) {
-        put_back(play, &provider).await?;
+    let refused = play.expect_error(SET, params, -32602).await;
+    if matches!(refused, Err(CheckStop::Fail(_))) {
+        restore_provider(play, &provider).await?;
     }
     refused
 }
 
-async fn unknown_disabled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn disables_unknown_provider(play: &mut AgentHarness) -> Result<(), CheckStop> {
     providers(play).await?;
     let params = json!({"providerId": NONE});
     play.result(DISABLE, params).await.map(drop)

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
 use super::steps::{has_shape, needs_of_sessions, of_sessions, spoken, turn};
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::NO_SESSION;
+use crate::agent_harness_v2::state;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent::NO_SESSION;
-use crate::with_agent_v2::state;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-status";
     1 Must "A session that was just opened is open." => is_open;
     2 Should "A session that was closed is not open." => is_saved;
-    3 Must "A session that there is not has no status: that is refused as not found, and the error names the session." => of_none;
+    3 Must "A session that there is not has no status: that is refused as not found, and the error names the session." => rejects_unknown_session;
     4 Must "Asking for the status of a session that was closed neither opens it nor tells of it." => changes_nothing;
 }
 
@@ -29,28 +29,30 @@ checks! { V2 Agent "session-status";
 const STATUS: &str = "session/status";
 
 /// The whole answer to a request for a status.
-async fn status(play: &mut AgentPlay, session: &str) -> Result<Value, Stop> {
+async fn status(play: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
     let answer = play.result(STATUS, json!({"sessionId": session})).await?;
     has_shape(play, "SessionStatusResponse", &answer)?;
     Ok(answer)
 }
 
 /// A session in which something was said, and which was closed.
-async fn closed(play: &mut AgentPlay) -> Result<String, Stop> {
+async fn closed_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     needs_of_sessions(play, "status").await?;
-    if play.version() == Version::V1 {
-        play.needs(&of_sessions(play, "close"))?;
+    if play.version() == SchemaVersion::V1 {
+        play.require_capability(&of_sessions(play, "close"))?;
     }
     let session = spoken(play).await?;
     let params = json!({"sessionId": session});
     play.result("session/close", params.clone()).await?;
     match play.request(STATUS, params).await? {
-        Answer::Error { code: -32002, .. } => skip("the agent keeps no session that was closed"),
+        ReceivedResponse::Error { code: -32002, .. } => {
+            skip("the agent keeps no session that was closed")
+        }
         _ => Ok(session),
     }
 }
 
-async fn is_open(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn is_open(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, "status").await?;
     let session = play.session().await?;
     let answer = status(play, &session).await?;
@@ -62,19 +64,19 @@ async fn is_open(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn is_saved(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = closed(play).await?;
+async fn is_saved(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = closed_session(play).await?;
     let answer = status(play, &session).await?;
     require(answer["status"] != "open", || {
         "the session was closed, and its status is \"open\"".to_owned()
     })
 }
 
-async fn of_none(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, "status").await?;
     let params = json!({"sessionId": NO_SESSION});
     match play.request(STATUS, params).await? {
-        Answer::Error {
+        ReceivedResponse::Error {
             code: -32002,
             error,
             ..
@@ -84,19 +86,19 @@ async fn of_none(play: &mut AgentPlay) -> Result<(), Stop> {
                 error["data"]
             )
         }),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "it was refused with {code} ({message}) instead of -32002"
         )),
-        Answer::Result(answer) => fail(format!("it was answered with {answer}")),
+        ReceivedResponse::Result(answer) => fail(format!("it was answered with {answer}")),
     }
 }
 
-async fn changes_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = closed(play).await?;
-    play.quiet().await?;
+async fn changes_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = closed_session(play).await?;
+    play.wait_until_quiet().await?;
     let before = play.messages.len();
     let first = status(play, &session).await?;
-    play.quiet().await?;
+    play.wait_until_quiet().await?;
     let second = status(play, &session).await?;
     require(first["status"] == second["status"], || {
         format!(
@@ -114,7 +116,7 @@ async fn changes_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn has_state(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_state(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, "status").await?;
     let session = play.session().await?;
     let answer = status(play, &session).await?;
@@ -125,7 +127,7 @@ async fn has_state(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// That the status has the state that was told last, if it has one.
-async fn agrees(play: &mut AgentPlay, session: &str) -> Result<(), Stop> {
+async fn require_same_state(play: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     let answer = status(play, session).await?;
     let updates = play.updates().rev();
     let mut told = updates
@@ -140,16 +142,16 @@ async fn agrees(play: &mut AgentPlay, session: &str) -> Result<(), Stop> {
     })
 }
 
-async fn last_state(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn last_state(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, "status").await?;
     let session = play.session().await?;
-    turn(play, &session, Task::Answer).await?;
-    agrees(play, &session).await?;
-    play.begin_task_v2(&session, Task::Long).await?;
+    turn(play, &session, AgentTask::Answer).await?;
+    require_same_state(play, &session).await?;
+    play.begin_task_v2(&session, AgentTask::Long).await?;
     play.until("a `state_update` when the work began", |_, message| {
         let update = &message.params()["update"];
         state(update).filter(|state| *state != "idle").map(drop)
     })
     .await?;
-    agrees(play, &session).await
+    require_same_state(play, &session).await
 }

@@ -2,65 +2,72 @@
 
 use serde_json::{Value, json};
 
-use acp_rules::schema::{Schema, Version};
+use acp_rules::schema::{Schema, SchemaVersion};
 
-use crate::options::Task;
-use crate::turns::Turn;
-use crate::verdict::{Stop, fail, skip};
-use crate::with_agent::AgentPlay;
+use crate::agent_harness::AgentHarness;
+use crate::options::AgentTask;
+use crate::turns::CheckTurn;
+use crate::verdict::{CheckStop, fail, skip};
 
 /// Where an agent says whether it offers something, such as `auth/status`.
-pub(super) fn of_agent(play: &AgentPlay, name: &str) -> String {
+pub(super) fn of_agent(play: &AgentHarness, name: &str) -> String {
     match play.version() {
-        Version::V1 => format!("/agentCapabilities/{name}"),
-        Version::V2 => format!("/capabilities/{name}"),
+        SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
+        SchemaVersion::V2 => format!("/capabilities/{name}"),
     }
 }
 
 /// Where an agent says what it offers for its sessions.
-pub(super) fn of_sessions(play: &AgentPlay, name: &str) -> String {
+pub(super) fn of_sessions(play: &AgentHarness, name: &str) -> String {
     match play.version() {
-        Version::V1 => of_agent(play, &format!("sessionCapabilities/{name}")),
-        Version::V2 => of_agent(play, &format!("session/{name}")),
+        SchemaVersion::V1 => of_agent(play, &format!("sessionCapabilities/{name}")),
+        SchemaVersion::V2 => of_agent(play, &format!("session/{name}")),
     }
 }
 
 /// Initializes, and goes on only if the agent offers this for its sessions.
-pub(super) async fn needs_of_sessions(play: &mut AgentPlay, name: &str) -> Result<(), Stop> {
+pub(super) async fn needs_of_sessions(
+    play: &mut AgentHarness,
+    name: &str,
+) -> Result<(), CheckStop> {
     play.initialize().await?;
     let offered = of_sessions(play, name);
-    play.needs(&offered)
+    play.require_capability(&offered)
 }
 
 /// Lets the agent do a task in a session, to its end.
-pub(super) async fn turn(play: &mut AgentPlay, session: &str, task: Task) -> Result<Turn, Stop> {
+pub(super) async fn turn(
+    play: &mut AgentHarness,
+    session: &str,
+    task: AgentTask,
+) -> Result<CheckTurn, CheckStop> {
     match play.version() {
-        Version::V1 => play.turn(session, task).await,
-        Version::V2 => play.turn_v2(session, task).await,
+        SchemaVersion::V1 => play.turn(session, task).await,
+        SchemaVersion::V2 => play.turn_v2(session, task).await,
     }
 }
 
 /// A session in which something was said.
-pub(super) async fn spoken(play: &mut AgentPlay) -> Result<String, Stop> {
+pub(super) async fn spoken(play: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = play.session().await?;
-    turn(play, &session, Task::Answer).await?;
+    turn(play, &session, AgentTask::Answer).await?;
     Ok(session)
 }
 
 /// The sessions of the check's directory, page by page, that are listed with this filter of archived ones.
 pub(super) async fn listed(
-    play: &mut AgentPlay,
+    play: &mut AgentHarness,
     archived: Option<&str>,
-) -> Result<Vec<Value>, Stop> {
+) -> Result<Vec<Value>, CheckStop> {
     let mut params = json!({"cwd": play.place().project()});
     if let Some(archived) = archived {
         params["archived"] = json!(archived);
     }
-    play.listed_v2(params).await
+    play.list_sessions_v2(params).await
 }
 
 /// What is listed of a session. A skip if it is not: an agent may know a session only after a while.
-pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, Stop> {
+pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),
         None => skip("the session is not listed"),
@@ -73,8 +80,8 @@ pub(super) fn has(listed: &[Value], session: &str) -> bool {
 }
 
 /// That a value has the shape that the schema gives it.
-pub(super) fn has_shape(play: &AgentPlay, shape: &str, value: &Value) -> Result<(), Stop> {
-    let faults = Schema::of(play.version()).judge(shape, value, "");
+pub(super) fn has_shape(play: &AgentHarness, shape: &str, value: &Value) -> Result<(), CheckStop> {
+    let faults = Schema::of(play.version()).check_value(shape, value, "");
     match faults.first() {
         Some(fault) => fail(format!("{fault}, in {value}")),
         None => Ok(()),

@@ -4,49 +4,52 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
 use super::steps::{has_shape, turn};
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::kind;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::kind;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 // In version 2 there is nothing to offer: every client shows subagents.
 checks! { V1 Agent "subagents";
-    1 Must "Subagents are told of only to a client that has offered to show them." => offered;
+    1 Must "Subagents are told of only to a client that has offered to show them." => announces_only_if_supported;
 }
 
 checks! { V1 V2 Agent "subagents";
-    2 Must "Nothing is told of a subagent before it was announced." => announced;
+    2 Must "Nothing is told of a subagent before it was announced." => announces_before_updates;
     3 Must "A subagent belongs to one session, which is not its own." => one_parent;
     4 Must "What is told of a subagent has the shape that the schema gives it." => shapes;
 }
 
 /// Has a subagent do something, and gives all updates of it, with the session that was opened.
-async fn delegated(play: &mut AgentPlay, offers: bool) -> Result<(String, Vec<Value>), Stop> {
+async fn run_delegation(
+    play: &mut AgentHarness,
+    offers: bool,
+) -> Result<(String, Vec<Value>), CheckStop> {
     let mut params = play.initialize_params();
-    if offers && play.version() == Version::V1 {
+    if offers && play.version() == SchemaVersion::V1 {
         params["clientCapabilities"]["subagents"] = json!({});
     }
     play.initialize_with(params).await?;
     // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
     let not_done = |stop| match stop {
-        Stop::Fail(why) => Stop::Skip(format!("the task was not done: {why}")),
+        CheckStop::Fail(why) => CheckStop::Skip(format!("the task was not done: {why}")),
         stop => stop,
     };
     let session = play.session().await.map_err(not_done)?;
-    let done = turn(play, &session, Task::Delegate).await;
+    let done = turn(play, &session, AgentTask::Delegate).await;
     done.map_err(not_done)?;
-    play.quiet().await?;
+    play.wait_until_quiet().await?;
     let updates: Vec<Value> = play.updates().cloned().collect();
     Ok((session, updates))
 }
 
 /// The same, of an agent that has told of a subagent.
-async fn seen(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
-    let (session, updates) = delegated(play, true).await?;
+async fn announced_sessions(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+    let (session, updates) = run_delegation(play, true).await?;
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
@@ -68,8 +71,8 @@ fn sessions(told: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-async fn offered(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, updates) = delegated(play, false).await?;
+async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = run_delegation(play, false).await?;
     let of_subagents = |told: &&Value| {
         matches!(
             kind(&told["update"]),
@@ -85,8 +88,8 @@ async fn offered(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn announced(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, updates) = seen(play).await?;
+async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(play).await?;
     let mut known = BTreeSet::from([session.as_str()]);
     for told in &updates {
         if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
@@ -102,8 +105,8 @@ async fn announced(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn one_parent(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, updates) = seen(play).await?;
+async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(play).await?;
     let announcements: Vec<(&Value, &Value)> = updates
         .iter()
         .filter(|told| is_announcement(told))
@@ -127,8 +130,8 @@ async fn one_parent(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn shapes(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, updates) = seen(play).await?;
+async fn shapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = announced_sessions(play).await?;
     for told in &updates {
         let shape = match kind(&told["update"]) {
             "subagent_update" => "SubagentUpdate",

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
 use super::steps::{needs_of_sessions, of_sessions, spoken, turn};
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::kind;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::kind;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "system-prompt";
-    1 Must "A session opens with a system prompt that is appended." => appended;
-    2 Must "An old session opens with a system prompt as well, however it is opened." => appended_to_old;
+    1 Must "A session opens with a system prompt that is appended." => appends_to_new;
+    2 Must "An old session opens with a system prompt as well, however it is opened." => appends_to_existing;
     3 Must "A system prompt of a mode that the agent does not know is refused, and no session opens." => unknown_mode;
     4 Must "A system prompt that overrides the agent's own is taken where that is offered, and refused where it is not." => overrides;
     5 Must "A system prompt that is not text is refused, and no session opens." => other_content;
-    6 Must "A session opens with a system prompt that is null, as if there were none." => null;
-    7 Should "What the system prompt says is known in the session." => known;
+    6 Must "A session opens with a system prompt that is null, as if there were none." => accepts_null;
+    7 Should "What the system prompt says is known in the session." => uses_appended_prompt;
 }
 
 const OFFERED: &str = "systemPrompt";
@@ -33,33 +33,41 @@ fn text(text: &str) -> Value {
 }
 
 /// A system prompt that nobody can mind.
-fn polite(mode: &str) -> Value {
+fn polite_prompt(mode: &str) -> Value {
     prompt(mode, text("Be polite."))
 }
 
 /// By which methods the agent opens old sessions.
-fn methods(play: &AgentPlay) -> Vec<&'static str> {
+fn methods(play: &AgentHarness) -> Vec<&'static str> {
     let mut methods = Vec::new();
-    if play.version() == Version::V2 {
+    if play.version() == SchemaVersion::V2 {
         methods.push("session/resume");
     } else {
-        if play.needs("/agentCapabilities/loadSession").is_ok() {
+        if play
+            .require_capability("/agentCapabilities/loadSession")
+            .is_ok()
+        {
             methods.push("session/load");
         }
-        if play.needs(&of_sessions(play, "resume")).is_ok() {
+        if play
+            .require_capability(&of_sessions(play, "resume"))
+            .is_ok()
+        {
             methods.push("session/resume");
         }
     }
-    if play.needs(&of_sessions(play, "fork")).is_ok() {
+    if play.require_capability(&of_sessions(play, "fork")).is_ok() {
         methods.push("session/fork");
     }
     methods
 }
 
 /// A session in which something was said, and which was closed, if the agent closes sessions.
-async fn old(play: &mut AgentPlay) -> Result<String, Stop> {
+async fn existing_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = spoken(play).await?;
-    if play.version() == Version::V2 || play.needs(&of_sessions(play, "close")).is_ok() {
+    if play.version() == SchemaVersion::V2
+        || play.require_capability(&of_sessions(play, "close")).is_ok()
+    {
         let params = json!({"sessionId": session});
         play.result("session/close", params).await?;
     }
@@ -67,7 +75,7 @@ async fn old(play: &mut AgentPlay) -> Result<String, Stop> {
 }
 
 /// Params for opening a session, the old one unless it is a new one, with this system prompt.
-fn params(play: &AgentPlay, method: &str, old: &str, prompt: Value) -> Value {
+fn params(play: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
     let mut params = play.session_params();
     if method != "session/new" {
         params["sessionId"] = json!(old);
@@ -77,13 +85,13 @@ fn params(play: &AgentPlay, method: &str, old: &str, prompt: Value) -> Value {
 }
 
 /// That no session opens with this system prompt, by any method.
-async fn is_refused(play: &mut AgentPlay, prompt: &Value) -> Result<(), Stop> {
-    let old = old(play).await?;
+async fn require_rejected(play: &mut AgentHarness, prompt: &Value) -> Result<(), CheckStop> {
+    let old = existing_session(play).await?;
     let mut methods = methods(play);
     methods.push("session/new");
     for method in methods {
         let params = params(play, method, &old, prompt.clone());
-        if let Answer::Result(_) = play.request(method, params).await? {
+        if let ReceivedResponse::Result(_) = play.request(method, params).await? {
             return fail(format!(
                 "`{method}` with the system prompt {prompt} was answered with a result"
             ));
@@ -92,67 +100,67 @@ async fn is_refused(play: &mut AgentPlay, prompt: &Value) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn appended(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn appends_to_new(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
-    let params = params(play, "session/new", "", polite("append"));
+    let params = params(play, "session/new", "", polite_prompt("append"));
     play.open_session_with(params).await.map(drop)
 }
 
-async fn appended_to_old(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn appends_to_existing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
     let methods = methods(play);
     if methods.is_empty() {
         return skip("the agent opens no old sessions");
     }
     for method in methods {
-        let old = old(play).await?;
-        let params = params(play, method, &old, polite("append"));
+        let old = existing_session(play).await?;
+        let params = params(play, method, &old, polite_prompt("append"));
         play.result(method, params).await?;
     }
     Ok(())
 }
 
-async fn unknown_mode(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
-    is_refused(play, &polite("_acp-check/whisper")).await
+    require_rejected(play, &polite_prompt("_acp-check/whisper")).await
 }
 
-async fn overrides(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn overrides(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
     if play
-        .needs(&of_sessions(play, "systemPrompt/mode/override"))
+        .require_capability(&of_sessions(play, "systemPrompt/mode/override"))
         .is_err()
     {
-        return is_refused(play, &polite("override")).await;
+        return require_rejected(play, &polite_prompt("override")).await;
     }
-    let params = params(play, "session/new", "", polite("override"));
+    let params = params(play, "session/new", "", polite_prompt("override"));
     play.open_session_with(params).await.map(drop)
 }
 
-async fn other_content(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn other_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
     let said = json!({"type": "text", "text": "Be polite."});
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
     let unknown = json!({"type": "_acp-check/smell", "of": "roses"});
     for other in [image, unknown] {
-        is_refused(play, &prompt("append", json!([said, other]))).await?;
+        require_rejected(play, &prompt("append", json!([said, other]))).await?;
     }
     Ok(())
 }
 
-async fn null(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn accepts_null(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
     let params = params(play, "session/new", "", Value::Null);
     play.open_session_with(params).await.map(drop)
 }
 
-async fn known(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn uses_appended_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
-    let remember = text(&play.text_for(Task::Remember));
+    let remember = text(&play.text_for(AgentTask::Remember));
     let params = params(play, "session/new", "", prompt("append", remember));
     let session = play.open_session_with(params).await?;
     let session = session["sessionId"].as_str().unwrap_or_default();
-    let turn = turn(play, session, Task::Recall).await?;
+    let turn = turn(play, session, AgentTask::Recall).await?;
     // In version 2 a message may come whole.
     let said: String = turn
         .updates

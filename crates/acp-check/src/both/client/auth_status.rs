@@ -4,22 +4,22 @@ use serde_json::{Value, json};
 
 use super::steps::{end, never_called, offer, prompted, used};
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V1 V2 Client "auth-status";
-    101 Must "The status of authentication is asked for only where the agent has offered that." => offered;
+    101 Must "The status of authentication is asked for only where the agent has offered that." => requests_status_only_if_supported;
     102 Must "A state that the client does not know is no obstacle: it counts as `unknown`." => unknown_state;
-    103 May "That the status has changed may be told at any time." => told;
+    103 May "That the status has changed may be told at any time." => tolerates_status_changes;
 }
 
-async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
     used(play).await?;
     never_called(play, &["auth/status"], "auth.status")
 }
 
 /// Offers to tell the status, tells it when the client has prompted, and sees whether the client goes on.
-async fn tolerates(play: &mut ClientPlay, what: &str, status: Value) -> Result<(), Stop> {
+async fn tolerates(play: &mut ClientHarness, what: &str, status: Value) -> Result<(), CheckStop> {
     offer(play, "auth")["status"] = json!({});
     play.answers.insert("auth/status", status.clone());
     let prompted = prompted(play).await?;
@@ -28,12 +28,12 @@ async fn tolerates(play: &mut ClientPlay, what: &str, status: Value) -> Result<(
     end(play, &prompted).await
 }
 
-async fn unknown_state(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let status = json!({"state": "_acp-check/perhaps", "accounts": [{"label": "Check"}]});
     tolerates(play, "a state of authentication that there is not", status).await
 }
 
-async fn told(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn tolerates_status_changes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let accounts = json!([{"label": "Check", "active": null, "email": "nobody@example.org"}]);
     let status = json!({"state": "authenticated", "accounts": accounts});
     tolerates(play, "a change of the status of authentication", status).await

@@ -7,14 +7,14 @@ mod session_status;
 mod steps;
 mod system_prompt;
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
 use crate::check::Check;
 
 /// The checks of a version, part by part.
-pub(crate) fn checks(version: Version) -> Vec<Check> {
+pub(crate) fn checks(version: SchemaVersion) -> Vec<Check> {
     match version {
-        Version::V1 => [
+        SchemaVersion::V1 => [
             session_archive::V1,
             session_status::V1,
             auth_status::V1,
@@ -22,7 +22,7 @@ pub(crate) fn checks(version: Version) -> Vec<Check> {
             system_prompt::V1,
         ]
         .concat(),
-        Version::V2 => [
+        SchemaVersion::V2 => [
             session_archive::V2,
             session_status::V2,
             auth_status::V2,

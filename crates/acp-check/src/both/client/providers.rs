@@ -4,23 +4,23 @@ use serde_json::json;
 
 use super::steps::{never_called, offer, used};
 use crate::check::checks;
-use crate::verdict::{Stop, require};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, require};
 
 checks! { V1 V2 Client "providers";
-    101 Must "Providers are listed, set and disabled only where the agent has offered that." => offered;
+    101 Must "Providers are listed, set and disabled only where the agent has offered that." => uses_providers_only_if_supported;
     102 Must "A provider that is required is not disabled." => required_stays;
 }
 
 const DISABLE: &str = "providers/disable";
 
-async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn uses_providers_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
     used(play).await?;
     let methods = ["providers/list", "providers/set", DISABLE];
     never_called(play, &methods, "providers")
 }
 
-async fn required_stays(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn required_stays(play: &mut ClientHarness) -> Result<(), CheckStop> {
     *offer(play, "providers") = json!({});
     let current = json!({"apiType": "_acp-check/morse", "baseUrl": "https://example.org"});
     let required = json!({

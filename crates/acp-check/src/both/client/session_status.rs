@@ -2,14 +2,14 @@
 
 use super::steps::{never_called, used};
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V1 V2 Client "session-status";
-    101 Must "The status of a session is asked for only where the agent has offered that." => offered;
+    101 Must "The status of a session is asked for only where the agent has offered that." => requests_status_only_if_supported;
 }
 
-async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
     used(play).await?;
     never_called(play, &["session/status"], "status")
 }

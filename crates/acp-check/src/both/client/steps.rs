@@ -3,49 +3,52 @@
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use acp_rules::schema::Version;
+use acp_rules::schema::SchemaVersion;
 
-use crate::verdict::{Stop, fail};
-use crate::wire::Message;
-use crate::with_client::{ClientPlay, Prompted, SESSION};
-use crate::with_client_v2::WATCHED;
+use crate::client_harness::{ClientHarness, ReceivedPrompt, SESSION};
+use crate::client_harness_v2::WATCHED;
+use crate::verdict::{CheckStop, fail};
+use crate::wire::ReceivedMessage;
 
 /// What the agent offers, where the version says it: all of it, or what is at `name`.
-pub(super) fn offer<'a>(play: &'a mut ClientPlay, name: &str) -> &'a mut Value {
+pub(super) fn offer<'a>(play: &'a mut ClientHarness, name: &str) -> &'a mut Value {
     match play.version() {
-        Version::V1 => &mut play.introduction["agentCapabilities"][name],
-        Version::V2 => &mut play.introduction["capabilities"][name],
+        SchemaVersion::V1 => &mut play.introduction["agentCapabilities"][name],
+        SchemaVersion::V2 => &mut play.introduction["capabilities"][name],
     }
 }
 
 /// What the agent offers for its sessions.
-pub(super) fn offer_for_sessions(play: &mut ClientPlay) -> &mut Value {
+pub(super) fn offer_for_sessions(play: &mut ClientHarness) -> &mut Value {
     let name = match play.version() {
-        Version::V1 => "sessionCapabilities",
-        Version::V2 => "session",
+        SchemaVersion::V1 => "sessionCapabilities",
+        SchemaVersion::V2 => "session",
     };
     offer(play, name)
 }
 
 /// Takes the client's first prompt.
-pub(super) async fn prompted(play: &mut ClientPlay) -> Result<Prompted, Stop> {
+pub(super) async fn prompted(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match play.version() {
-        Version::V1 => play.until_prompt().await,
-        Version::V2 => play.working_v2().await,
+        SchemaVersion::V1 => play.wait_for_prompt().await,
+        SchemaVersion::V2 => play.working_v2().await,
     }
 }
 
 /// Ends the turn of it.
-pub(super) async fn end(play: &mut ClientPlay, prompted: &Prompted) -> Result<(), Stop> {
+pub(super) async fn end(
+    play: &mut ClientHarness,
+    prompted: &ReceivedPrompt,
+) -> Result<(), CheckStop> {
     match play.version() {
-        Version::V1 => play.end_turn(prompted, "end_turn").await,
-        Version::V2 => play.idle_v2(prompted, "end_turn").await,
+        SchemaVersion::V1 => play.end_turn(prompted, "end_turn").await,
+        SchemaVersion::V2 => play.idle_v2(prompted, "end_turn").await,
     }
 }
 
 /// Plays an agent that lists its session and opens old ones, for a turn and a while. What the client has sent is in
 /// `messages` then.
-pub(super) async fn used(play: &mut ClientPlay) -> Result<(), Stop> {
+pub(super) async fn used(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let offered = offer_for_sessions(play);
     offered["list"] = json!({});
     offered["resume"] = json!({});
@@ -60,8 +63,8 @@ pub(super) async fn used(play: &mut ClientPlay) -> Result<(), Stop> {
             break;
         };
         if message.method() == "session/prompt" {
-            let prompted = prompted_by(&message);
-            if play.version() == Version::V2 {
+            let prompted = received_prompt(&message);
+            if play.version() == SchemaVersion::V2 {
                 play.accept_v2(&prompted).await?;
             }
             end(play, &prompted).await?;
@@ -73,9 +76,9 @@ pub(super) async fn used(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// The prompt that a message is.
-fn prompted_by(message: &Message) -> Prompted {
+fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     let params = message.params();
-    Prompted {
+    ReceivedPrompt {
         id: message.0["id"].clone(),
         session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
         prompt: params["prompt"].clone(),
@@ -83,7 +86,11 @@ fn prompted_by(message: &Message) -> Prompted {
 }
 
 /// That the client has called none of these, which were not offered as `offered`.
-pub(super) fn never_called(play: &ClientPlay, methods: &[&str], offered: &str) -> Result<(), Stop> {
+pub(super) fn never_called(
+    play: &ClientHarness,
+    methods: &[&str],
+    offered: &str,
+) -> Result<(), CheckStop> {
     let mut called = play.messages.iter().map(|message| message.method());
     match called.find(|called| methods.contains(called)) {
         Some(method) => fail(format!(

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::steps::{offer_for_sessions, used};
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require};
 
 checks! { V1 V2 Client "system-prompt";
-    101 Must "A system prompt is given only to an agent that has offered to take them." => offered;
-    102 Must "A system prompt is appended, unless the agent has offered more." => mode_offered;
+    101 Must "A system prompt is given only to an agent that has offered to take them." => sends_prompt_only_if_supported;
+    102 Must "A system prompt is appended, unless the agent has offered more." => appends_unless_more_supported;
     103 Must "A system prompt has content, and all of it is text." => text;
 }
 
@@ -21,7 +21,7 @@ const OPENING: &[&str] = &[
 ];
 
 /// The system prompts that the client has given, and in which requests.
-async fn given(play: &mut ClientPlay) -> Result<Vec<(String, Value)>, Stop> {
+async fn received_prompts(play: &mut ClientHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     used(play).await?;
     let opening = play.messages.iter().filter(|message| {
         OPENING.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
@@ -34,13 +34,15 @@ async fn given(play: &mut ClientPlay) -> Result<Vec<(String, Value)>, Stop> {
 }
 
 /// The same, where the agent takes those that are appended.
-async fn given_to_append(play: &mut ClientPlay) -> Result<Vec<(String, Value)>, Stop> {
+async fn received_appended_prompts(
+    play: &mut ClientHarness,
+) -> Result<Vec<(String, Value)>, CheckStop> {
     offer_for_sessions(play)["systemPrompt"] = json!({});
-    given(play).await
+    received_prompts(play).await
 }
 
-async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    match given(play).await?.first() {
+async fn sends_prompt_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    match received_prompts(play).await?.first() {
         Some((method, _)) => fail(format!(
             "it called `{method}` with a system prompt, and the agent has not offered `systemPrompt`"
         )),
@@ -48,8 +50,8 @@ async fn offered(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn mode_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    for (method, prompt) in given_to_append(play).await? {
+async fn appends_unless_more_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    for (method, prompt) in received_appended_prompts(play).await? {
         require(prompt["mode"] == "append", || {
             format!(
                 "it called `{method}` with a system prompt of the mode {}, and the agent has not offered that",
@@ -60,8 +62,8 @@ async fn mode_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn text(play: &mut ClientPlay) -> Result<(), Stop> {
-    for (method, prompt) in given_to_append(play).await? {
+async fn text(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    for (method, prompt) in received_appended_prompts(play).await? {
         let content = prompt["content"].as_array();
         let right = content.is_some_and(|content| {
             !content.is_empty() && content.iter().all(|block| block["type"] == "text")

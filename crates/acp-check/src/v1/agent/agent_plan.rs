@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "agent-plan";
     1 Must "An update of a plan has all of its entries, not only those that have changed." => whole;
@@ -13,9 +13,9 @@ checks! { V1 Agent "agent-plan";
 }
 
 /// The plans that came in a turn, in order: what their entries are, by their words.
-async fn plans(play: &mut AgentPlay) -> Result<Vec<Vec<String>>, Stop> {
+async fn plans(play: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
     let session = play.session().await?;
-    let turn = play.task(&session, Task::Plan).await?;
+    let turn = play.task(&session, AgentTask::Plan).await?;
     let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
     if plans.is_empty() {
         return skip("the agent has made no plan");
@@ -31,7 +31,7 @@ fn words(plan: &Value) -> Vec<String> {
 }
 
 /// A plan may lose entries. One that has them again in the next update had not lost them.
-async fn whole(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     for three in plans.windows(3) {
         let [before, between, after] = three else {
@@ -52,7 +52,7 @@ async fn whole(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn says_something(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn says_something(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     let mut entries = plans.iter().flatten();
     require(entries.all(|entry| !entry.trim().is_empty()), || {

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "authentication";
-    1 Must "A method of type `terminal` is named only to clients that can run the agent in a terminal." => terminal_offered;
+    1 Must "A method of type `terminal` is named only to clients that can run the agent in a terminal." => offers_terminal_login;
     2 Must "The ids of the methods differ." => ids_differ;
-    3 Should "A method that was not named is refused." => unknown_refused;
+    3 Should "A method that was not named is refused." => rejects_unknown_method;
     4 Must "After a login a session can be opened." => opens_after_login;
     5 Must "After `logout` new sessions want a login." => logout_ends;
-    6 Must "That a login is wanted is said with error -32000." => code;
+    6 Must "That a login is wanted is said with error -32000." => rejects_with_auth_code;
 }
 
-async fn terminal_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     match methods.iter().find(|method| method["type"] == "terminal") {
@@ -28,7 +28,7 @@ async fn terminal_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn ids_differ(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["auth"] = json!({"terminal": true});
     let said = play.initialize_with(params).await?;
@@ -45,20 +45,20 @@ async fn ids_differ(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn unknown_refused(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     if said["authMethods"].as_array().is_none_or(Vec::is_empty) {
         return skip("the agent names no method of logging in, and none can be refused");
     }
     let params = json!({"methodId": "acp-check-no-such-method"});
     match play.request("authenticate", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("it accepted a method that it has not named"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail("it accepted a method that it has not named"),
     }
 }
 
 /// The method of logging in, and that the agent wants to be asked for it.
-async fn login(play: &mut AgentPlay) -> Result<Value, Stop> {
+async fn login(play: &mut AgentHarness) -> Result<Value, CheckStop> {
     play.initialize().await?;
     match play.login() {
         Some(method) => Ok(json!({"methodId": method})),
@@ -66,7 +66,7 @@ async fn login(play: &mut AgentPlay) -> Result<Value, Stop> {
     }
 }
 
-async fn opens_after_login(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn opens_after_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let login = login(play).await?;
     play.result("authenticate", login).await?;
     let params = play.session_params();
@@ -77,9 +77,9 @@ async fn opens_after_login(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Logs out, asks for a session, and logs in again, so that the person who runs this still is.
-async fn without_login(play: &mut AgentPlay) -> Result<Answer, Stop> {
+async fn open_without_login(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let login = login(play).await?;
-    play.needs("/agentCapabilities/auth/logout")?;
+    play.require_capability("/agentCapabilities/auth/logout")?;
     play.result("authenticate", login.clone()).await?;
     play.result("logout", json!({})).await?;
     let params = play.session_params();
@@ -88,15 +88,15 @@ async fn without_login(play: &mut AgentPlay) -> Result<Answer, Stop> {
     Ok(answer)
 }
 
-async fn logout_ends(play: &mut AgentPlay) -> Result<(), Stop> {
-    match without_login(play).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("after `logout` it opened a session without a login"),
+async fn logout_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    match open_without_login(play).await? {
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail("after `logout` it opened a session without a login"),
     }
 }
 
-async fn code(play: &mut AgentPlay) -> Result<(), Stop> {
-    match without_login(play).await?.code() {
+async fn rejects_with_auth_code(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    match open_without_login(play).await?.code() {
         Some(-32000) => Ok(()),
         Some(code) => fail(format!(
             "after `logout`, `session/new` was answered with error {code}, and not -32000"

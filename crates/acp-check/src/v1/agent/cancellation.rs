@@ -2,75 +2,75 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::host::Permission;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::host::PermissionReply;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require};
+use crate::wire::ReceivedResponse;
 
 use super::prompt_turn::of_a_turn;
 
 checks! { V1 Agent "prompt-turn";
-    31 Must "A turn that is cancelled ends with the stop reason `cancelled`." => cancelled;
-    32 Should "After `session/cancel` the agent stops as soon as it can." => soon;
-    33 Must "A turn that is cancelled while a permission is asked for ends with the stop reason `cancelled`." => asking;
-    34 Must "What fails because a turn was cancelled is not told as an error: a file request that was open." => reading;
-    35 Must "What fails because a turn was cancelled is not told as an error: a terminal request that was open." => running;
+    31 Must "A turn that is cancelled ends with the stop reason `cancelled`." => cancels_turn;
+    32 Should "After `session/cancel` the agent stops as soon as it can." => cancels_running_turn;
+    33 Must "A turn that is cancelled while a permission is asked for ends with the stop reason `cancelled`." => cancels_while_asking;
+    34 Must "What fails because a turn was cancelled is not told as an error: a file request that was open." => cancels_while_reading_file;
+    35 Must "What fails because a turn was cancelled is not told as an error: a terminal request that was open." => cancels_while_running_command;
     36 Must "What is left to be reported of a cancelled turn is reported before its prompt is answered." => nothing_afterwards;
-    37 Must "After a turn was cancelled, the session takes another prompt." => usable;
+    37 Must "After a turn was cancelled, the session takes another prompt." => remains_usable;
     38 Must "`session/cancel` without a turn does nothing, and does not cancel the next turn." => nothing_to_cancel;
     39 Must "`session/cancel` for a session that is not there does nothing, and is not answered." => unknown_session;
-    40 Must "A turn that is cancelled twice is answered once." => twice;
-    41 Must "A turn that is cancelled as soon as it was asked for ends with the stop reason `cancelled`." => at_once;
+    40 Must "A turn that is cancelled twice is answered once." => cancels_twice;
+    41 Must "A turn that is cancelled as soon as it was asked for ends with the stop reason `cancelled`." => cancels_right_after_prompt;
     42 Must "Cancelling the turn of one session leaves those of others." => other_session;
     43 Must "A prompt that `$/cancel_request` names is answered with error -32800 or validly." => request_cancelled;
     44 Must "`$/cancel_request` for a request that is not there does nothing, and is not answered." => unknown_request;
-    45 Must "`session/close` cancels the turn that is under way." => closed;
+    45 Must "`session/close` cancels the turn that is under way." => cancels_on_close;
 }
 
-async fn cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
     play.ends_cancelled(&prompt).await
 }
 
-async fn soon(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_running_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
     match play.answer(&prompt).await {
-        Err(Stop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
         answer => answer.map(drop),
     }
 }
 
-async fn asking(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_while_asking(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let method = "session/request_permission";
     let session = play.session().await?;
-    let (prompt, asked, _) = play.until_asked(&session, Task::Edit, method).await?;
+    let (prompt, asked, _) = play.until_asked(&session, AgentTask::Edit, method).await?;
     play.cancel(&session).await?;
-    play.host.permission = Permission::Cancel;
+    play.host.permission = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     play.answer_open(asked, &json!({"result": outcome})).await?;
     play.ends_cancelled(&prompt).await
 }
 
-async fn reading(play: &mut AgentPlay) -> Result<(), Stop> {
-    cancelled_while(play, Task::Read, "fs/read_text_file").await
+async fn cancels_while_reading_file(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    cancelled_while(play, AgentTask::Read, "fs/read_text_file").await
 }
 
-async fn running(play: &mut AgentPlay) -> Result<(), Stop> {
-    cancelled_while(play, Task::Run, "terminal/wait_for_exit").await
+async fn cancels_while_running_command(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    cancelled_while(play, AgentTask::Run, "terminal/wait_for_exit").await
 }
 
 /// Cancels while a request of the agent's is open, which then fails.
 async fn cancelled_while(
-    play: &mut AgentPlay,
-    task: Task,
+    play: &mut AgentHarness,
+    task: AgentTask,
     method: &'static str,
-) -> Result<(), Stop> {
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let (prompt, asked, _) = play.until_asked(&session, task, method).await?;
     play.cancel(&session).await?;
@@ -81,7 +81,7 @@ async fn cancelled_while(
     play.ends_cancelled(&prompt).await
 }
 
-async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
@@ -96,7 +96,7 @@ async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn usable(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn remains_usable(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
@@ -104,7 +104,7 @@ async fn usable(play: &mut AgentPlay) -> Result<(), Stop> {
     play.goes_on(&session, "a cancelled turn").await.map(drop)
 }
 
-async fn nothing_to_cancel(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn nothing_to_cancel(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     play.cancel(&session).await?;
     play.goes_on(&session, "a `session/cancel` without a turn")
@@ -112,22 +112,22 @@ async fn nothing_to_cancel(play: &mut AgentPlay) -> Result<(), Stop> {
         .map(drop)
 }
 
-async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     play.cancel("sess_nobody_has_opened").await?;
     let what = "a `session/cancel` for a session that is not there";
     play.goes_on(&session, what).await?;
-    not_answered(play, what)
+    require_no_response(play, what)
 }
 
 /// No answer has come that is none to a request.
-fn not_answered(play: &AgentPlay, what: &str) -> Result<(), Stop> {
+fn require_no_response(play: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(play.answers_to(&Value::Null).is_empty(), || {
         format!("{what} was answered, and notifications never are")
     })
 }
 
-async fn twice(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_twice(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
@@ -141,22 +141,22 @@ async fn twice(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_right_after_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     // Only of an agent whose turns can take long is it known that this one was not over.
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
     play.turn_answer(&prompt).await?;
-    let text = play.text_for(Task::Long);
+    let text = play.text_for(AgentTask::Long);
     let prompt = play.begin_prompt(&session, &text).await?;
     play.cancel(&session).await?;
     match play.ends_cancelled(&prompt).await {
-        Err(Stop::Fail(why)) => fail(format!("cancelled right behind its prompt: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("cancelled right behind its prompt: {why}")),
         ended => ended,
     }
 }
 
-async fn other_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session().await?;
     let second = play.session().await?;
     let cancelled = play.long_turn(&first).await?;
@@ -165,7 +165,7 @@ async fn other_session(play: &mut AgentPlay) -> Result<(), Stop> {
     play.end_of(&cancelled).await?;
     play.hush().await?;
     let ended = play.answers_to(&other).into_iter().next();
-    if let Some(Answer::Result(result)) = ended
+    if let Some(ReceivedResponse::Result(result)) = ended
         && result["stopReason"] == "cancelled"
     {
         return fail("the turn of the other session has ended as cancelled, too");
@@ -174,7 +174,7 @@ async fn other_session(play: &mut AgentPlay) -> Result<(), Stop> {
     play.end_of(&other).await.map(drop)
 }
 
-async fn request_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn request_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.long_turn(&session).await?;
     let params = json!({"requestId": prompt});
@@ -185,28 +185,28 @@ async fn request_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
         play.cancel(&session).await?;
     }
     match play.end_of(&prompt).await? {
-        Answer::Result(result) => require(result["stopReason"].is_string(), || {
+        ReceivedResponse::Result(result) => require(result["stopReason"].is_string(), || {
             format!("the prompt was answered with {result}, which has no stop reason")
         }),
-        Answer::Error { code: -32800, .. } => Ok(()),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code: -32800, .. } => Ok(()),
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "the prompt was answered with error {code}: {message}"
         )),
     }
 }
 
-async fn unknown_request(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let params = json!({"requestId": "nobody-has-asked"});
     play.wire.notify("$/cancel_request", params).await?;
     let what = "a `$/cancel_request` for a request that is not there";
     play.goes_on(&session, what).await?;
-    not_answered(play, what)
+    require_no_response(play, what)
 }
 
-async fn closed(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_on_close(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.needs("/agentCapabilities/sessionCapabilities/close")?;
+    play.require_capability("/agentCapabilities/sessionCapabilities/close")?;
     let prompt = play.long_turn(&session).await?;
     play.result("session/close", json!({"sessionId": session}))
         .await?;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "content";
     1 Must "Every agent takes text in prompts." => text;
@@ -16,10 +16,10 @@ checks! { V1 Agent "content";
     5 Must "An agent that offers `audio` takes audio in prompts." => audio;
     6 Must "An agent that offers `embeddedContext` takes resources of text in prompts." => text_resource;
     7 Must "An agent that offers `embeddedContext` takes resources of bytes in prompts." => blob_resource;
-    8 Must "Content that was not offered, and comes all the same, is answered, and leaves the session as it was." => not_offered;
+    8 Must "Content that was not offered, and comes all the same, is answered, and leaves the session as it was." => handles_unsupported_content;
     9 Must "A type of content that there is not is answered, and leaves the session as it was." => unknown_type;
     10 Must "Annotations of content are taken." => annotations;
-    11 Must "A prompt may be of several blocks." => several;
+    11 Must "A prompt may be of several blocks." => accepts_several_blocks;
     12 Must "The data of images, audio and resources that the agent shows is base64." => base64;
     13 Must "The MIME types that the agent tells have a type and a subtype." => mime_types;
     14 Must "No two messages of a session have the same `messageId`." => message_ids;
@@ -40,35 +40,35 @@ fn audio_block() -> Value {
 }
 
 /// A prompt of the task of answering in words, with `block` behind it, is taken.
-async fn takes(play: &mut AgentPlay, block: Value) -> Result<(), Stop> {
+async fn require_accepted(play: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
     let kind = block["type"].clone();
     match play.prompt(&session, json!([text, block])).await {
-        Err(Stop::Fail(why)) => fail(format!("with content of the type {kind}: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("with content of the type {kind}: {why}")),
         turn => turn.map(drop),
     }
 }
 
-async fn text(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn text(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await.map(drop)
+    play.turn(&session, AgentTask::Answer).await.map(drop)
 }
 
-fn notes_uri(play: &AgentPlay) -> String {
+fn notes_uri(play: &AgentHarness) -> String {
     format!("file://{}", play.place().file("notes.txt").display())
 }
 
-async fn link(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn link(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = notes_uri(play);
-    takes(
+    require_accepted(
         play,
         json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
     )
     .await
 }
 
-async fn whole_link(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn whole_link(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let link = json!({
         "type": "resource_link",
         "name": "notes.txt",
@@ -79,38 +79,38 @@ async fn whole_link(play: &mut AgentPlay) -> Result<(), Stop> {
         "size": 17,
         "annotations": {"audience": ["assistant"], "priority": 0.5, "lastModified": "2026-01-31T12:00:00Z"},
     });
-    takes(play, link).await
+    require_accepted(play, link).await
 }
 
-async fn image(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn image(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/agentCapabilities/promptCapabilities/image")?;
-    takes(play, image_block()).await
+    play.require_capability("/agentCapabilities/promptCapabilities/image")?;
+    require_accepted(play, image_block()).await
 }
 
-async fn audio(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn audio(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/agentCapabilities/promptCapabilities/audio")?;
-    takes(play, audio_block()).await
+    play.require_capability("/agentCapabilities/promptCapabilities/audio")?;
+    require_accepted(play, audio_block()).await
 }
 
-async fn text_resource(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn text_resource(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    play.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
     let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "text": "alpha\n"});
-    takes(play, json!({"type": "resource", "resource": resource})).await
+    require_accepted(play, json!({"type": "resource", "resource": resource})).await
 }
 
-async fn blob_resource(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn blob_resource(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    play.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
     let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "blob": "YWxwaGEK"});
-    takes(play, json!({"type": "resource", "resource": resource})).await
+    require_accepted(play, json!({"type": "resource", "resource": resource})).await
 }
 
-async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn handles_unsupported_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    let offered = play.said("/agentCapabilities/promptCapabilities");
+    let offered = play.capability("/agentCapabilities/promptCapabilities");
     let block = if offered["image"] != true {
         image_block()
     } else if offered["audio"] != true {
@@ -118,35 +118,38 @@ async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     } else {
         return skip("the agent offers every type of content");
     };
-    answered(play, block, "content that was not offered").await
+    require_response(play, block, "content that was not offered").await
 }
 
-async fn unknown_type(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_type(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "hologram", "data": PIXEL});
-    answered(play, block, "a type of content that there is not").await
+    require_response(play, block, "a type of content that there is not").await
 }
 
 /// A prompt with `block` is answered, with an error or not, and the session goes on.
-async fn answered(play: &mut AgentPlay, block: Value, what: &str) -> Result<(), Stop> {
+async fn require_response(
+    play: &mut AgentHarness,
+    block: Value,
+    what: &str,
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
     let params = json!({"sessionId": session, "prompt": [text, block]});
     let prompt = play.wire.ask("session/prompt", params).await?;
     play.turn_answer(&prompt).await?;
     play.goes_on(&session, what).await.map(drop)
 }
 
-async fn annotations(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn annotations(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "assistant"], "priority": 1, "lastModified": "2026-01-31T12:00:00Z"});
-    let text =
-        json!({"type": "text", "text": play.text_for(Task::Answer), "annotations": annotations});
+    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer), "annotations": annotations});
     let session = play.session().await?;
     play.prompt(&session, json!([text])).await.map(drop)
 }
 
-async fn several(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn accepts_several_blocks(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
     let more = json!({"type": "text", "text": "\n"});
     play.prompt(&session, json!([text, more, more]))
         .await
@@ -167,21 +170,21 @@ fn blocks(update: &Value) -> Vec<&Value> {
 
 /// Has the agent show something that is not only text, if it does: its picture comes from the prompt, or from a
 /// tool.
-async fn shown(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn shown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    if play.said("/agentCapabilities/promptCapabilities/image") == &json!(true) {
-        let text = json!({"type": "text", "text": play.text_for(Task::Answer)});
+    if play.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
+        let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
         let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
         let prompt = play.wire.ask("session/prompt", prompt).await?;
         // Whether it is taken is the subject of another check.
-        if let Answer::Error { .. } = play.turn_answer(&prompt).await? {
+        if let ReceivedResponse::Error { .. } = play.turn_answer(&prompt).await? {
             play.wire.note("the image was not taken");
         }
     }
-    play.attempt(&session, Task::Read).await.map(drop)
+    play.attempt(&session, AgentTask::Read).await.map(drop)
 }
 
-async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     shown(play).await?;
     let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
     let data = blocks.filter_map(|block| {
@@ -213,7 +216,7 @@ fn is_base64(data: &str) -> bool {
         && (padding == 0 || (padding <= 2 && data.len().is_multiple_of(4)))
 }
 
-async fn mime_types(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn mime_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
     shown(play).await?;
     let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
     let types = blocks.filter_map(|block| {
@@ -235,17 +238,17 @@ async fn mime_types(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn message_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn message_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let ids = |turn: &crate::turns::Turn| -> Vec<Value> {
+    let ids = |turn: &crate::turns::CheckTurn| -> Vec<Value> {
         let pieces = turn.of_kind("agent_message_chunk");
         pieces
             .map(|piece| piece["messageId"].clone())
             .filter(Value::is_string)
             .collect()
     };
-    let first = ids(&play.task(&session, Task::Answer).await?);
-    let second = ids(&play.task(&session, Task::Answer).await?);
+    let first = ids(&play.task(&session, AgentTask::Answer).await?);
+    let second = ids(&play.task(&session, AgentTask::Answer).await?);
     if first.is_empty() || second.is_empty() {
         return skip("the agent gives its messages no ids");
     }

@@ -2,31 +2,31 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "elicitation";
-    1 Must "`elicitation/create` is for clients that offer `elicitation`." => if_offered;
-    2 Must "What is asked is asked in a mode that the client offers." => offered_mode;
-    3 Must "An elicitation that the person declines leaves the session usable." => declined;
+    1 Must "`elicitation/create` is for clients that offer `elicitation`." => elicits_only_if_supported;
+    2 Must "What is asked is asked in a mode that the client offers." => elicits_in_supported_mode;
+    3 Must "An elicitation that the person declines leaves the session usable." => continues_after_decline;
     4 Must "A page that is told to be done is one that was asked for." => known_page;
 }
 
 const CREATE: &str = "elicitation/create";
 
 /// Opens a session for a client that offers `elicitation`.
-async fn session(play: &mut AgentPlay, elicitation: Value) -> Result<String, Stop> {
+async fn session(play: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;
     play.initialize_with(params).await?;
     play.session().await
 }
 
-async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn elicits_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.attempt(&session, Task::Ask).await?;
+    play.attempt(&session, AgentTask::Ask).await?;
     if play.requests().any(|(method, _)| method == CREATE) {
         fail("it called `elicitation/create`, which was not offered")
     } else {
@@ -34,9 +34,9 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn offered_mode(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn elicits_in_supported_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = session(play, json!({"form": {}})).await?;
-    play.attempt(&session, Task::Ask).await?;
+    play.attempt(&session, AgentTask::Ask).await?;
     let mut asked = play
         .requests()
         .filter(|(method, _)| *method == CREATE)
@@ -53,19 +53,21 @@ async fn offered_mode(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn declined(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn continues_after_decline(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = session(play, json!({"form": {}, "url": {}})).await?;
     let answer = json!({"result": {"action": "decline"}});
-    play.task_with(&session, Task::Ask, CREATE, answer).await?;
+    play.task_with(&session, AgentTask::Ask, CREATE, answer)
+        .await?;
     play.goes_on(&session, "an elicitation that was declined")
         .await
         .map(drop)
 }
 
-async fn known_page(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn known_page(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = session(play, json!({"url": {}})).await?;
     let answer = json!({"result": {"action": "accept"}});
-    play.task_with(&session, Task::Ask, CREATE, answer).await?;
+    play.task_with(&session, AgentTask::Ask, CREATE, answer)
+        .await?;
     play.hush().await?;
     let done = play
         .messages

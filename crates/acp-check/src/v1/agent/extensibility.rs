@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::UNKNOWN;
 use crate::check::checks;
-use crate::host::Permission;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent::UNKNOWN;
-use acp_rules::schema::{Envelope, FaultKind, Schema, Version};
+use crate::host::PermissionReply;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use acp_rules::schema::{Envelope, Schema, SchemaFaultKind, SchemaVersion};
 
 checks! { V1 Agent "extensibility";
     1 Must "A session can be opened with `_meta`, whatever is in it." => meta_of_session;
@@ -33,7 +33,7 @@ fn meta() -> Value {
     })
 }
 
-async fn meta_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn meta_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let mut params = play.session_params();
     params["_meta"] = meta();
@@ -41,9 +41,9 @@ async fn meta_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn meta_of_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn meta_of_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let annotations = json!({"_meta": meta()});
     let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": meta()});
     let params = json!({"sessionId": session, "prompt": [block], "_meta": meta()});
@@ -53,10 +53,10 @@ async fn meta_of_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn meta_of_answer(play: &mut AgentPlay) -> Result<(), Stop> {
-    play.host.permission = Permission::Hold;
+async fn meta_of_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    play.host.permission = PermissionReply::Hold;
     let session = play.session().await?;
-    let text = play.text_for(Task::Edit);
+    let text = play.text_for(AgentTask::Edit);
     let prompt = play.begin_prompt(&session, &text).await?;
     let mut asked = false;
     loop {
@@ -65,7 +65,7 @@ async fn meta_of_answer(play: &mut AgentPlay) -> Result<(), Stop> {
             .until_in_turn(what, |play, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
-                        Some(crate::wire::Answer::read(result))
+                        Some(crate::wire::ReceivedResponse::read(result))
                     }
                     _ => None,
                 };
@@ -89,13 +89,13 @@ async fn meta_of_answer(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn own_request(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.request(UNKNOWN, json!({"any": "thing"})).await?;
     Ok(())
 }
 
-async fn own_request_unknown(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_request_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request(UNKNOWN, json!({"any": "thing"})).await?.code() {
         Some(-32601) => Ok(()),
@@ -104,41 +104,41 @@ async fn own_request_unknown(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn own_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire
         .notify("_acp-check/hello", json!({"any": "thing"}))
         .await?;
-    play.still_answers("the notification `_acp-check/hello`")
+    play.require_responsive("the notification `_acp-check/hello`")
         .await
 }
 
-async fn later_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn later_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire
         .notify("session/acp-check", json!({"any": "thing"}))
         .await?;
-    play.still_answers("the notification `session/acp-check`, which there is not")
+    play.require_responsive("the notification `session/acp-check`, which there is not")
         .await
 }
 
-async fn later_fields(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn later_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let mut params = play.session_params();
     params["acpCheckLater"] = json!({"any": "thing"});
     let session = play.open_session_with(params).await?;
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let block = json!({"type": "text", "text": text, "acpCheckLater": 1});
     let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
     play.prompt(&session, json!([block])).await?;
     Ok(())
 }
 
-async fn own_methods(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Read);
+    let text = play.text_for(AgentTask::Read);
     let prompt = play.begin_prompt(&session, &text).await?;
-    let schema = Schema::of(Version::V1);
+    let schema = Schema::of(SchemaVersion::V1);
     let mut foreign = None;
     play.until_in_turn("the end of the turn", |_, message| {
         let method = message.method();
@@ -164,13 +164,13 @@ async fn own_methods(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn own_fields(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    for task in [Task::Answer, Task::Read] {
+    for task in [AgentTask::Answer, AgentTask::Read] {
         play.turn(&session, task).await?;
     }
     let mut faults = play.wire.faults();
-    let added = faults.find(|fault| fault.kind == FaultKind::UnknownField);
+    let added = faults.find(|fault| fault.kind == SchemaFaultKind::UnknownField);
     require(added.is_none(), || {
         added.map(ToString::to_string).unwrap_or_default()
     })

@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
+use crate::options::AgentTask;
 use crate::turns::owned;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "file-system";
     1 Must "`fs/read_text_file` is for clients that offer `readTextFile`." => reads_if_offered;
     2 Must "`fs/write_text_file` is for clients that offer `writeTextFile`." => writes_if_offered;
-    3 Must "The paths of files that are read or written are absolute." => absolute;
+    3 Must "The paths of files that are read or written are absolute." => uses_absolute_paths;
     4 Must "Lines of files are counted from 1." => lines;
     5 Must "A file that the client cannot read leaves the session usable." => no_reading;
     6 Must "A file that the client cannot write leaves the session usable." => no_writing;
-    7 Must "An empty file is a file as any other." => empty;
+    7 Must "An empty file is a file as any other." => accepts_empty_file;
     8 Should "The result of `fs/write_text_file` may be null." => null_result;
 }
 
@@ -23,12 +23,16 @@ const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
 /// Lets the agent read and edit for a client that offers `fs`, and fails if it calls `method`.
-async fn without(play: &mut AgentPlay, fs: Value, method: &str) -> Result<(), Stop> {
+async fn run_without_capability(
+    play: &mut AgentHarness,
+    fs: Value,
+    method: &str,
+) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["fs"] = fs;
     play.initialize_with(params).await?;
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit] {
+    for task in [AgentTask::Read, AgentTask::Edit] {
         play.attempt(&session, task).await?;
     }
     let called = play.requests().any(|(called, _)| called == method);
@@ -37,12 +41,12 @@ async fn without(play: &mut AgentPlay, fs: Value, method: &str) -> Result<(), St
     })
 }
 
-async fn reads_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
-    without(play, json!({"writeTextFile": true}), READ).await
+async fn reads_if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_without_capability(play, json!({"writeTextFile": true}), READ).await
 }
 
-async fn writes_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
-    without(
+async fn writes_if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_without_capability(
         play,
         json!({"readTextFile": true, "writeTextFile": false}),
         WRITE,
@@ -51,9 +55,9 @@ async fn writes_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Lets the agent read and edit, and gives what it has called of the file system.
-async fn called(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
+async fn file_requests(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit] {
+    for task in [AgentTask::Read, AgentTask::Edit] {
         play.attempt(&session, task).await?;
     }
     let files = play
@@ -66,8 +70,8 @@ async fn called(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
     Ok(files)
 }
 
-async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
-    let files = called(play).await?;
+async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let files = file_requests(play).await?;
     let paths = files
         .iter()
         .filter_map(|(_, params)| params["path"].as_str());
@@ -78,8 +82,8 @@ async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
-    let files = called(play).await?;
+async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let files = file_requests(play).await?;
     let mut lines = files
         .iter()
         .filter_map(|(_, params)| params["line"].as_u64())
@@ -93,23 +97,23 @@ async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// A task goes well or not when the first `method` is answered by `answer`; the session goes on.
-async fn goes_on(
-    play: &mut AgentPlay,
-    task: Task,
+async fn continues_after_response(
+    play: &mut AgentHarness,
+    task: AgentTask,
     method: &'static str,
     answer: Value,
     what: &str,
-) -> Result<(), Stop> {
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
     play.task_with(&session, task, method, answer).await?;
     play.goes_on(&session, what).await.map(drop)
 }
 
-async fn no_reading(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn no_reading(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
-    goes_on(
+    continues_after_response(
         play,
-        Task::Read,
+        AgentTask::Read,
         READ,
         error,
         "a file that could not be read",
@@ -117,11 +121,11 @@ async fn no_reading(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn no_writing(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn no_writing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32603, "message": "No space left"}});
-    goes_on(
+    continues_after_response(
         play,
-        Task::Edit,
+        AgentTask::Edit,
         WRITE,
         error,
         "a file that could not be written",
@@ -129,14 +133,16 @@ async fn no_writing(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn empty(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn accepts_empty_file(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let content = json!({"result": {"content": ""}});
-    goes_on(play, Task::Read, READ, content, "an empty file").await
+    continues_after_response(play, AgentTask::Read, READ, content, "an empty file").await
 }
 
-async fn null_result(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn null_result(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let null = json!({"result": null});
-    let answer = play.task_with(&session, Task::Edit, WRITE, null).await?;
+    let answer = play
+        .task_with(&session, AgentTask::Edit, WRITE, null)
+        .await?;
     play.turn_since(&session, answer, 0).map(drop)
 }

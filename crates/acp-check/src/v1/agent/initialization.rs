@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::NO_SESSION;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent::NO_SESSION;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "initialization";
     1 Must "The agent answers `initialize` with the protocol version and what it can do." => answers;
@@ -20,13 +20,13 @@ checks! { V1 Agent "initialization";
     9 Must "To a client that offers terminals and nothing else, nothing else is sent." => terminals_offered;
     10 Should "The agent says what it can do, though it be nothing." => says_capabilities;
     11 Must "Every method that the agent offers is there." => offered_methods;
-    12 Should "What comes before `initialize` is answered as well." => too_early;
-    13 Should "A second `initialize` is answered as well." => again;
-    14 Should "An `initialize` that could not be read can be sent once more." => once_more;
+    12 Should "What comes before `initialize` is answered as well." => handles_early_request;
+    13 Should "A second `initialize` is answered as well." => handles_second_initialize;
+    14 Should "An `initialize` that could not be read can be sent once more." => accepts_initialize_after_invalid;
     15 Must "What may be null in `initialize` is not offered if it is null." => nulls;
 }
 
-async fn answers(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn answers(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     require(
         said.get("protocolVersion").is_some_and(Value::is_u64),
@@ -34,7 +34,7 @@ async fn answers(play: &mut AgentPlay) -> Result<(), Stop> {
     )
 }
 
-async fn same_version(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.initialize_params();
     let said = play.result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
@@ -45,7 +45,7 @@ async fn same_version(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn latest_version(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["protocolVersion"] = json!(65535);
     let said = play.result("initialize", params).await?;
@@ -58,12 +58,12 @@ async fn latest_version(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
-    use crate::options::Task;
+async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    use crate::options::AgentTask;
 
     play.initialize_with(json!({"protocolVersion": 1})).await?;
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit, Task::Run] {
+    for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         play.turn(&session, task).await?;
     }
     let used = play.requests().map(|(method, _)| method);
@@ -76,13 +76,17 @@ async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Lets the agent work for a client that offers `capabilities`, which are the methods that begin with `offered`.
-async fn offering(play: &mut AgentPlay, capabilities: Value, offered: &str) -> Result<(), Stop> {
-    use crate::options::Task;
+async fn initialize_supporting(
+    play: &mut AgentHarness,
+    capabilities: Value,
+    offered: &str,
+) -> Result<(), CheckStop> {
+    use crate::options::AgentTask;
 
     let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities.clone()});
     play.initialize_with(params).await?;
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit, Task::Run] {
+    for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         play.turn(&session, task).await?;
     }
     let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
@@ -98,34 +102,34 @@ async fn offering(play: &mut AgentPlay, capabilities: Value, offered: &str) -> R
     }
 }
 
-async fn reading_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn reading_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": true}});
-    offering(play, capabilities, "fs/read_text_file").await
+    initialize_supporting(play, capabilities, "fs/read_text_file").await
 }
 
-async fn writing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn writing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
-    offering(play, capabilities, "fs/write_text_file").await
+    initialize_supporting(play, capabilities, "fs/write_text_file").await
 }
 
-async fn terminals_offered(play: &mut AgentPlay) -> Result<(), Stop> {
-    offering(play, json!({"terminal": true}), "terminal/").await
+async fn terminals_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    initialize_supporting(play, json!({"terminal": true}), "terminal/").await
 }
 
-async fn unknown_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["telepathy"] = json!({"range": 7});
     params["clientCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
     params["mood"] = json!("good");
     match play.request("initialize", params).await? {
-        Answer::Result(_) => Ok(()),
-        Answer::Error { code, message, .. } => {
+        ReceivedResponse::Result(_) => Ok(()),
+        ReceivedResponse::Error { code, message, .. } => {
             fail(format!("it answered with error {code}: {message}"))
         }
     }
 }
 
-async fn says_its_name(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn says_its_name(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     let says = |name: &str| {
         said["agentInfo"][name]
@@ -137,14 +141,14 @@ async fn says_its_name(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn says_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn says_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     require(said["agentCapabilities"].is_object(), || {
         "the answer has no `agentCapabilities`".to_owned()
     })
 }
 
-async fn offered_methods(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn offered_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
     const SESSION: &str = "/agentCapabilities/sessionCapabilities";
     play.initialize().await?;
     // `logout` is not tried here: it would end the login of the one who runs this.
@@ -156,7 +160,7 @@ async fn offered_methods(play: &mut AgentPlay) -> Result<(), Stop> {
         (format!("{SESSION}/delete"), "session/delete"),
     ];
     for (capability, method) in methods {
-        if play.needs(&capability).is_err() {
+        if play.require_capability(&capability).is_err() {
             continue;
         }
         let mut params = json!({"sessionId": NO_SESSION});
@@ -176,28 +180,28 @@ async fn offered_methods(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn too_early(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn handles_early_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.session_params();
     play.request("session/new", params).await?;
     Ok(())
 }
 
-async fn again(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn handles_second_initialize(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let params = play.initialize_params();
     play.request("initialize", params).await?;
     Ok(())
 }
 
-async fn once_more(play: &mut AgentPlay) -> Result<(), Stop> {
-    if let Answer::Result(_) = play.request("initialize", json!({})).await? {
+async fn accepts_initialize_after_invalid(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    if let ReceivedResponse::Result(_) = play.request("initialize", json!({})).await? {
         return skip("it has read an `initialize` without a version in a way of its own");
     }
     play.initialize().await?;
     Ok(())
 }
 
-async fn nulls(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn nulls(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientInfo"] = Value::Null;
     params["clientCapabilities"]["session"] = Value::Null;

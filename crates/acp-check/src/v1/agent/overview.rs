@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::{NO_SESSION, QUIET, UNKNOWN};
 use crate::check::checks;
-use crate::host::Permission;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::{Answer, Message};
-use crate::with_agent::AgentPlay;
-use crate::with_agent::{NO_SESSION, QUIET, UNKNOWN};
+use crate::host::PermissionReply;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::{ReceivedMessage, ReceivedResponse};
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "overview";
-    1 Must "Every request is answered, and once." => once;
+    1 Must "Every request is answered, and once." => responds_once;
     2 Must "An answer has the id of its request, which may be a string." => string_id;
     3 Must "An id that is a string stays one, though it look like a number." => numeral_id;
     4 Must "Numbers below zero and large ones are ids as well." => number_ids;
     5 Must "A request whose id is null is a request, and its answer has that id." => null_id;
-    6 Must "Of many requests that are sent at once each has its own answer." => many;
+    6 Must "Of many requests that are sent at once each has its own answer." => handles_many_requests;
     7 Must "The ids of the client's requests have nothing to do with those of the agent's own." => own_ids;
     8 Must "Notifications are not answered." => notification;
     9 Must "Not even a notification with params that cannot be read is answered." => broken_notification;
@@ -29,34 +29,39 @@ checks! { V1 Agent "overview";
     15 Must "A request with params of the wrong shape is answered, too." => broken_params;
     16 Should "The error for params of the wrong shape is -32602." => invalid_params;
     17 Must "An error has a code, which is an integer, and a message." => error_object;
-    18 Must "An answer has a result or an error, and never both." => either;
-    19 Must "Every message says that it is one of JSON-RPC 2.0." => version_said;
-    20 Should "An answer to nothing that was asked does no harm." => unasked;
+    18 Must "An answer has a result or an error, and never both." => has_result_or_error;
+    19 Must "Every message says that it is one of JSON-RPC 2.0." => has_jsonrpc_version;
+    20 Should "An answer to nothing that was asked does no harm." => ignores_stray_response;
     21 Must "Every agent has `session/new`, `session/prompt` and `session/cancel`." => baseline;
     22 Must "Every path is absolute." => paths;
     23 Must "Line numbers begin with 1." => lines;
 }
 
-async fn once(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn responds_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     for (method, params) in [(UNKNOWN, json!({})), ("session/new", play.session_params())] {
         let id = play.wire.ask(method, params).await?;
         play.answer(&id).await?;
-        let again = play.listen(QUIET).await?;
-        require(!again.iter().any(|message| answers(message, &id)), || {
-            format!("it answered `{method}` twice")
-        })?;
+        let again = play.collect(QUIET).await?;
+        require(
+            !again.iter().any(|message| is_response_to(message, &id)),
+            || format!("it answered `{method}` twice"),
+        )?;
     }
     Ok(())
 }
 
 /// Whether a message is the answer to a request.
-fn answers(message: &Message, asked: &Value) -> bool {
+fn is_response_to(message: &ReceivedMessage, asked: &Value) -> bool {
     matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
 }
 
 /// Asks with an id of the check's own, and gives the whole message that answers it.
-async fn ask_as(play: &mut AgentPlay, id: Value, method: &str) -> Result<Value, Stop> {
+async fn send_request_with_id(
+    play: &mut AgentHarness,
+    id: Value,
+    method: &str,
+) -> Result<Value, CheckStop> {
     let params = match method {
         "initialize" => play.initialize_params(),
         _ => json!({}),
@@ -64,37 +69,37 @@ async fn ask_as(play: &mut AgentPlay, id: Value, method: &str) -> Result<Value, 
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     play.wire.send(&request).await?;
     play.until(&format!("an answer with id {id}"), |_, message| {
-        answers(message, &id).then(|| message.0.clone())
+        is_response_to(message, &id).then(|| message.0.clone())
     })
     .await
 }
 
-async fn string_id(play: &mut AgentPlay) -> Result<(), Stop> {
-    ask_as(play, json!("first/of acp-check"), "initialize").await?;
+async fn string_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_request_with_id(play, json!("first/of acp-check"), "initialize").await?;
     Ok(())
 }
 
-async fn numeral_id(play: &mut AgentPlay) -> Result<(), Stop> {
-    ask_as(play, json!("17"), "initialize").await?;
+async fn numeral_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_request_with_id(play, json!("17"), "initialize").await?;
     Ok(())
 }
 
-async fn number_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn number_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     // The largest that every language keeps as it is.
     for id in [-7, 9_007_199_254_740_991_i64] {
-        ask_as(play, json!(id), UNKNOWN).await?;
+        send_request_with_id(play, json!(id), UNKNOWN).await?;
     }
     Ok(())
 }
 
-async fn null_id(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn null_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    ask_as(play, Value::Null, UNKNOWN).await?;
+    send_request_with_id(play, Value::Null, UNKNOWN).await?;
     Ok(())
 }
 
-async fn many(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn handles_many_requests(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let mut asked = Vec::new();
     for _ in 0..20 {
@@ -104,16 +109,16 @@ async fn many(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn own_ids(play: &mut AgentPlay) -> Result<(), Stop> {
-    play.host.permission = Permission::Hold;
+async fn own_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    play.host.permission = PermissionReply::Hold;
     let session = play.session().await?;
-    let text = play.text_for(Task::Edit);
+    let text = play.text_for(AgentTask::Edit);
     let prompt = play.begin_prompt(&session, &text).await?;
     let what = "a permission request or the end of the turn";
     let held = play
         .until_in_turn(what, |play, message| match play.held.first() {
             Some(held) => Some(Some(held.clone())),
-            None => answers(message, &prompt).then_some(None),
+            None => is_response_to(message, &prompt).then_some(None),
         })
         .await?;
     let Some((theirs, _, params)) = held else {
@@ -121,10 +126,10 @@ async fn own_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     };
     if theirs == prompt {
         // The two ids are the same already, and both must still be answered.
-        play.still_answers("a request of its own with the id of the prompt")
+        play.require_responsive("a request of its own with the id of the prompt")
             .await?;
     } else {
-        ask_as(play, theirs.clone(), UNKNOWN).await?;
+        send_request_with_id(play, theirs.clone(), UNKNOWN).await?;
     }
     let chosen = json!({"outcome": "selected", "optionId": params["options"][0]["optionId"]});
     play.wire
@@ -135,7 +140,7 @@ async fn own_ids(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Fails if there is an answer in what came although nothing was asked.
-fn no_answer(came: &[Message], to: &str) -> Result<(), Stop> {
+fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let answer = came
         .iter()
         .find(|message| matches!(message.envelope(), Some(Envelope::Response { .. })));
@@ -145,35 +150,35 @@ fn no_answer(came: &[Message], to: &str) -> Result<(), Stop> {
     }
 }
 
-async fn notification(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     for (method, params) in [
         ("session/cancel", json!({"sessionId": session})),
         ("_acp-check/hello", json!({})),
     ] {
         play.wire.notify(method, params).await?;
-        let came = play.listen(QUIET).await?;
-        no_answer(&came, &format!("the notification `{method}`"))?;
+        let came = play.collect(QUIET).await?;
+        require_no_response(&came, &format!("the notification `{method}`"))?;
     }
     Ok(())
 }
 
-async fn broken_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn broken_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}});
     play.wire.notify("session/cancel", params).await?;
-    let came = play.listen(QUIET).await?;
-    no_answer(&came, "a notification whose `sessionId` is no string")
+    let came = play.collect(QUIET).await?;
+    require_no_response(&came, "a notification whose `sessionId` is no string")
 }
 
-async fn parse_error(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn parse_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
     let answer = play
         .until(
             "an answer to a line that is no JSON",
             |_, message| match message.envelope() {
-                Some(Envelope::Response { result, .. }) => Some(Answer::read(result)),
+                Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
                 _ => None,
             },
         )
@@ -184,7 +189,7 @@ async fn parse_error(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn parse_error_id(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn parse_error_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
     let asked = play.wire.ask(UNKNOWN, json!({})).await?;
@@ -195,7 +200,7 @@ async fn parse_error_id(play: &mut AgentPlay) -> Result<(), Stop> {
         {
             error = Some(id.clone());
         }
-        answers(message, &asked).then_some(())
+        is_response_to(message, &asked).then_some(())
     })
     .await?;
     match error {
@@ -207,7 +212,7 @@ async fn parse_error_id(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn invalid_request(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn invalid_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let odd = json!({"jsonrpc": "2.0", "id": "odd", "method": 1});
     play.wire.send(&odd).await?;
@@ -216,7 +221,7 @@ async fn invalid_request(play: &mut AgentPlay) -> Result<(), Stop> {
             "an answer to a request whose method is a number",
             |_, m| match m.envelope() {
                 Some(Envelope::Response { id, result }) if id.is_null() || *id == "odd" => {
-                    Some(Answer::read(result).code())
+                    Some(ReceivedResponse::read(result).code())
                 }
                 _ => None,
             },
@@ -228,15 +233,15 @@ async fn invalid_request(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn unknown_method(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request("acp-check/nothing", json!({})).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("asked `acp-check/nothing`, it answered with a result"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail("asked `acp-check/nothing`, it answered with a result"),
     }
 }
 
-async fn method_not_found(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn method_not_found(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let code = play.request("acp-check/nothing", json!({})).await?.code();
     require(code == Some(-32601), || match code {
@@ -246,19 +251,19 @@ async fn method_not_found(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Sends a prompt that cannot be read.
-async fn ask_wrong(play: &mut AgentPlay) -> Result<Answer, Stop> {
+async fn send_broken_request(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     play.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}, "prompt": "not a list"});
     play.request("session/prompt", params).await
 }
 
-async fn broken_params(play: &mut AgentPlay) -> Result<(), Stop> {
-    ask_wrong(play).await?;
+async fn broken_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_broken_request(play).await?;
     Ok(())
 }
 
-async fn invalid_params(play: &mut AgentPlay) -> Result<(), Stop> {
-    let code = ask_wrong(play).await?.code();
+async fn invalid_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let code = send_broken_request(play).await?.code();
     if code == Some(-32601) {
         return skip("it has no method `session/prompt`, whatever its params are");
     }
@@ -270,9 +275,9 @@ async fn invalid_params(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn error_object(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn error_object(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    let message = ask_as(play, json!("error"), "acp-check/nothing").await?;
+    let message = send_request_with_id(play, json!("error"), "acp-check/nothing").await?;
     let error = &message["error"];
     require(error["code"].is_i64(), || {
         format!("the error has no `code` that is an integer: {error}")
@@ -282,9 +287,9 @@ async fn error_object(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn either(play: &mut AgentPlay) -> Result<(), Stop> {
-    let right = ask_as(play, json!("right"), "initialize").await?;
-    let wrong = ask_as(play, json!("wrong"), "acp-check/nothing").await?;
+async fn has_result_or_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let right = send_request_with_id(play, json!("right"), "initialize").await?;
+    let wrong = send_request_with_id(play, json!("wrong"), "acp-check/nothing").await?;
     require(right.get("error").is_none(), || {
         "its answer to `initialize` has `error` beside `result`".to_owned()
     })?;
@@ -293,9 +298,9 @@ async fn either(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn version_said(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_jsonrpc_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for method in ["initialize", UNKNOWN] {
-        let message = ask_as(play, json!(method), method).await?;
+        let message = send_request_with_id(play, json!(method), method).await?;
         require(message["jsonrpc"] == "2.0", || {
             let said = &message["jsonrpc"];
             format!("its answer to `{method}` has {said} for `jsonrpc`, and not \"2.0\"")
@@ -304,25 +309,25 @@ async fn version_said(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn unasked(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ignores_stray_response(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.answer(&json!("nobody asked"), json!({})).await?;
     play.wire
         .refuse(&json!(4711), -32603, "nobody asked")
         .await?;
-    play.still_answers("answers to nothing that it has asked")
+    play.require_responsive("answers to nothing that it has asked")
         .await
 }
 
-async fn baseline(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn baseline(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let params = play.session_params();
     let opened = play.request("session/new", params).await?;
-    let prompt = json!([{"type": "text", "text": play.text_for(Task::Answer)}]);
+    let prompt = json!([{"type": "text", "text": play.text_for(AgentTask::Answer)}]);
     let session = match &opened {
-        Answer::Result(opened) => opened["sessionId"].clone(),
+        ReceivedResponse::Result(opened) => opened["sessionId"].clone(),
         // It may want a login first, and has the method all the same.
-        Answer::Error { .. } => json!(NO_SESSION),
+        ReceivedResponse::Error { .. } => json!(NO_SESSION),
     };
     let params = json!({"sessionId": session, "prompt": prompt});
     let id = play.wire.ask("session/prompt", params).await?;
@@ -336,12 +341,12 @@ async fn baseline(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// What the agent has said of files in its usual tasks: each `field` of a location, a diff or a request.
-async fn told(play: &mut AgentPlay, field: &str) -> Result<Vec<Value>, Stop> {
+async fn reported_values(play: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit, Task::Run] {
+    for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         // A turn that fails has told something as well.
-        if let Err(Stop::Harness(why)) = play.turn(&session, task).await {
-            return Err(Stop::Harness(why));
+        if let Err(CheckStop::Harness(why)) = play.turn(&session, task).await {
+            return Err(CheckStop::Harness(why));
         }
     }
     let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
@@ -363,8 +368,8 @@ async fn told(play: &mut AgentPlay, field: &str) -> Result<Vec<Value>, Stop> {
     Ok(said.filter(|said| !said.is_null()).collect())
 }
 
-async fn paths(play: &mut AgentPlay) -> Result<(), Stop> {
-    let paths = told(play, "path").await?;
+async fn paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let paths = reported_values(play, "path").await?;
     if paths.is_empty() {
         return skip("the agent told no path");
     }
@@ -378,8 +383,8 @@ async fn paths(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
-    let lines = told(play, "line").await?;
+async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let lines = reported_values(play, "line").await?;
     if lines.is_empty() {
         return skip("the agent told no line");
     }

@@ -3,11 +3,11 @@
 use acp_wire::v1::StopReason;
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "prompt-turn";
     1 Must "A prompt is answered with a stop reason, one of those that there are." => stop_reason;
@@ -16,7 +16,7 @@ checks! { V1 Agent "prompt-turn";
     4 Must "Every update names the session that it is about." => updates_of_session;
     5 Must "Whatever the agent asks for in a turn names its session." => requests_of_session;
     6 Must "When a turn is over, the session takes another prompt." => second_turn;
-    7 Should "A turn builds on what was said in those before it." => builds_on;
+    7 Should "A turn builds on what was said in those before it." => uses_history;
     8 Must "The stop reason `cancelled` is that of turns that the client has cancelled." => not_cancelled;
     9 Must "A prompt without any content is answered, and leaves the session as it was." => empty_prompt;
     10 Should "A prompt for a session that is not there is refused." => unknown_session;
@@ -34,9 +34,9 @@ pub(super) const OF_A_TURN: [&str; 5] = [
     "plan",
 ];
 
-async fn stop_reason(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn stop_reason(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Answer).await?;
+    let turn = play.turn(&session, AgentTask::Answer).await?;
     let there_are: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
     require(there_are.contains(&turn.stop.as_str()), || {
         let there_are = there_are.join(", ");
@@ -44,9 +44,9 @@ async fn stop_reason(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn reports(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn reports(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let turn = play.task(&session, Task::Answer).await?;
+    let turn = play.task(&session, AgentTask::Answer).await?;
     if turn.stop != "end_turn" {
         return skip(format!("the turn ended with {:?}", turn.stop));
     }
@@ -59,7 +59,7 @@ async fn reports(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// The first update of what a turn does that has come for a session, after so many messages.
-pub(super) fn of_a_turn(play: &AgentPlay, session: &str, after: usize) -> Option<String> {
+pub(super) fn of_a_turn(play: &AgentHarness, session: &str, after: usize) -> Option<String> {
     let of_session = play.updates_since(after);
     let mut kinds = of_session
         .filter(|params| params["sessionId"] == session)
@@ -69,9 +69,9 @@ pub(super) fn of_a_turn(play: &AgentPlay, session: &str, after: usize) -> Option
         .map(str::to_owned)
 }
 
-async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.task(&session, Task::Answer).await?;
+    play.task(&session, AgentTask::Answer).await?;
     let before = play.messages.len();
     play.hush().await?;
     match of_a_turn(play, &session, before) {
@@ -80,9 +80,9 @@ async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn updates_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn updates_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.task(&session, Task::Answer).await?;
+    play.task(&session, AgentTask::Answer).await?;
     let other = play
         .updates()
         .find(|params| params["sessionId"] != session.as_str());
@@ -96,20 +96,20 @@ async fn updates_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Whether it is a request that has a `sessionId`.
-fn about_a_session(method: &str) -> bool {
+fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
         || method.starts_with("terminal/")
 }
 
-async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn requests_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    for task in [Task::Read, Task::Edit, Task::Run] {
+    for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         play.attempt(&session, task).await?;
     }
     let mut asked = play
         .requests()
-        .filter(|(method, _)| about_a_session(method))
+        .filter(|(method, _)| is_session_method(method))
         .peekable();
     if asked.peek().is_none() {
         return skip("the agent has asked for nothing");
@@ -123,30 +123,30 @@ async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn second_turn(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn second_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.task(&session, Task::Answer).await?;
+    play.task(&session, AgentTask::Answer).await?;
     play.goes_on(&session, "a first turn").await.map(drop)
 }
 
-async fn builds_on(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn uses_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.task(&session, Task::Remember).await?;
-    let said = play.task(&session, Task::Recall).await?.text();
+    play.task(&session, AgentTask::Remember).await?;
+    let said = play.task(&session, AgentTask::Recall).await?.text();
     require(said.contains("7351"), || {
         format!("asked to remember 7351, and which number that was, it said {said:?}")
     })
 }
 
-async fn not_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn not_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let turn = play.task(&session, Task::Answer).await?;
+    let turn = play.task(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the stop reason is \"cancelled\", and nobody has cancelled".to_owned()
     })
 }
 
-async fn empty_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn empty_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let params = json!({"sessionId": session, "prompt": []});
     let prompt = play.wire.ask("session/prompt", params).await?;
@@ -157,21 +157,21 @@ async fn empty_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
         .map(drop)
 }
 
-async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.session().await?;
     let prompt = play.begin_prompt("sess_nobody_has_opened", "Hello").await?;
     match play.turn_answer(&prompt).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(result) => fail(format!(
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(result) => fail(format!(
             "a prompt for a session that nobody has opened was answered with {result}"
         )),
     }
 }
 
-async fn two_sessions(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session().await?;
     let second = play.session().await?;
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let mut prompts: Vec<(String, Value)> = Vec::new();
     for session in [first, second] {
         let prompt = play.begin_prompt(&session, &text).await?;
@@ -190,14 +190,14 @@ async fn two_sessions(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn not_kept_waiting(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn not_kept_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let busy = play.session().await?;
     let other = play.session().await?;
     let prompt = play.long_turn(&busy).await?;
-    let turn = play.turn(&other, Task::Answer).await;
+    let turn = play.turn(&other, AgentTask::Answer).await;
     play.cancel(&busy).await?;
     match turn {
-        Err(Stop::Fail(why)) => fail(format!(
+        Err(CheckStop::Fail(why)) => fail(format!(
             "while a turn was under way in another session: {why}"
         )),
         turn => {
@@ -207,9 +207,9 @@ async fn not_kept_waiting(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn second_at_once(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn second_at_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let first = play.begin_prompt(&session, &text).await?;
     let second = play.begin_prompt(&session, &text).await?;
     for prompt in [first, second] {

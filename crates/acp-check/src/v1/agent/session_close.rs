@@ -2,40 +2,40 @@
 
 use serde_json::json;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "session-setup";
     40 Must "A session that is open can be closed." => closes;
-    41 Must "A turn that runs in a session which is closed is answered." => turn_answered;
-    42 Must "A turn that runs in a session which is closed ends as cancelled." => turn_cancelled;
+    41 Must "A turn that runs in a session which is closed is answered." => responds_to_open_turn;
+    42 Must "A turn that runs in a session which is closed ends as cancelled." => cancels_open_turn;
     43 Must "Closing a session leaves the others as they are." => others_stay;
-    44 Should "An agent that does not offer to close sessions refuses to." => not_offered;
+    44 Should "An agent that does not offer to close sessions refuses to." => rejects_unsupported_close;
 }
 
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
-async fn open(play: &mut AgentPlay) -> Result<String, Stop> {
+async fn open_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     play.initialize().await?;
-    play.needs(CLOSE)?;
+    play.require_capability(CLOSE)?;
     play.session().await
 }
 
-async fn closes(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = open(play).await?;
+async fn closes(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = open_session(play).await?;
     play.result("session/close", json!({"sessionId": session}))
         .await?;
     Ok(())
 }
 
 /// Closes a session in the middle of a turn, and gives the answer to the prompt.
-async fn close_in_turn(play: &mut AgentPlay) -> Result<Answer, Stop> {
-    let session = open(play).await?;
-    let text = play.text_for(Task::Long);
+async fn close_in_turn(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+    let session = open_session(play).await?;
+    let text = play.text_for(AgentTask::Long);
     let prompt = play.begin_prompt(&session, &text).await?;
     let runs = play
         .until_in_turn("the beginning of a turn", |_, message| {
@@ -61,44 +61,44 @@ async fn close_in_turn(play: &mut AgentPlay) -> Result<Answer, Stop> {
     Ok(answers.swap_remove(0))
 }
 
-async fn turn_answered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn responds_to_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     close_in_turn(play).await?;
     Ok(())
 }
 
-async fn turn_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cancels_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match close_in_turn(play).await? {
-        Answer::Result(result) => {
+        ReceivedResponse::Result(result) => {
             let reason = result["stopReason"].as_str().unwrap_or_default();
             // It may have come to its end just then.
             require(matches!(reason, "cancelled" | "end_turn"), || {
                 format!("the turn ended as {reason:?}, and not as \"cancelled\"")
             })
         }
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "the prompt was answered with error {code}: {message}; and not as \"cancelled\""
         )),
     }
 }
 
-async fn others_stay(play: &mut AgentPlay) -> Result<(), Stop> {
-    let other = open(play).await?;
+async fn others_stay(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let other = open_session(play).await?;
     let session = play.session().await?;
     play.result("session/close", json!({"sessionId": session}))
         .await?;
-    play.turn(&other, Task::Answer).await?;
+    play.turn(&other, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_unsupported_close(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    if play.needs(CLOSE).is_ok() {
+    if play.require_capability(CLOSE).is_ok() {
         return skip("the agent offers `session/close`");
     }
     let params = json!({"sessionId": session});
     match play.request("session/close", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => {
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
             fail("it does not offer `session/close`, and answered it with a result")
         }
     }

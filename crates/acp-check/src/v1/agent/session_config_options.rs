@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 use super::session_modes::set_another;
 
@@ -14,26 +14,26 @@ checks! { V1 Agent "session-config-options";
     1 Must "The ids of config options differ." => unique_ids;
     2 Must "Every config option has a value at first: one of those that it can have." => defaults;
     3 Must "Names of categories that do not begin with `_` are those of the specification." => categories;
-    4 Must "`session/set_config_option` is answered with all config options." => all_answered;
-    5 Must "The answer to `session/set_config_option` has the value that was set." => value_answered;
-    6 Must "The values in the answer to `session/set_config_option` are among those that the options can have." => answered_values;
+    4 Must "`session/set_config_option` is answered with all config options." => returns_all_options;
+    5 Must "The answer to `session/set_config_option` has the value that was set." => returns_new_value;
+    6 Must "The values in the answer to `session/set_config_option` are among those that the options can have." => returned_values_are_valid;
     7 Should "`session/set_config_option` refuses an option that is not there." => unknown_option;
     8 Should "`session/set_config_option` refuses a value that the option cannot have." => unknown_value;
-    9 Must "A `config_option_update` has all config options." => all_updated;
-    10 Must "The values in a `config_option_update` are among those that the options can have." => updated_values;
+    9 Must "A `config_option_update` has all config options." => update_has_all_options;
+    10 Must "The values in a `config_option_update` are among those that the options can have." => updated_values_are_valid;
     11 Must "Options that are on or off are shown only to clients that offer `session.configOptions.boolean`." => booleans;
     12 Must "An option that is on or off is set by a value of type boolean." => sets_boolean;
     13 Must "A config option can be set while the agent is at work." => at_work;
     14 Must "A config option is that of one session: others keep their own." => of_one_session;
-    15 Should "An agent with modes shows them both as `modes` and as a config option of the category `mode`." => both;
+    15 Should "An agent with modes shows them both as `modes` and as a config option of the category `mode`." => has_mode_option_and_modes;
     16 Should "At first `modes` and the config option of the category `mode` say the same." => same_at_first;
-    17 Should "A mode that is set by `session/set_mode` is that of the config option, too." => in_step;
-    18 Must "Every config option of a loaded session has a value, one of those that it can have." => loaded;
-    19 Must "Every config option of a resumed session has a value, one of those that it can have." => resumed;
+    17 Should "A mode that is set by `session/set_mode` is that of the config option, too." => keeps_mode_in_sync;
+    18 Must "Every config option of a loaded session has a value, one of those that it can have." => has_options_after_load;
+    19 Must "Every config option of a resumed session has a value, one of those that it can have." => has_options_after_resume;
 }
 
 /// Opens a session, and gives its id and its config options, if it has any.
-async fn session_with_options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+async fn session_with_options(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let opened = play.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     let options = options(&opened);
@@ -55,7 +55,7 @@ fn ids(options: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-fn of_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
+fn option_with_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
     options
         .iter()
         .find(|option| option["id"] == *id)
@@ -73,7 +73,7 @@ fn values(option: &Value) -> Vec<&Value> {
 }
 
 /// Every option's value is one that it can have.
-fn have_values(options: &[Value], when: &str) -> Result<(), Stop> {
+fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     for option in options {
         let current = &option["currentValue"];
         let fits = match option["type"].as_str() {
@@ -93,7 +93,7 @@ fn have_values(options: &[Value], when: &str) -> Result<(), Stop> {
 }
 
 /// The first option that is a choice; one of modes by preference, as setting another model may not be possible.
-fn choice(options: &[Value]) -> Result<&Value, Stop> {
+fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
     match modes.or_else(|| choices().next()) {
@@ -103,7 +103,7 @@ fn choice(options: &[Value]) -> Result<&Value, Stop> {
 }
 
 /// A choice, and a value that it does not have yet.
-fn other_value(options: &[Value]) -> Result<(Value, Value), Stop> {
+fn other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
     let option = choice(options)?;
     let values = values(option);
     let other = values
@@ -122,17 +122,17 @@ fn setting(session: &str, id: &Value, value: &Value) -> Value {
 const SET: &str = "session/set_config_option";
 
 /// Sets an option to what it is: nothing else may change by that. Gives all options as they are.
-async fn as_they_are(
-    play: &mut AgentPlay,
+async fn current_options(
+    play: &mut AgentHarness,
     session: &str,
     known: &[Value],
-) -> Result<Vec<Value>, Stop> {
+) -> Result<Vec<Value>, CheckStop> {
     let option = choice(known)?;
     let params = setting(session, &option["id"], &option["currentValue"]);
     Ok(options(&play.result(SET, params).await?))
 }
 
-async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(play).await?;
     let ids = ids(&options);
     match ids
@@ -144,12 +144,12 @@ async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn defaults(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(play).await?;
-    have_values(&options, "at first")
+    require_values(&options, "at first")
 }
 
-async fn categories(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     const KNOWN: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
     let (_, options) = session_with_options(play).await?;
     let mut categories = options
@@ -163,9 +163,9 @@ async fn categories(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn all_answered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn returns_all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before) = session_with_options(play).await?;
-    let after = as_they_are(play, &session, &before).await?;
+    let after = current_options(play, &session, &before).await?;
     match ids(&before).iter().find(|id| !ids(&after).contains(id)) {
         Some(id) => fail(format!(
             "an option was set to the value it had, and the answer does not have the option {id:?}"
@@ -175,44 +175,44 @@ async fn all_answered(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Sets a choice to another value, if the agent lets it be set, and gives its id, the value and the answer.
-async fn set_other(play: &mut AgentPlay) -> Result<(Value, Value, Vec<Value>), Stop> {
+async fn set_other(play: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(play).await?;
     let (id, value) = other_value(&before)?;
     match play.request(SET, setting(&session, &id, &value)).await? {
-        Answer::Result(result) => Ok((id, value, options(&result))),
-        Answer::Error { code, message, .. } => skip(format!(
+        ReceivedResponse::Result(result) => Ok((id, value, options(&result))),
+        ReceivedResponse::Error { code, message, .. } => skip(format!(
             "the option {id} could not be set to {value}: error {code}: {message}"
         )),
     }
 }
 
-async fn value_answered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn returns_new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (id, value, after) = set_other(play).await?;
-    let current = &of_id(&after, &id)["currentValue"];
+    let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("the option {id} was set to {value}, and the answer says {current}")
     })
 }
 
-async fn answered_values(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn returned_values_are_valid(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (.., after) = set_other(play).await?;
-    have_values(&after, "in the answer")
+    require_values(&after, "in the answer")
 }
 
-async fn refuses(play: &mut AgentPlay, params: Value, what: &str) -> Result<(), Stop> {
+async fn refuses(play: &mut AgentHarness, params: Value, what: &str) -> Result<(), CheckStop> {
     match play.request(SET, params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail(format!("{what} was set")),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail(format!("{what} was set")),
     }
 }
 
-async fn unknown_option(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_option(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = session_with_options(play).await?;
     let params = setting(&session, &json!("no-such-option"), &json!("x"));
     refuses(play, params, "an option that is not there").await
 }
 
-async fn unknown_value(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = session_with_options(play).await?;
     let id = choice(&options)?["id"].clone();
     let params = setting(&session, &id, &json!("no-such-value"));
@@ -220,16 +220,18 @@ async fn unknown_value(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Lets the agent change its options by itself, and gives what they were, and the last update.
-async fn own_update(play: &mut AgentPlay) -> Result<(String, Vec<Value>, Vec<Value>), Stop> {
+async fn own_update(
+    play: &mut AgentHarness,
+) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(play).await?;
-    let turn = play.task(&session, Task::Plan).await?;
+    let turn = play.task(&session, AgentTask::Plan).await?;
     match turn.of_kind("config_option_update").last() {
         Some(update) => Ok((session, before, options(update))),
         None => skip("the agent has not changed its config options by itself"),
     }
 }
 
-async fn all_updated(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn update_has_all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before, updated) = own_update(play).await?;
     // Which there are now is known by the answer to a request that changes nothing.
     let known = if updated.is_empty() {
@@ -237,7 +239,7 @@ async fn all_updated(play: &mut AgentPlay) -> Result<(), Stop> {
     } else {
         updated.clone()
     };
-    let now = as_they_are(play, &session, &known).await?;
+    let now = current_options(play, &session, &known).await?;
     match ids(&now).iter().find(|id| !ids(&updated).contains(id)) {
         Some(id) => fail(format!(
             "the update does not have the option {id:?}, which there is"
@@ -246,12 +248,12 @@ async fn all_updated(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn updated_values(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn updated_values_are_valid(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, updated) = own_update(play).await?;
-    have_values(&updated, "in the update")
+    require_values(&updated, "in the update")
 }
 
-async fn booleans(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn booleans(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(play).await?;
     match options.iter().find(|option| option["type"] == "boolean") {
         Some(option) => fail(format!(
@@ -262,7 +264,7 @@ async fn booleans(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn sets_boolean(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn sets_boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
     play.initialize_with(params).await?;
@@ -274,23 +276,23 @@ async fn sets_boolean(play: &mut AgentPlay) -> Result<(), Stop> {
     let mut params = setting(&session, &id, &value);
     params["type"] = json!("boolean");
     let after = options(&play.result(SET, params).await?);
-    let current = &of_id(&after, &id)["currentValue"];
+    let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("the option {id} was set to {value}, and the answer says {current}")
     })
 }
 
-async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn at_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = session_with_options(play).await?;
     choice(&options)?;
-    let set = async |play: &mut AgentPlay| as_they_are(play, &session, &options).await;
+    let set = async |play: &mut AgentHarness| current_options(play, &session, &options).await;
     play.while_at_work(&session, set).await.map(drop)
 }
 
-async fn of_one_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn of_one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (other, theirs) = session_with_options(play).await?;
     let (id, value, _) = set_other(play).await?;
-    let before = &of_id(&theirs, &id)["currentValue"];
+    let before = &option_with_id(&theirs, &id)["currentValue"];
     // Setting this one would say nothing of what it was.
     let Some(another) = theirs
         .iter()
@@ -300,7 +302,7 @@ async fn of_one_session(play: &mut AgentPlay) -> Result<(), Stop> {
     };
     let params = setting(&other, &another["id"], &another["currentValue"]);
     let after = options(&play.result(SET, params).await?);
-    let now = &of_id(&after, &id)["currentValue"];
+    let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
         format!("the option {id} was set to {value} in one session, and is {now} in another, too")
     })
@@ -312,7 +314,7 @@ fn mode_option(options: &[Value]) -> Option<&Value> {
     modes.find(|option| option["category"] == "mode")
 }
 
-async fn both(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_mode_option_and_modes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = play.open_session().await?;
     let options = options(&opened);
     match (opened["modes"].is_object(), mode_option(&options).is_some()) {
@@ -323,7 +325,7 @@ async fn both(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn same_at_first(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn same_at_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = play.open_session().await?;
     let options = options(&opened);
     let Some(option) = mode_option(&options).filter(|_| opened["modes"].is_object()) else {
@@ -335,7 +337,7 @@ async fn same_at_first(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn in_step(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn keeps_mode_in_sync(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = play.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
     let options_there = options(&opened);
@@ -353,31 +355,35 @@ async fn in_step(play: &mut AgentPlay) -> Result<(), Stop> {
     let set = set_another(play, session, &opened["modes"]).await?;
     let params = setting(session, &another["id"], &another["currentValue"]);
     let after = options(&play.result(SET, params).await?);
-    let now = &of_id(&after, mode)["currentValue"];
+    let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
         format!("the mode was set to {set:?}, and the config option says {now}")
     })
 }
 
-async fn loaded(play: &mut AgentPlay) -> Result<(), Stop> {
-    opened_again(play, "/agentCapabilities/loadSession", "session/load").await
+async fn has_options_after_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_options_after_reopen(play, "/agentCapabilities/loadSession", "session/load").await
 }
 
-async fn resumed(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_options_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let capability = "/agentCapabilities/sessionCapabilities/resume";
-    opened_again(play, capability, "session/resume").await
+    require_options_after_reopen(play, capability, "session/resume").await
 }
 
-async fn opened_again(play: &mut AgentPlay, capability: &str, method: &str) -> Result<(), Stop> {
+async fn require_options_after_reopen(
+    play: &mut AgentHarness,
+    capability: &str,
+    method: &str,
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    play.needs(capability)?;
+    play.require_capability(capability)?;
     // A session in which nothing was said need not be kept.
-    play.task(&session, Task::Answer).await?;
+    play.task(&session, AgentTask::Answer).await?;
     let mut params = play.session_params();
     params["sessionId"] = json!(session);
     let opened = match play.request(method, params).await? {
-        Answer::Result(opened) => opened,
-        Answer::Error { code, message, .. } => {
+        ReceivedResponse::Result(opened) => opened,
+        ReceivedResponse::Error { code, message, .. } => {
             return skip(format!(
                 "`{method}` was answered with error {code}: {message}"
             ));
@@ -387,5 +393,5 @@ async fn opened_again(play: &mut AgentPlay, capability: &str, method: &str) -> R
     if options.is_empty() {
         return skip("the session has no config options");
     }
-    have_values(&options, "of the session that was opened again")
+    require_values(&options, "of the session that was opened again")
 }

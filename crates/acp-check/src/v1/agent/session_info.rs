@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, require, skip};
 
 checks! { V1 Agent "session-info";
     1 Should "The title that a session was given by an update is that of the list of sessions." => title_in_list;
@@ -13,7 +13,7 @@ checks! { V1 Agent "session-info";
 }
 
 /// The last title that was told of a session.
-fn title(play: &AgentPlay, session: &str) -> Option<Value> {
+fn title(play: &AgentHarness, session: &str) -> Option<Value> {
     let of_session = play
         .updates()
         .filter(|params| params["sessionId"] == session);
@@ -28,9 +28,9 @@ fn title(play: &AgentPlay, session: &str) -> Option<Value> {
 }
 
 /// Lets the agent give a session a title.
-async fn titled(play: &mut AgentPlay) -> Result<(String, Value), Stop> {
+async fn titled_session(play: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
     let session = play.session().await?;
-    play.task(&session, Task::Answer).await?;
+    play.task(&session, AgentTask::Answer).await?;
     play.hush().await?;
     match title(play, &session) {
         Some(title) => Ok((session, title)),
@@ -38,9 +38,9 @@ async fn titled(play: &mut AgentPlay) -> Result<(String, Value), Stop> {
     }
 }
 
-async fn title_in_list(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = titled(play).await?;
-    play.needs("/agentCapabilities/sessionCapabilities/list")?;
+async fn title_in_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = titled_session(play).await?;
+    play.require_capability("/agentCapabilities/sessionCapabilities/list")?;
     let params = json!({"cwd": play.place().project()});
     let list = play.result("session/list", params).await?;
     // Another title may have come meanwhile.
@@ -56,9 +56,9 @@ async fn title_in_list(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn not_after_deletion(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = titled(play).await?;
-    play.needs("/agentCapabilities/sessionCapabilities/delete")?;
+async fn not_after_deletion(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = titled_session(play).await?;
+    play.require_capability("/agentCapabilities/sessionCapabilities/delete")?;
     play.result("session/delete", json!({"sessionId": session}))
         .await?;
     let before = play.messages.len();

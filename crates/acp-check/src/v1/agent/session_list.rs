@@ -4,25 +4,25 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::NO_SESSION;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent::NO_SESSION;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-list";
     1 Must "A request without params of its own is answered with a list of sessions." => lists;
     2 Should "A session in which something was said is listed." => lists_own;
     3 Must "Only sessions of the directory that was asked for are listed." => of_directory;
-    4 Must "Where there are none, the list is empty, and no error." => none;
+    4 Must "Where there are none, the list is empty, and no error." => lists_nothing_for_other_directory;
     5 Should "A cursor that the agent has not given is refused." => wrong_cursor;
-    6 Must "A session is listed once, on whichever page." => once;
+    6 Must "A session is listed once, on whichever page." => lists_each_session_once;
     7 Must "A session is listed with the directory that it was opened in." => directory;
-    8 Should "An agent that does not offer to list sessions refuses to." => not_offered;
+    8 Should "An agent that does not offer to list sessions refuses to." => rejects_unsupported_list;
     9 Must "A title that was set is answered, and the session is listed with it." => title;
     10 Must "An empty title is refused as wrong params." => empty_title;
-    11 Must "Setting the title of a session that there is not is refused." => title_of_none;
+    11 Must "Setting the title of a session that there is not is refused." => rejects_title_of_unknown;
 }
 
 const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
@@ -35,7 +35,10 @@ pub(crate) const NEW_TITLE: &str = "Set by the check";
 const PAGES: usize = 200;
 
 /// Every session that is listed, page by page, as far as there is an end.
-pub(super) async fn listed(play: &mut AgentPlay, params: Value) -> Result<Vec<Value>, Stop> {
+pub(super) async fn listed(
+    play: &mut AgentHarness,
+    params: Value,
+) -> Result<Vec<Value>, CheckStop> {
     let mut sessions = Vec::new();
     let mut params = params;
     for _ in 0..PAGES {
@@ -57,56 +60,56 @@ pub(super) async fn listed(play: &mut AgentPlay, params: Value) -> Result<Vec<Va
 }
 
 /// Some sessions in which something was said.
-async fn some(play: &mut AgentPlay, how_many: usize) -> Result<Vec<String>, Stop> {
+async fn open_sessions(play: &mut AgentHarness, how_many: usize) -> Result<Vec<String>, CheckStop> {
     play.initialize().await?;
-    play.needs(LIST)?;
+    play.require_capability(LIST)?;
     let mut sessions = Vec::new();
     for _ in 0..how_many {
         let session = play.session().await?;
-        play.turn(&session, Task::Answer).await?;
+        play.turn(&session, AgentTask::Answer).await?;
         sessions.push(session);
     }
     Ok(sessions)
 }
 
 /// A directory in which no session was opened.
-fn elsewhere(play: &AgentPlay) -> Result<PathBuf, Stop> {
+fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let elsewhere = play.place().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
         Ok(()) => Ok(elsewhere),
-        Err(e) => Err(Stop::Harness(format!("no directory can be made: {e}"))),
+        Err(e) => Err(CheckStop::Harness(format!("no directory can be made: {e}"))),
     }
 }
 
-fn of<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
+fn find_session<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
     listed.iter().find(|listed| listed["sessionId"] == session)
 }
 
-async fn lists(play: &mut AgentPlay) -> Result<(), Stop> {
-    some(play, 0).await?;
+async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(play, 0).await?;
     let page = play.result("session/list", json!({})).await?;
     require(page["sessions"].is_array(), || {
         format!("the answer has no list `sessions`: {page}")
     })
 }
 
-async fn lists_own(play: &mut AgentPlay) -> Result<(), Stop> {
-    let sessions = some(play, 1).await?;
+async fn lists_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(play, 1).await?;
     let listed = listed(play, json!({"cwd": play.place().project()})).await?;
     for session in sessions {
-        require(of(&listed, &session).is_some(), || {
+        require(find_session(&listed, &session).is_some(), || {
             format!("session {session:?} had a turn, and is not listed")
         })?;
     }
     Ok(())
 }
 
-async fn of_directory(play: &mut AgentPlay) -> Result<(), Stop> {
-    let sessions = some(play, 1).await?;
-    let other = elsewhere(play)?;
+async fn of_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(play, 1).await?;
+    let other = other_directory(play)?;
     let listed = listed(play, json!({"cwd": other})).await?;
     for session in sessions {
-        require(of(&listed, &session).is_none(), || {
+        require(find_session(&listed, &session).is_none(), || {
             format!(
                 "asked for sessions of {}, it listed {session:?}, which is in {}",
                 other.display(),
@@ -117,36 +120,36 @@ async fn of_directory(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn none(play: &mut AgentPlay) -> Result<(), Stop> {
-    some(play, 0).await?;
-    let elsewhere = elsewhere(play)?;
+async fn lists_nothing_for_other_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(play, 0).await?;
+    let elsewhere = other_directory(play)?;
     let params = json!({"cwd": elsewhere});
     match play.request("session/list", params).await? {
-        Answer::Result(page) => require(page["sessions"] == json!([]), || {
+        ReceivedResponse::Result(page) => require(page["sessions"] == json!([]), || {
             format!(
                 "there is no session in {}, and it listed {}",
                 elsewhere.display(),
                 page["sessions"]
             )
         }),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "there is no session in {}, and it answered with error {code}: {message}",
             elsewhere.display()
         )),
     }
 }
 
-async fn wrong_cursor(play: &mut AgentPlay) -> Result<(), Stop> {
-    some(play, 0).await?;
+async fn wrong_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(play, 0).await?;
     let params = json!({"cursor": "acp-check no such cursor"});
     match play.request("session/list", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("it took a cursor that it has not given"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail("it took a cursor that it has not given"),
     }
 }
 
-async fn once(play: &mut AgentPlay) -> Result<(), Stop> {
-    some(play, 3).await?;
+async fn lists_each_session_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(play, 3).await?;
     let listed = listed(play, json!({"cwd": play.place().project()})).await?;
     let mut ids: Vec<&Value> = listed.iter().map(|listed| &listed["sessionId"]).collect();
     while let Some(id) = ids.pop() {
@@ -157,10 +160,13 @@ async fn once(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn directory(play: &mut AgentPlay) -> Result<(), Stop> {
-    let sessions = some(play, 1).await?;
+async fn directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(play, 1).await?;
     let listed = listed(play, json!({})).await?;
-    let Some(listed) = sessions.first().and_then(|session| of(&listed, session)) else {
+    let Some(listed) = sessions
+        .first()
+        .and_then(|session| find_session(&listed, session))
+    else {
         return skip("the session is not listed");
     };
     let project = play.place().project();
@@ -173,38 +179,38 @@ async fn directory(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_unsupported_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    if play.needs(LIST).is_ok() {
+    if play.require_capability(LIST).is_ok() {
         return skip("the agent offers `session/list`");
     }
     match play.request("session/list", json!({})).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => {
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
             fail("it does not offer `session/list`, and answered it with a result")
         }
     }
 }
 
 /// A session of an agent that takes titles, in which something was said.
-async fn titled_session(play: &mut AgentPlay) -> Result<String, Stop> {
+async fn titled_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     play.initialize().await?;
-    play.needs(TITLE)?;
+    play.require_capability(TITLE)?;
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await?;
+    play.turn(&session, AgentTask::Answer).await?;
     Ok(session)
 }
 
-async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = titled_session(play).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
     let answer = play.result("session/set_title", params).await?;
     let Some(kept) = answer["title"].as_str() else {
         return fail(format!("the answer has no `title`: {answer}"));
     };
-    play.needs(LIST)?;
+    play.require_capability(LIST)?;
     let listed = listed(play, json!({"cwd": play.place().project()})).await?;
-    let Some(listed) = of(&listed, &session) else {
+    let Some(listed) = find_session(&listed, &session) else {
         return skip("the session is not listed");
     };
     require(listed["title"] == kept, || {
@@ -215,15 +221,15 @@ async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn empty_title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = titled_session(play).await?;
     let params = json!({"sessionId": session, "title": ""});
-    play.is_refused("session/set_title", params, -32602).await
+    play.expect_error("session/set_title", params, -32602).await
 }
 
-async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_title_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs(TITLE)?;
+    play.require_capability(TITLE)?;
     let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
-    play.is_refused("session/set_title", params, -32002).await
+    play.expect_error("session/set_title", params, -32002).await
 }

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::{NO_SESSION, QUIET};
 use crate::check::checks;
-use crate::options::Task;
-use crate::turns::Turn;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent::{NO_SESSION, QUIET};
+use crate::options::AgentTask;
+use crate::turns::CheckTurn;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
     20 Must "A session that is loaded is replayed: what the person said." => replays_user;
@@ -16,14 +16,14 @@ checks! { V1 Agent "session-setup";
     22 Must "What is replayed comes in the order in which it was said." => replays_in_order;
     23 Must "All of it comes before the answer." => replays_first;
     24 Must "What is replayed is told of the session that is loaded." => replays_own;
-    25 Must "A session that was loaded can be prompted." => loaded_goes_on;
-    26 Should "A session that there is not cannot be loaded." => unknown_not_loaded;
-    27 Should "An agent that does not offer to load sessions refuses to." => not_offered_load;
+    25 Must "A session that was loaded can be prompted." => continues_after_load;
+    26 Should "A session that there is not cannot be loaded." => rejects_load_of_unknown;
+    27 Should "An agent that does not offer to load sessions refuses to." => rejects_unsupported_load;
     28 Must "A session that is resumed is not replayed." => resume_replays_nothing;
-    29 Must "A session that was resumed can be prompted." => resumed_goes_on;
-    30 Should "A session that there is not cannot be resumed." => unknown_not_resumed;
+    29 Must "A session that was resumed can be prompted." => continues_after_resume;
+    30 Should "A session that there is not cannot be resumed." => rejects_resume_of_unknown;
     31 Must "A session can be resumed without naming MCP servers." => resumed_without_servers;
-    32 Should "An agent that does not offer to resume sessions refuses to." => not_offered_resume;
+    32 Should "An agent that does not offer to resume sessions refuses to." => rejects_unsupported_resume;
 }
 
 const LOAD: &str = "/agentCapabilities/loadSession";
@@ -31,12 +31,15 @@ const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
 /// A session in which something was said, and that was closed, if the agent closes sessions.
-async fn past(play: &mut AgentPlay, offered: &str) -> Result<(String, Turn), Stop> {
+async fn closed_session(
+    play: &mut AgentHarness,
+    offered: &str,
+) -> Result<(String, CheckTurn), CheckStop> {
     play.initialize().await?;
-    play.needs(offered)?;
+    play.require_capability(offered)?;
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Answer).await?;
-    if play.needs(CLOSE).is_ok() {
+    let turn = play.turn(&session, AgentTask::Answer).await?;
+    if play.require_capability(CLOSE).is_ok() {
         play.result("session/close", json!({"sessionId": session}))
             .await?;
     }
@@ -44,31 +47,37 @@ async fn past(play: &mut AgentPlay, offered: &str) -> Result<(String, Turn), Sto
 }
 
 /// Params with which a session is opened again.
-fn params_for(play: &AgentPlay, session: &str) -> Value {
+fn params_for(play: &AgentHarness, session: &str) -> Value {
     let mut params = play.session_params();
     params["sessionId"] = json!(session);
     params
 }
 
 /// Opens an old session, and gives what was told between the request and its answer.
-async fn reopen(play: &mut AgentPlay, method: &str, params: Value) -> Result<Vec<Value>, Stop> {
+async fn reopen(
+    play: &mut AgentHarness,
+    method: &str,
+    params: Value,
+) -> Result<Vec<Value>, CheckStop> {
     let before = play.messages.len();
     let id = play.wire.ask(method, params).await?;
     match play.turn_answer(&id).await? {
-        Answer::Result(_) => Ok(play.updates_since(before).cloned().collect()),
+        ReceivedResponse::Result(_) => Ok(play.updates_since(before).cloned().collect()),
         // Nothing says that a session can be opened while it is open.
-        Answer::Error { message, .. } if play.needs(CLOSE).is_err() => skip(format!(
-            "sessions cannot be closed, and the agent does not open one that is open: {message}"
-        )),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { message, .. } if play.require_capability(CLOSE).is_err() => {
+            skip(format!(
+                "sessions cannot be closed, and the agent does not open one that is open: {message}"
+            ))
+        }
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "`{method}` of a session of its own was answered with error {code}: {message}"
         )),
     }
 }
 
 /// Has a session loaded, and gives its id, its one turn, and what was replayed.
-async fn load(play: &mut AgentPlay) -> Result<(String, Turn, Vec<Value>), Stop> {
-    let (session, turn) = past(play, LOAD).await?;
+async fn load(play: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
+    let (session, turn) = closed_session(play, LOAD).await?;
     let params = params_for(play, &session);
     let replayed = reopen(play, "session/load", params).await?;
     Ok((session, turn, replayed))
@@ -84,12 +93,12 @@ fn is_message(told: &&Value) -> bool {
 }
 
 /// Whether an update repeats what was said in a turn. The agent may say something new at any time.
-fn is_of(told: &Value, turn: &Turn) -> bool {
+fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
     match kind(told) {
         "user_message_chunk" => true,
         "agent_message_chunk" => {
             let said = text([told], "agent_message_chunk");
-            !said.is_empty() && squeezed(&turn.text()).contains(&said)
+            !said.is_empty() && without_whitespace(&turn.text()).contains(&said)
         }
         _ => false,
     }
@@ -101,30 +110,30 @@ fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let text: String = chunks
         .filter_map(|told| told["update"]["content"]["text"].as_str())
         .collect();
-    squeezed(&text)
+    without_whitespace(&text)
 }
 
-fn squeezed(text: &str) -> String {
+fn without_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-async fn replays_user(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn replays_user(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, replayed) = load(play).await?;
-    let said = play.text_for(Task::Answer);
+    let said = play.text_for(AgentTask::Answer);
     let text = text(&replayed, "user_message_chunk");
-    require(text.contains(&squeezed(&said)), || {
+    require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was said, and not replayed before the answer as `user_message_chunk`")
     })
 }
 
-async fn replays_agent(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn, replayed) = load(play).await?;
     let said = turn.text();
     if said.trim().is_empty() {
         return skip("the agent said nothing");
     }
     let text = text(&replayed, "agent_message_chunk");
-    require(text.contains(&squeezed(&said)), || {
+    require(text.contains(&without_whitespace(&said)), || {
         format!(
             "the agent had said {said:?}, and did not replay it before the answer as \
              `agent_message_chunk`"
@@ -132,7 +141,7 @@ async fn replays_agent(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn, replayed) = load(play).await?;
     let user = replayed
         .iter()
@@ -149,12 +158,12 @@ async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn replays_first(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, turn, _) = load(play).await?;
     let before = play.messages.len();
-    play.listen(QUIET).await?;
+    play.collect(QUIET).await?;
     let mut late = play.updates_since(before);
-    match late.find(|told| told["sessionId"] == session && is_of(told, &turn)) {
+    match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` came after the answer to `session/load`",
             kind(told)
@@ -163,7 +172,7 @@ async fn replays_first(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn replays_own(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _, replayed) = load(play).await?;
     for told in replayed.iter().filter(is_message) {
         require(told["sessionId"] == session, || {
@@ -177,61 +186,69 @@ async fn replays_own(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn loaded_goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn continues_after_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _, _) = load(play).await?;
-    play.turn(&session, Task::Answer).await?;
+    play.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
 /// Asks for a session that there is not.
-async fn unknown(play: &mut AgentPlay, method: &str, offered: &str) -> Result<(), Stop> {
+async fn reject_unknown_session(
+    play: &mut AgentHarness,
+    method: &str,
+    offered: &str,
+) -> Result<(), CheckStop> {
     play.session().await?;
-    play.needs(offered)?;
+    play.require_capability(offered)?;
     let params = params_for(play, NO_SESSION);
     match play.request(method, params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail(format!(
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail(format!(
             "`{method}` of a session that there is not was answered with a result"
         )),
     }
 }
 
-async fn unknown_not_loaded(play: &mut AgentPlay) -> Result<(), Stop> {
-    unknown(play, "session/load", LOAD).await
+async fn rejects_load_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(play, "session/load", LOAD).await
 }
 
-async fn unknown_not_resumed(play: &mut AgentPlay) -> Result<(), Stop> {
-    unknown(play, "session/resume", RESUME).await
+async fn rejects_resume_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(play, "session/resume", RESUME).await
 }
 
 /// Asks for what is not offered.
-async fn not_offered(play: &mut AgentPlay, method: &str, offered: &str) -> Result<(), Stop> {
+async fn require_unsupported_rejected(
+    play: &mut AgentHarness,
+    method: &str,
+    offered: &str,
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    if play.needs(offered).is_ok() {
+    if play.require_capability(offered).is_ok() {
         return skip(format!("the agent offers `{method}`"));
     }
     let params = params_for(play, &session);
     match play.request(method, params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail(format!(
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail(format!(
             "it does not offer `{method}`, and answered it with a result"
         )),
     }
 }
 
-async fn not_offered_load(play: &mut AgentPlay) -> Result<(), Stop> {
-    not_offered(play, "session/load", LOAD).await
+async fn rejects_unsupported_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(play, "session/load", LOAD).await
 }
 
-async fn not_offered_resume(play: &mut AgentPlay) -> Result<(), Stop> {
-    not_offered(play, "session/resume", RESUME).await
+async fn rejects_unsupported_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(play, "session/resume", RESUME).await
 }
 
-async fn resume_replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, turn) = past(play, RESUME).await?;
+async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn) = closed_session(play, RESUME).await?;
     let params = params_for(play, &session);
     let told = reopen(play, "session/resume", params).await?;
-    match told.iter().find(|told| is_of(told, &turn)) {
+    match told.iter().find(|told| belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` came before the answer to `session/resume`",
             kind(told)
@@ -240,16 +257,16 @@ async fn resume_replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn resumed_goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = past(play, RESUME).await?;
+async fn continues_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(play, RESUME).await?;
     let params = params_for(play, &session);
     reopen(play, "session/resume", params).await?;
-    play.turn(&session, Task::Answer).await?;
+    play.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn resumed_without_servers(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = past(play, RESUME).await?;
+async fn resumed_without_servers(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(play, RESUME).await?;
     let params = json!({"sessionId": session, "cwd": play.place().project()});
     reopen(play, "session/resume", params).await?;
     Ok(())

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
     1 Must "The current mode of a new session is one of those that are available." => current_is_available;
@@ -19,7 +19,9 @@ checks! { V1 Agent "session-modes";
 }
 
 /// Opens a session, and gives its id and its modes, if it has any.
-pub(super) async fn session_with_modes(play: &mut AgentPlay) -> Result<(String, Value), Stop> {
+pub(super) async fn session_with_modes(
+    play: &mut AgentHarness,
+) -> Result<(String, Value), CheckStop> {
     let opened = play.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     match &opened["modes"] {
@@ -29,7 +31,7 @@ pub(super) async fn session_with_modes(play: &mut AgentPlay) -> Result<(String, 
 }
 
 /// The ids of the modes that are available.
-fn available(modes: &Value) -> Vec<&str> {
+fn available_ids(modes: &Value) -> Vec<&str> {
     let modes = modes["availableModes"].as_array().into_iter().flatten();
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
@@ -37,17 +39,17 @@ fn available(modes: &Value) -> Vec<&str> {
 /// Sets a mode that is not the current one, and gives its id. One that may not be set here and now, as one that
 /// asks for nothing may be for root, is no reason to fail while there are others.
 pub(super) async fn set_another(
-    play: &mut AgentPlay,
+    play: &mut AgentHarness,
     session: &str,
     modes: &Value,
-) -> Result<String, Stop> {
+) -> Result<String, CheckStop> {
     let mut refused = None;
-    let ids = available(modes).into_iter();
+    let ids = available_ids(modes).into_iter();
     for id in ids.filter(|id| modes["currentModeId"] != *id) {
         let params = json!({"sessionId": session, "modeId": id});
         match play.request("session/set_mode", params).await? {
-            Answer::Result(_) => return Ok(id.to_owned()),
-            Answer::Error { code, message, .. } => refused = Some((code, message)),
+            ReceivedResponse::Result(_) => return Ok(id.to_owned()),
+            ReceivedResponse::Error { code, message, .. } => refused = Some((code, message)),
         }
     }
     match refused {
@@ -58,20 +60,20 @@ pub(super) async fn set_another(
     }
 }
 
-async fn current_is_available(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn current_is_available(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(play).await?;
     let current = modes["currentModeId"].as_str().unwrap_or_default();
-    require(available(&modes).contains(&current), || {
+    require(available_ids(&modes).contains(&current), || {
         format!(
             "the current mode {current:?} is none of {}",
-            available(&modes).join(", ")
+            available_ids(&modes).join(", ")
         )
     })
 }
 
-async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(play).await?;
-    let ids = available(&modes);
+    let ids = available_ids(&modes);
     let twice = ids
         .iter()
         .find(|id| ids.iter().filter(|other| other == id).count() > 1);
@@ -81,28 +83,30 @@ async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn sets(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn sets(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(play).await?;
     set_another(play, &session, &modes).await.map(drop)
 }
 
-async fn unknown_mode(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = session_with_modes(play).await?;
     let params = json!({"sessionId": session, "modeId": "no-such-mode"});
     match play.request("session/set_mode", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("the mode \"no-such-mode\" was set, which is not available"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
+            fail("the mode \"no-such-mode\" was set, which is not available")
+        }
     }
 }
 
-async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_change(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(play).await?;
-    let turn = play.task(&session, Task::Plan).await?;
+    let turn = play.task(&session, AgentTask::Plan).await?;
     let mut changes = turn.of_kind("current_mode_update").peekable();
     if changes.peek().is_none() {
         return skip("the agent has not changed its mode by itself");
     }
-    let ids = available(&modes);
+    let ids = available_ids(&modes);
     let current = |update: &Value| {
         update["currentModeId"]
             .as_str()
@@ -118,17 +122,17 @@ async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn at_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(play).await?;
-    let set = async |play: &mut AgentPlay| set_another(play, &session, &modes).await;
+    let set = async |play: &mut AgentHarness| set_another(play, &session, &modes).await;
     play.while_at_work(&session, set).await.map(drop)
 }
 
-async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, modes) = session_with_modes(play).await?;
     let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
     match play.request("session/set_mode", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("the mode of a session that nobody has opened was set"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail("the mode of a session that nobody has opened was set"),
     }
 }

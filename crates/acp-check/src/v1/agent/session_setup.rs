@@ -5,32 +5,32 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::NO_SESSION;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent::NO_SESSION;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
     1 Must "A new session has an id." => has_id;
     2 Must "No two sessions have the same id." => ids_differ;
     3 Must "The working directory of a session is the one that it was opened with, wherever the agent was started." => working_directory;
-    4 Should "A working directory that is not absolute is refused." => relative_refused;
+    4 Should "A working directory that is not absolute is refused." => rejects_relative_cwd;
     5 Should "The agent connects to MCP servers over stdin and stdout." => mcp_stdio;
     6 Must "An MCP server gets the arguments and the environment that it was named with." => mcp_arguments;
-    7 Must "Several sessions can be used at once." => at_once;
+    7 Must "Several sessions can be used at once." => supports_several_sessions;
     8 Must "What is told of a turn is told of the session that was prompted." => own_session;
-    9 Should "A prompt for a session that there is not is refused." => unknown_refused;
+    9 Should "A prompt for a session that there is not is refused." => rejects_unknown_session;
     10 Must "An agent that offers further directories takes them." => further_directories;
 }
 
-async fn has_id(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let id = play.session().await?;
     require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
 }
 
-async fn ids_differ(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut ids: Vec<String> = Vec::new();
     for _ in 0..3 {
         let id = play.session().await?;
@@ -43,22 +43,22 @@ async fn ids_differ(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Another directory than the project, in which the agent was not started.
-fn other_directory(play: &AgentPlay) -> Result<PathBuf, Stop> {
+fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let other = play.place().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
         .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
-    made.map_err(|e| Stop::Harness(format!("no directory can be made: {e}")))?;
+    made.map_err(|e| CheckStop::Harness(format!("no directory can be made: {e}")))?;
     Ok(other)
 }
 
-async fn working_directory(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn working_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let other = other_directory(play)?;
     play.initialize().await?;
     let mut params = play.session_params();
     params["cwd"] = json!(other);
     let opened = play.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    let turn = play.turn(&session, Task::Read).await?;
+    let turn = play.turn(&session, AgentTask::Read).await?;
     let read = turn.requests.iter().map(|(_, params)| &params["path"]);
     let located = turn.updates.iter().flat_map(|update| {
         let locations = update["locations"].as_array().into_iter().flatten();
@@ -74,7 +74,7 @@ async fn working_directory(play: &mut AgentPlay) -> Result<(), Stop> {
     }
     // What it says of the file tells which it has read.
     let said = turn.text().to_lowercase();
-    let told = files_told(&turn.updates) + &said;
+    let told = reported_files(&turn.updates) + &said;
     match (told.contains("omega"), told.contains("alpha")) {
         (true, _) => Ok(()),
         (false, true) => fail(format!(
@@ -87,18 +87,20 @@ async fn working_directory(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// What tool calls have shown, as text.
-fn files_told(updates: &[Value]) -> String {
+fn reported_files(updates: &[Value]) -> String {
     let shown = updates.iter().map(|update| &update["content"]);
     let shown = shown.filter(|content| content.is_array());
     shown.map(ToString::to_string).collect()
 }
 
-async fn relative_refused(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_relative_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.session().await?;
     let params = json!({"cwd": "project", "mcpServers": []});
     match play.request("session/new", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("it opened a session in \"project\", which is no absolute path"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
+            fail("it opened a session in \"project\", which is no absolute path")
+        }
     }
 }
 
@@ -110,13 +112,13 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Opens a session with an MCP server and prompts in it, and gives what the server has noted in `of`: "started" has
 /// its argument and a variable of its environment, "initialized" the client's first request.
-async fn noted(play: &mut AgentPlay, of: &str) -> Result<Option<String>, Stop> {
+async fn server_note(play: &mut AgentHarness, of: &str) -> Result<Option<String>, CheckStop> {
     if !cfg!(unix) {
         return skip("the server that is tried is a shell script");
     }
     let (script, notes) = (play.place().file("server.sh"), play.place().file("server"));
     std::fs::write(&script, MCP_SERVER)
-        .map_err(|e| Stop::Harness(format!("the server cannot be written: {e}")))?;
+        .map_err(|e| CheckStop::Harness(format!("the server cannot be written: {e}")))?;
     play.initialize().await?;
     let mut params = play.session_params();
     params["mcpServers"] = json!([{
@@ -128,7 +130,7 @@ async fn noted(play: &mut AgentPlay, of: &str) -> Result<Option<String>, Stop> {
     let opened = play.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     // It may connect when it needs to: for the first prompt at the latest.
-    play.turn(&session, Task::Answer).await?;
+    play.turn(&session, AgentTask::Answer).await?;
     let file = notes.with_extension(of);
     let patience = play.wire.patience();
     let looking = async {
@@ -136,8 +138,8 @@ async fn noted(play: &mut AgentPlay, of: &str) -> Result<Option<String>, Stop> {
             if let Ok(noted) = std::fs::read_to_string(&file) {
                 return Ok(Some(noted));
             }
-            play.listen(LOOK).await?;
-            if play.wire.ended() {
+            play.collect(LOOK).await?;
+            if play.wire.has_ended() {
                 return Ok(None);
             }
         }
@@ -147,15 +149,15 @@ async fn noted(play: &mut AgentPlay, of: &str) -> Result<Option<String>, Stop> {
         .unwrap_or(Ok(None))
 }
 
-async fn mcp_stdio(play: &mut AgentPlay) -> Result<(), Stop> {
-    match noted(play, "initialized").await? {
+async fn mcp_stdio(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    match server_note(play, "initialized").await? {
         Some(_) => Ok(()),
         None => fail("the session was opened and prompted, and its MCP server got no `initialize`"),
     }
 }
 
-async fn mcp_arguments(play: &mut AgentPlay) -> Result<(), Stop> {
-    let Some(noted) = noted(play, "started").await? else {
+async fn mcp_arguments(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let Some(noted) = server_note(play, "started").await? else {
         return skip("the agent did not start the MCP server");
     };
     let mut lines = noted.lines();
@@ -168,9 +170,9 @@ async fn mcp_arguments(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn supports_several_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = [play.session().await?, play.session().await?];
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let mut prompts = Vec::new();
     for session in &sessions {
         prompts.push(play.begin_prompt(session, &text).await?);
@@ -181,11 +183,11 @@ async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn own_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     play.session().await?;
     let before = play.messages.len();
-    play.turn(&session, Task::Answer).await?;
+    play.turn(&session, AgentTask::Answer).await?;
     // Other sessions may be told something at any time; but not all that belongs to this turn.
     let of_turn = play.updates_since(before).filter(|told| {
         let kind = told["update"]["sessionUpdate"].as_str();
@@ -204,19 +206,21 @@ async fn own_session(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn unknown_refused(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.session().await?;
-    let text = play.text_for(Task::Answer);
+    let text = play.text_for(AgentTask::Answer);
     let id = play.begin_prompt(NO_SESSION, &text).await?;
     match play.turn_answer(&id).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("it took a prompt for a session that it has not opened"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
+            fail("it took a prompt for a session that it has not opened")
+        }
     }
 }
 
-async fn further_directories(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn further_directories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
+    play.require_capability("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
     let other = other_directory(play)?;
     let mut params = play.session_params();
     params["additionalDirectories"] = json!([other]);

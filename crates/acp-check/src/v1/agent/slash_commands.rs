@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, skip};
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "slash-commands";
     1 Should "The name of a command can be typed behind a slash: it is one word, without the slash." => names;
@@ -25,7 +25,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
 
 /// Opens a session, and gives its id and its commands, if it has any.
-async fn commands(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+async fn commands(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let session = play.session().await?;
     let told = async {
         loop {
@@ -55,7 +55,7 @@ fn name(command: &Value) -> &str {
     command["name"].as_str().unwrap_or_default()
 }
 
-async fn names(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn names(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, commands) = commands(play).await?;
     let wrong =
         |name: &str| name.is_empty() || name.starts_with('/') || name.contains(char::is_whitespace);
@@ -65,7 +65,7 @@ async fn names(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn descriptions(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn descriptions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, commands) = commands(play).await?;
     let silent = |command: &&Value| {
         command["description"]
@@ -81,7 +81,7 @@ async fn descriptions(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn hints(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn hints(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, commands) = commands(play).await?;
     let mut hints = commands
         .iter()
@@ -105,7 +105,7 @@ async fn hints(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// A command that can be run without harm, if there is one.
-async fn harmless(play: &mut AgentPlay) -> Result<(String, String), Stop> {
+async fn harmless(play: &mut AgentHarness) -> Result<(String, String), CheckStop> {
     let (session, commands) = commands(play).await?;
     match commands
         .iter()
@@ -117,13 +117,13 @@ async fn harmless(play: &mut AgentPlay) -> Result<(String, String), Stop> {
     }
 }
 
-async fn run(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn run(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, command) = harmless(play).await?;
     let text = json!({"type": "text", "text": command});
     play.prompt(&session, json!([text])).await.map(drop)
 }
 
-async fn run_with_content(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn run_with_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, command) = harmless(play).await?;
     let text = json!({"type": "text", "text": command});
     let uri = format!("file://{}", play.place().file("notes.txt").display());
@@ -131,7 +131,7 @@ async fn run_with_content(play: &mut AgentPlay) -> Result<(), Stop> {
     play.prompt(&session, json!([text, link])).await.map(drop)
 }
 
-async fn unknown(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.begin_prompt(&session, "/no-such-command").await?;
     play.turn_answer(&prompt).await?;

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "terminals";
     1 Must "`terminal/*` is for clients that offer `terminal`." => if_offered;
@@ -28,12 +28,12 @@ const WAIT: &str = "terminal/wait_for_exit";
 const OUTPUT: &str = "terminal/output";
 const RELEASE: &str = "terminal/release";
 
-async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["terminal"] = json!(false);
     play.initialize_with(params).await?;
     let session = play.session().await?;
-    play.attempt(&session, Task::Run).await?;
+    play.attempt(&session, AgentTask::Run).await?;
     match play
         .requests()
         .find(|(method, _)| method.starts_with("terminal/"))
@@ -44,9 +44,9 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Lets the agent run a command in a turn of its own.
-async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
+async fn run(play: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = play.session().await?;
-    play.attempt(&session, Task::Run).await?;
+    play.attempt(&session, AgentTask::Run).await?;
     if play.requests().any(|(method, _)| method == CREATE) {
         Ok(session)
     } else {
@@ -55,7 +55,7 @@ async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
 }
 
 /// The terminals that were created and are not released.
-fn open(play: &AgentPlay) -> Vec<&String> {
+fn open(play: &AgentHarness) -> Vec<&String> {
     let released = |id: &str| {
         let mut calls = play.requests();
         calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
@@ -68,7 +68,7 @@ fn open(play: &AgentPlay) -> Vec<&String> {
 }
 
 /// Every terminal is released, at the latest when its session is closed.
-async fn all_released(play: &mut AgentPlay, session: &str, when: &str) -> Result<(), Stop> {
+async fn all_released(play: &mut AgentHarness, session: &str, when: &str) -> Result<(), CheckStop> {
     let mut asked_to_close = false;
     loop {
         let patience = play.wire.patience();
@@ -84,7 +84,7 @@ async fn all_released(play: &mut AgentPlay, session: &str, when: &str) -> Result
             released?;
         }
         let closes = play
-            .said("/agentCapabilities/sessionCapabilities/close")
+            .capability("/agentCapabilities/sessionCapabilities/close")
             .is_object();
         if open(play).is_empty() || asked_to_close || !closes {
             break;
@@ -99,14 +99,14 @@ async fn all_released(play: &mut AgentPlay, session: &str, when: &str) -> Result
     }
 }
 
-async fn released(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn released(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = run(play).await?;
     all_released(play, &session, "the command has ended, and the turn").await
 }
 
-async fn released_when_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn released_when_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let (prompt, asked, _) = play.until_asked(&session, Task::Run, WAIT).await?;
+    let (prompt, asked, _) = play.until_asked(&session, AgentTask::Run, WAIT).await?;
     play.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
     play.answer_open(asked, &ended).await?;
@@ -114,7 +114,7 @@ async fn released_when_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
     all_released(play, &session, "the turn was cancelled").await
 }
 
-async fn not_used_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn not_used_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     run(play).await?;
     play.hush().await?;
     let mut released: HashSet<&str> = HashSet::new();
@@ -133,7 +133,7 @@ async fn not_used_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn known_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn known_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
     run(play).await?;
     let used = play
         .requests()
@@ -148,7 +148,7 @@ async fn known_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn absolute_cwd(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn absolute_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
     run(play).await?;
     let created = play.requests().filter(|(method, _)| *method == CREATE);
     let mut places = created
@@ -166,34 +166,41 @@ async fn absolute_cwd(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// The turn ends, well or not, when the first `method` is answered by an error; the session goes on.
-async fn fails(play: &mut AgentPlay, method: &'static str, what: &str) -> Result<(), Stop> {
+async fn fails(play: &mut AgentHarness, method: &'static str, what: &str) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
-    play.task_with(&session, Task::Run, method, error).await?;
+    play.task_with(&session, AgentTask::Run, method, error)
+        .await?;
     play.goes_on(&session, what).await.map(drop)
 }
 
-async fn not_started(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn not_started(play: &mut AgentHarness) -> Result<(), CheckStop> {
     fails(play, CREATE, "a command that could not be started").await
 }
 
-async fn no_waiting(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn no_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {
     fails(play, WAIT, "a command that could not be waited for").await
 }
 
 /// The turn ends with a stop reason when the first `method` has this result.
-async fn takes(play: &mut AgentPlay, method: &'static str, result: Value) -> Result<(), Stop> {
+async fn takes(
+    play: &mut AgentHarness,
+    method: &'static str,
+    result: Value,
+) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let answer = json!({"result": result});
-    let answer = play.task_with(&session, Task::Run, method, answer).await?;
+    let answer = play
+        .task_with(&session, AgentTask::Run, method, answer)
+        .await?;
     play.turn_since(&session, answer, 0).map(drop)
 }
 
-async fn signalled(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn signalled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     takes(play, WAIT, json!({"exitCode": null, "signal": "SIGKILL"})).await
 }
 
-async fn truncated(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn truncated(play: &mut AgentHarness) -> Result<(), CheckStop> {
     takes(
         play,
         OUTPUT,

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Message;
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedMessage;
 
 checks! { V1 Agent "tool-calls";
     1 Should "A tool that is used is reported as a tool call." => reported;
@@ -26,7 +26,10 @@ checks! { V1 Agent "tool-calls";
 
 /// Lets the agent use its tools, in turns one after the other, and gives the session's updates and the requests in
 /// between, in order. Where there is no tool call at all, there is nothing to be seen.
-pub(super) async fn work(play: &mut AgentPlay, tasks: &[Task]) -> Result<Vec<Message>, Stop> {
+pub(super) async fn work(
+    play: &mut AgentHarness,
+    tasks: &[AgentTask],
+) -> Result<Vec<ReceivedMessage>, CheckStop> {
     let session = play.session().await?;
     for task in tasks {
         play.attempt(&session, *task).await?;
@@ -38,7 +41,7 @@ pub(super) async fn work(play: &mut AgentPlay, tasks: &[Task]) -> Result<Vec<Mes
 }
 
 /// What is told of tool calls, in order: whether it is new, and the update.
-fn calls(messages: &[Message]) -> impl Iterator<Item = (bool, &Value)> {
+fn calls(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
         .filter(|message| message.method() == "session/update");
@@ -61,7 +64,7 @@ fn is_final(status: &str) -> bool {
 }
 
 /// Every change of status: the call's id, the status before (a new call's is `pending`), and the one after.
-fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
+fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
     for (new, update) in calls(messages) {
@@ -78,9 +81,9 @@ fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
     changes
 }
 
-async fn reported(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn reported(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let turn = play.task(&session, Task::Read).await?;
+    let turn = play.task(&session, AgentTask::Read).await?;
     let used = turn
         .requests
         .iter()
@@ -95,8 +98,13 @@ async fn reported(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
-    let tasks = [Task::Read, Task::Read, Task::Edit, Task::Run];
+async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let tasks = [
+        AgentTask::Read,
+        AgentTask::Read,
+        AgentTask::Edit,
+        AgentTask::Run,
+    ];
     let messages = work(play, &tasks).await?;
     let mut finished: HashSet<&str> = HashSet::new();
     for (new, update) in calls(&messages) {
@@ -112,8 +120,8 @@ async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn known_ids(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+async fn known_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
     let mut known: HashSet<&str> = HashSet::new();
     for (new, update) in calls(&messages) {
         let id = id(update);
@@ -127,8 +135,8 @@ async fn known_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn stays_finished(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Read, Task::Edit, Task::Run]).await?;
+async fn stays_finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
     let wrong = changes(&messages);
     let mut wrong = wrong
         .iter()
@@ -141,8 +149,8 @@ async fn stays_finished(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn does_not_go_back(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+async fn does_not_go_back(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
     let back = changes(&messages);
     let mut back = back
         .iter()
@@ -155,9 +163,9 @@ async fn does_not_go_back(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn finished(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let turn = play.task(&session, Task::Read).await?;
+    let turn = play.task(&session, AgentTask::Read).await?;
     if turn.stop != "end_turn" || calls(&play.messages).next().is_none() {
         return skip("there was no turn with a tool call that ended by itself");
     }
@@ -174,17 +182,17 @@ async fn finished(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// What updates of tool calls have in one of their lists.
-fn items<'a>(messages: &'a [Message], list: &'a str) -> impl Iterator<Item = &'a Value> {
+fn items<'a>(messages: &'a [ReceivedMessage], list: &'a str) -> impl Iterator<Item = &'a Value> {
     calls(messages).flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
 }
 
 /// The diffs that tool calls show.
-fn diffs_in(messages: &[Message]) -> impl Iterator<Item = &Value> {
+fn diffs_in(messages: &[ReceivedMessage]) -> impl Iterator<Item = &Value> {
     items(messages, "content").filter(|content| content["type"] == "diff")
 }
 
-async fn absolute_paths(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+async fn absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
     let places = items(&messages, "locations").chain(diffs_in(&messages));
     let paths: Vec<&str> = places.filter_map(|place| place["path"].as_str()).collect();
     if paths.is_empty() {
@@ -199,8 +207,8 @@ async fn absolute_paths(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Read, Task::Edit]).await?;
+async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
     let lines: Vec<u64> = items(&messages, "locations")
         .filter_map(|location| location["line"].as_u64())
         .collect();
@@ -212,14 +220,14 @@ async fn lines(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn diffs(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn diffs(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let file = play.place().file("notes.txt");
     let read = || {
         std::fs::read_to_string(&file)
-            .map_err(|e| Stop::Harness(format!("{}: {e}", file.display())))
+            .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
     };
     let before = read()?;
-    let messages = work(play, &[Task::Edit]).await?;
+    let messages = work(play, &[AgentTask::Edit]).await?;
     let after = read()?;
     let path = file.display().to_string();
     let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
@@ -243,7 +251,7 @@ async fn diffs(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// The terminals that the update of a tool call shows.
-fn terminals(message: &Message) -> impl Iterator<Item = &str> {
+fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content
         .into_iter()
@@ -252,8 +260,8 @@ fn terminals(message: &Message) -> impl Iterator<Item = &str> {
     shown.filter_map(|content| content["terminalId"].as_str())
 }
 
-async fn created_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Run]).await?;
+async fn created_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Run]).await?;
     let shown: Vec<&str> = messages.iter().flat_map(terminals).collect();
     if shown.is_empty() {
         return skip("no tool call has shown a terminal");
@@ -269,8 +277,8 @@ async fn created_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn shown_before_release(play: &mut AgentPlay) -> Result<(), Stop> {
-    let messages = work(play, &[Task::Run]).await?;
+async fn shown_before_release(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(play, &[AgentTask::Run]).await?;
     let mut seen: HashSet<&str> = HashSet::new();
     let mut released: HashSet<&str> = HashSet::new();
     for message in &messages {

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness::UNKNOWN;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent::UNKNOWN;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "transports";
     1 Must "Nothing is written to stdout but messages." => only_messages;
@@ -33,10 +33,10 @@ checks! { V1 Agent "transports";
 
 /// Lets the agent say a few things, and gives what of it was no JSON. If it says nothing that can be read, that is
 /// what the check is about, and no fault of its own.
-async fn noise(play: &mut AgentPlay) -> Result<Vec<Vec<u8>>, Stop> {
+async fn noise(play: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
         let session = play.session().await?;
-        play.turn(&session, Task::Read).await
+        play.turn(&session, AgentTask::Read).await
     };
     let said = said.await;
     let noise = play.wire.noise().to_vec();
@@ -61,7 +61,7 @@ fn is_part(line: &[u8]) -> bool {
     is_utf8(line) && (text.starts_with(['{', '}', '"']) || matches!(text, "[" | "]" | "],"))
 }
 
-async fn only_messages(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn only_messages(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| !is_part(line) && is_utf8(line)) {
         Some(line) => fail(format!(
@@ -72,7 +72,7 @@ async fn only_messages(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn one_line(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn one_line(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| is_part(line)) {
         Some(line) => fail(format!(
@@ -83,7 +83,7 @@ async fn one_line(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn utf8(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| !is_utf8(line)) {
         Some(line) => fail(format!(
@@ -95,7 +95,7 @@ async fn utf8(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// A request as text, with the id `id`.
-fn request(play: &AgentPlay, id: &str, method: &str) -> String {
+fn request(play: &AgentHarness, id: &str, method: &str) -> String {
     let params = match method {
         "initialize" => play.initialize_params(),
         _ => json!({}),
@@ -103,7 +103,7 @@ fn request(play: &AgentPlay, id: &str, method: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-async fn pieces(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn pieces(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request(play, "pieces", "initialize") + "\n";
     for piece in line.as_bytes().chunks(40) {
         play.wire.send_bytes(piece).await?;
@@ -113,7 +113,7 @@ async fn pieces(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn together(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn together(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let ids = ["a", "b", "c"];
     let lines = ids.map(|id| request(play, id, UNKNOWN) + "\n").concat();
@@ -122,20 +122,20 @@ async fn together(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn carriage_return(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn carriage_return(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request(play, "cr", "initialize") + "\r";
     play.wire.send_line(line.as_bytes()).await?;
     play.answer(&json!("cr")).await?;
     Ok(())
 }
 
-async fn empty_lines(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn empty_lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.send_bytes(b"\n\n\n").await?;
-    play.still_answers("empty lines").await
+    play.require_responsive("empty lines").await
 }
 
-async fn white_space(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn white_space(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.initialize_params();
     let line = format!(
         " {{ \"params\" :\t{params} , \"method\" : \"initialize\", \"id\": \"spaced\" , \"jsonrpc\" : \"2.0\" }} "
@@ -145,7 +145,7 @@ async fn white_space(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn escapes(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn escapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.initialize_params();
     let line = format!(
         r#"{{"jsonrpc":"2.0","id":"\u0065scaped \ud83d\ude00","m\u0065thod":"initi\u0061lize","params":{params}}}"#
@@ -159,7 +159,7 @@ async fn escapes(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn split_character(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn split_character(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request(play, "Grüße 😀", "initialize") + "\n";
     // Each byte of a character beyond ASCII begins a piece.
     for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
@@ -170,15 +170,15 @@ async fn split_character(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn languages(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn languages(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
+    let text = play.text_for(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
     play.prompt(&session, json!([{"type": "text", "text": text}]))
         .await?;
     Ok(())
 }
 
-async fn megabyte(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn megabyte(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
     // To a method that no agent knows: none has to give a megabyte to a model.
@@ -186,33 +186,33 @@ async fn megabyte(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn invalid_utf8(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn invalid_utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"text":""#.to_vec();
     line.extend_from_slice(b"\xff\xfe\xc3\"}}");
     play.wire.send_line(&line).await?;
-    play.still_answers("a line that is not UTF-8").await
+    play.require_responsive("a line that is not UTF-8").await
 }
 
-async fn garbage(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn garbage(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     for line in [&b"hello"[..], b"{", b"]]]", b"\x00\x01\x02", b"{\"a\":}"] {
         play.wire.send_line(line).await?;
     }
-    play.still_answers("lines that are no JSON").await
+    play.require_responsive("lines that are no JSON").await
 }
 
-async fn nested(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn nested(play: &mut AgentHarness) -> Result<(), CheckStop> {
     const DEPTH: usize = 100_000;
     play.initialize().await?;
     let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
     let line = open + &"[".repeat(DEPTH) + &"]".repeat(DEPTH) + "}}";
     play.wire.send_line(line.as_bytes()).await?;
-    play.still_answers("a message that is nested 100,000 deep")
+    play.require_responsive("a message that is nested 100,000 deep")
         .await
 }
 
-async fn no_message(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn no_message(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let lines = [
         json!(null),
@@ -225,11 +225,11 @@ async fn no_message(play: &mut AgentPlay) -> Result<(), Stop> {
     for line in &lines {
         play.wire.send(line).await?;
     }
-    play.still_answers("JSON that is no message").await
+    play.require_responsive("JSON that is no message").await
 }
 
 /// Closes the agent's input and waits for the end of its output.
-async fn end(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn end(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.wire.close();
     let patience = play.wire.patience();
     // Not by `next` of the play: nothing can be answered any more.
@@ -245,24 +245,24 @@ async fn end(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn ends(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     end(play).await
 }
 
-async fn ends_in_turn(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ends_in_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Long);
+    let text = play.text_for(AgentTask::Long);
     play.begin_prompt(&session, &text).await?;
     play.until_in_turn("the beginning of a turn", |play, message| {
-        let began = message.method() == "session/update" || play.wire.ended();
+        let began = message.method() == "session/update" || play.wire.has_ended();
         began.then_some(())
     })
     .await?;
     end(play).await
 }
 
-async fn process_ends(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn process_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.close();
     let patience = play.wire.patience();
@@ -277,7 +277,7 @@ async fn process_ends(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn leaves_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn leaves_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.session().await?;
     play.wire.close();
     let patience = play.wire.patience();
@@ -290,7 +290,7 @@ async fn leaves_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
     {
         return skip("its process has not ended by itself");
     }
-    require(process.emptied(patience).await, || {
+    require(process.wait_empty(patience).await, || {
         format!("its process has ended, and {patience:?} later one that it has started still runs")
     })
 }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "usage";
     1 Should "What is in the context is no more than what fits into it." => fits;
@@ -13,10 +13,10 @@ checks! { V1 Agent "usage";
 }
 
 /// Lets the agent take two turns, and gives what it has told of usage.
-async fn usage(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn usage(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session().await?;
     for _ in 0..2 {
-        play.task(&session, Task::Answer).await?;
+        play.task(&session, AgentTask::Answer).await?;
     }
     // What the last turn has cost may be told behind it.
     play.hush().await?;
@@ -29,7 +29,7 @@ async fn usage(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
     Ok(usage)
 }
 
-async fn fits(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn fits(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for update in usage(play).await? {
         let (used, size) = (&update["used"], &update["size"]);
         let fits = used
@@ -41,7 +41,7 @@ async fn fits(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn cumulative(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn cumulative(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let usage = usage(play).await?;
     let cost = |update: &Value| {
         Some((

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 use super::steps::takes;
 
@@ -22,7 +22,7 @@ fn entry(priority: &str, status: &str) -> Value {
     json!({"content": format!("{priority}, {status}"), "priority": priority, "status": status})
 }
 
-async fn every(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn every(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let priorities = ["high", "medium", "low"];
     let entries = priorities.into_iter().flat_map(|priority| {
         ["pending", "in_progress", "completed"].map(|status| entry(priority, status))
@@ -30,7 +30,7 @@ async fn every(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "a plan", [plan(entries.collect())]).await
 }
 
-async fn replaced(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn replaced(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [
         plan(vec![
             entry("high", "pending"),
@@ -44,7 +44,7 @@ async fn replaced(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "a plan that was replaced", plans).await
 }
 
-async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [plan(vec![
         entry("urgent", "blocked"),
         entry("high", "pending"),

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{WATCHED, maybe, watch};
 
@@ -24,7 +24,7 @@ const IN_A_SESSION: &[&str] = &[
 ];
 
 /// Refuses the first session for want of a login.
-async fn unauthenticated(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unauthenticated(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["authMethods"] = json!([
         {"id": "acp-check/login", "name": "By a word", "description": "No word is asked for."},
         {"id": "other", "name": "By another"},
@@ -36,7 +36,7 @@ async fn unauthenticated(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// The client's login, unless it leaves that to the person.
-async fn login(play: &mut ClientPlay) -> Result<(Value, Value), Stop> {
+async fn login(play: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     unauthenticated(play).await?;
     match maybe(play, "authenticate").await? {
         Some(login) => Ok(login),
@@ -44,7 +44,7 @@ async fn login(play: &mut ClientPlay) -> Result<(Value, Value), Stop> {
     }
 }
 
-async fn no_prompt(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_prompt(play: &mut ClientHarness) -> Result<(), CheckStop> {
     unauthenticated(play).await?;
     let until = Instant::now() + WATCHED;
     while let Ok(next) = timeout_at(until, play.next()).await {
@@ -66,7 +66,7 @@ async fn no_prompt(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn named_method(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn named_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, params) = login(play).await?;
     let method = &params["methodId"];
     require(*method == "acp-check/login" || *method == "other", || {
@@ -75,7 +75,7 @@ async fn named_method(play: &mut ClientPlay) -> Result<(), Stop> {
     play.wire.answer(&id, json!({})).await
 }
 
-async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn goes_on(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = login(play).await?;
     play.wire.answer(&id, json!({})).await?;
     match maybe(play, "session/new").await? {
@@ -87,7 +87,7 @@ async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn failed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = login(play).await?;
     play.wire
         .refuse(&id, -32603, "That was not the word")

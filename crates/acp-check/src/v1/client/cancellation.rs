@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::check::checks;
-use crate::verdict::{Stop, require, skip};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, require, skip};
 
 use super::steps::{PLEASE_WAIT, after, answer, lives, maybe_after_turns};
-use super::terminals::Terminal;
+use super::terminals::CheckTerminal;
 
 checks! { V1 Client "cancellation";
     101 Must "A permission request that the agent cancels is answered all the same." => permission;
@@ -16,8 +16,8 @@ checks! { V1 Client "cancellation";
     104 Should "A client cancels only what it has asked." => own_requests;
 }
 
-async fn permission(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn permission(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let params = json!({
         "sessionId": prompted.session,
         "toolCall": {"toolCallId": "cancelled", "title": PLEASE_WAIT, "kind": "other", "status": "pending"},
@@ -31,8 +31,8 @@ async fn permission(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn waiting(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, "exec sleep 60", json!({})).await?;
+async fn waiting(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, "exec sleep 60", json!({})).await?;
     let id = play
         .wire
         .ask("terminal/wait_for_exit", terminal.params())
@@ -48,8 +48,8 @@ async fn waiting(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn not_open(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn not_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
         play.wire
             .notify("$/cancel_request", json!({"requestId": id}))
@@ -59,10 +59,10 @@ async fn not_open(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn own_requests(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn own_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
     // A list that does not come: some clients wait for it no longer than it is of use.
     play.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     if maybe_after_turns(play, "session/list").await?.is_none() {
         return skip("the client has asked for nothing that it could cancel");
@@ -71,7 +71,7 @@ async fn own_requests(play: &mut ClientPlay) -> Result<(), Stop> {
     let Some((_, params)) = cancelled else {
         return skip("the client has cancelled no request");
     };
-    let asked = |m: &crate::wire::Message| {
+    let asked = |m: &crate::wire::ReceivedMessage| {
         !m.method().is_empty() && !m.0["id"].is_null() && m.0["id"] == params["requestId"]
     };
     require(play.messages.iter().any(asked), || {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, require};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, require};
 
 use super::steps::{sent, takes};
 
@@ -23,7 +23,7 @@ fn said(block: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": block})
 }
 
-async fn annotations(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn annotations(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = [
         json!({"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-02T03:04:05Z"}),
         json!({"audience": ["user", "assistant"]}),
@@ -35,7 +35,7 @@ async fn annotations(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "text with annotations", blocks).await
 }
 
-async fn image(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn image(play: &mut ClientHarness) -> Result<(), CheckStop> {
     // One transparent pixel.
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
     let blocks = [
@@ -45,12 +45,12 @@ async fn image(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "images", blocks.map(said)).await
 }
 
-async fn audio(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn audio(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRiQAAABXQVZF"});
     takes(play, "sound", [said(block)]).await
 }
 
-async fn link(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn link(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let blocks = [
         json!({"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt"}),
         json!({
@@ -62,7 +62,7 @@ async fn link(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "links to resources", blocks.map(said)).await
 }
 
-async fn embedded(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn embedded(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let resources = [
         json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": "text/plain"}),
         json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": null}),
@@ -72,14 +72,14 @@ async fn embedded(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "embedded resources", blocks).await
 }
 
-async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = said(json!({"type": "smell", "data": "roses"}));
     takes(play, "a block of a kind that there is not", [block]).await
 }
 
-async fn prompted(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn prompted(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     for params in sent(play, "session/prompt") {
         for block in params["prompt"].as_array().into_iter().flatten() {
             let kind = block["type"].as_str().unwrap_or_default();

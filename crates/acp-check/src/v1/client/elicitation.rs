@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_client::{ClientPlay, Prompted};
+use crate::client_harness::{ClientHarness, ReceivedPrompt};
+use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{lives, offers, prompted_with, refused, result};
 
@@ -18,7 +18,11 @@ checks! { V1 Client "elicitation";
 
 const FORM: &str = "/clientCapabilities/elicitation/form";
 
-async fn ask(play: &mut ClientPlay, prompted: &Prompted, schema: Value) -> Result<Value, Stop> {
+async fn ask(
+    play: &mut ClientHarness,
+    prompted: &ReceivedPrompt,
+    schema: Value,
+) -> Result<Value, CheckStop> {
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
         "requestedSchema": schema,
@@ -39,7 +43,7 @@ fn form() -> Value {
     })
 }
 
-async fn answered(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn answered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, FORM).await?;
     let answer = ask(play, &prompted, form()).await?;
     let action = answer["action"].as_str().unwrap_or_default();
@@ -48,7 +52,7 @@ async fn answered(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn as_asked(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn as_asked(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, FORM).await?;
     let answer = ask(play, &prompted, form()).await?;
     if answer["action"] != "accept" {
@@ -77,8 +81,8 @@ async fn as_asked(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn completed(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn completed(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.wire
         .notify("elicitation/complete", json!({"elicitationId": "nobodys"}))
         .await?;
@@ -86,8 +90,8 @@ async fn completed(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     if offers(play, FORM) || offers(play, "/clientCapabilities/elicitation") {
         return skip("the client offers it");
     }
@@ -104,7 +108,7 @@ async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_field(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_field(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, FORM).await?;
     let mut schema = form();
     schema["properties"]["colour"] = json!({"type": "_example.org/colour", "title": "Colour"});

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail};
+use crate::wire::ReceivedResponse;
 
 use super::steps::{lives, takes};
 
@@ -20,29 +20,31 @@ checks! { V1 Client "extensibility";
 /// What no client has.
 const METHOD: &str = "_example.org/acp-check/unheard-of";
 
-async fn custom_request(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn custom_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.request(METHOD, json!({"language": "rust"})).await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_found(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     match play.request(METHOD, json!([1, 2])).await? {
-        Answer::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
-        Answer::Error { code, .. } => fail(format!("the error's code is {code}")),
-        Answer::Result(result) => fail(format!("it was answered with the result {result}")),
+        ReceivedResponse::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
+        ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
+        ReceivedResponse::Result(result) => {
+            fail(format!("it was answered with the result {result}"))
+        }
     }
 }
 
-async fn custom_notification(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn custom_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.wire.notify(METHOD, json!({"path": "/x"})).await?;
     lives(play, "a notification of an extension").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn meta(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn meta(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta =
         json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
     play.introduction["_meta"] = meta.clone();
@@ -55,8 +57,8 @@ async fn meta(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "`_meta` everywhere", [update]).await
 }
 
-async fn other_notification(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn other_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.wire.notify("$/acp_check", json!({"a": 1})).await?;
     play.wire
         .notify("acp_check/unheard_of", json!({"a": 1}))

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
-use super::steps::{Scratch, offers, prompted_with, refused, result};
+use super::steps::{ScratchDirectory, offers, prompted_with, refused, result};
 
 checks! { V1 Client "file-system";
     101 Must "A file is read as it is, to the last line end." => reads;
@@ -30,11 +30,11 @@ const WRITING: &str = "/clientCapabilities/fs/writeTextFile";
 const TEXT: &str = "one\ntwo\nthree\nfour\n";
 
 async fn read(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
     part: Value,
-) -> Result<String, Stop> {
+) -> Result<String, CheckStop> {
     let mut params = json!({"sessionId": session, "path": path});
     if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
         params.extend(part);
@@ -47,9 +47,13 @@ async fn read(
 }
 
 /// Reads a part of a file of four lines.
-async fn reads_part(play: &mut ClientPlay, part: Value, expected: &str) -> Result<(), Stop> {
+async fn reads_part(
+    play: &mut ClientHarness,
+    part: Value,
+    expected: &str,
+) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let path = scratch.with("notes.txt", TEXT)?;
     let text = read(play, &prompted.session, &path, part.clone()).await?;
     // Whether the end of the last line belongs to it, is not said.
@@ -60,9 +64,9 @@ async fn reads_part(play: &mut ClientPlay, part: Value, expected: &str) -> Resul
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn reads(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     for text in [
         "alpha\nbeta\n",
         "ends without\na line end",
@@ -76,21 +80,21 @@ async fn reads(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn from_line(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn from_line(play: &mut ClientHarness) -> Result<(), CheckStop> {
     reads_part(play, json!({"line": 3}), "three\nfour\n").await
 }
 
-async fn limited(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn limited(play: &mut ClientHarness) -> Result<(), CheckStop> {
     reads_part(play, json!({"limit": 2}), "one\ntwo\n").await
 }
 
-async fn part(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn part(play: &mut ClientHarness) -> Result<(), CheckStop> {
     reads_part(play, json!({"line": 2, "limit": 2}), "two\nthree\n").await
 }
 
-async fn missing(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     refused(
         play,
@@ -102,9 +106,9 @@ async fn missing(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn says_missing(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn says_missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
     let answer = refused(
         play,
@@ -113,7 +117,7 @@ async fn says_missing(play: &mut ClientPlay) -> Result<(), Stop> {
         "a file that is not there",
     )
     .await?;
-    let Answer::Error { code, error, .. } = answer else {
+    let ReceivedResponse::Error { code, error, .. } = answer else {
         return Ok(());
     };
     // Agents that look whether a file is there go by one or the other.
@@ -134,11 +138,11 @@ async fn says_missing(play: &mut ClientPlay) -> Result<(), Stop> {
 
 /// Writes, and gives what is in the file then.
 async fn write(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
     text: &str,
-) -> Result<String, Stop> {
+) -> Result<String, CheckStop> {
     let params = json!({"sessionId": session, "path": path, "content": text});
     result(play, "fs/write_text_file", params).await?;
     match std::fs::read_to_string(path) {
@@ -152,9 +156,9 @@ async fn write(
     }
 }
 
-async fn creates(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn creates(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, WRITING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let path = scratch.file("new.txt");
     let found = write(play, &prompted.session, &path, "new\n").await?;
     require(found == "new\n", || {
@@ -163,9 +167,9 @@ async fn creates(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn replaces(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn replaces(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, WRITING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let path = scratch.with("notes.txt", TEXT)?;
     write(play, &prompted.session, &path, "short\n").await?;
     // Of an editor with the file open, what it shows counts.
@@ -180,10 +184,10 @@ async fn replaces(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads_back(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn reads_back(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, WRITING).await?;
     super::steps::needs(play, READING)?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let path = scratch.file("odd.txt");
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
     write(play, &prompted.session, &path, text).await?;
@@ -194,9 +198,9 @@ async fn reads_back(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn relative(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn relative(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let file = scratch.with("notes.txt", TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
@@ -207,9 +211,9 @@ async fn relative(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn outside(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("the check cannot make a directory outside of the session's");
     };
@@ -221,7 +225,7 @@ async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
     }
     let path = elsewhere.path().join("secret.txt");
     if let Err(e) = std::fs::write(&path, "secret\n") {
-        return Err(Stop::Harness(format!("{}: {e}", path.display())));
+        return Err(CheckStop::Harness(format!("{}: {e}", path.display())));
     }
     let params = json!({"sessionId": prompted.session, "path": path});
     refused(
@@ -234,8 +238,8 @@ async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn reading_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn reading_not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     if offers(play, READING) {
         return skip("the client offers it");
     }
@@ -250,8 +254,8 @@ async fn reading_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn writing_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn writing_not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     if offers(play, WRITING) {
         return skip("the client offers it");
     }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require};
 
 use super::steps::{lives, sent, watch};
 
@@ -15,20 +15,20 @@ checks! { V1 Client "initialization";
     104 Must "Whatever the agent does not offer counts as not offered." => nothing_offered;
     105 Should "The client says its name and version." => says_its_name;
     106 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
-    107 Must "`initialize` is sent once, at the beginning." => once;
-    108 Must "What is optional may be left out of the answer, or be null." => least;
+    107 Must "`initialize` is sent once, at the beginning." => initializes_once;
+    108 Must "What is optional may be left out of the answer, or be null." => accepts_minimal_initialize;
     109 Must "No session is opened before `initialize` is answered." => waits;
-    110 Must "No session is opened when `initialize` fails." => failed;
+    110 Must "No session is opened when `initialize` fails." => opens_no_session_after_failure;
 }
 
-async fn begins(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.expect("initialize").await?;
     require(play.messages.len() == 1, || {
         "something else came before `initialize`".to_owned()
     })
 }
 
-async fn says_version(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn says_version(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("initialize").await?;
     match params.get("protocolVersion").and_then(Value::as_u64) {
         Some(1..=2) => Ok(()),
@@ -39,7 +39,7 @@ async fn says_version(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["protocolVersion"] = json!(999);
     let (id, _) = play.expect("initialize").await?;
     let introduction = play.introduction.clone();
@@ -59,8 +59,8 @@ async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn nothing_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     for block in blocks {
         let kind = block["type"].as_str().unwrap_or_default();
@@ -85,7 +85,7 @@ async fn nothing_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn says_its_name(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn says_its_name(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("initialize").await?;
     let says = |name: &str| {
         let said = params["clientInfo"][name].as_str();
@@ -96,30 +96,30 @@ async fn says_its_name(play: &mut ClientPlay) -> Result<(), Stop> {
     })
 }
 
-async fn unknown_capabilities(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_capabilities(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
     play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
     play.introduction["agentCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
     play.introduction["mood"] = json!("good");
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn once(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn initializes_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     lives(play, "its prompt").await?;
     let times = sent(play, "initialize").count();
     require(times == 1, || format!("it sent `initialize` {times} times"))?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn least(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_minimal_initialize(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction = json!({"protocolVersion": 1, "agentInfo": null});
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, params) = play.expect("initialize").await?;
     play.initialized = Some(params);
     watch(
@@ -130,11 +130,11 @@ async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     .await?;
     let introduction = play.introduction.clone();
     play.wire.answer(&id, introduction).await?;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn opens_no_session_after_failure(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("initialize").await?;
     play.wire
         .refuse(&id, -32603, "The agent is not well")

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 use super::steps::{after, lives, refused, takes};
 
 checks! { V1 Client "overview";
-    101 Must "Each request is answered once." => once;
+    101 Must "Each request is answered once." => responds_once;
     102 Must "An answer has the id of its request: one that is a string stays a string." => string_id;
     103 Must "An answer has the id of its request: a large number stays the same number." => large_id;
     104 Must "The ids of either side are its own: an agent's request may have the id of a request of the client's." => same_id;
@@ -19,12 +19,12 @@ checks! { V1 Client "overview";
     106 Should "The error for a method that the client does not have is -32601." => method_not_found;
     107 Must "Notifications are not answered." => notifications;
     108 May "An answer to what was never asked does no harm." => stray_answer;
-    109 Must "Requests that come one upon the other are all answered, each with its own id." => many;
+    109 Must "Requests that come one upon the other are all answered, each with its own id." => handles_many_requests;
     110 Should "Fields that the client does not know do no harm: later versions of the protocol may add some." => unknown_fields;
 }
 
 /// The ids of all answers that the client has given.
-fn answered(play: &ClientPlay) -> Vec<Value> {
+fn received_responses(play: &ClientHarness) -> Vec<Value> {
     let answers = play.messages.iter().filter_map(|m| match m.envelope() {
         Some(Envelope::Response { id, .. }) => Some(id.clone()),
         _ => None,
@@ -32,38 +32,41 @@ fn answered(play: &ClientPlay) -> Vec<Value> {
     answers.collect()
 }
 
-async fn with_id(play: &mut ClientPlay, id: Value) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn with_id(play: &mut ClientHarness, id: Value) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     play.wire.send(&asked).await?;
     play.answer(&id).await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn once(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn responds_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let id = play.wire.ask("_acp_check/once", json!({})).await?;
     play.answer(&id).await?;
     // A second answer would come ahead of this one's.
     play.request("_acp_check/then", json!({})).await?;
-    let times = answered(play).iter().filter(|of| **of == id).count();
+    let times = received_responses(play)
+        .iter()
+        .filter(|of| **of == id)
+        .count();
     require(times == 1, || {
         format!("request {id} was answered {times} times")
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn string_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn string_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     with_id(play, json!("17")).await
 }
 
-async fn large_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn large_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     // The largest that every language's numbers hold.
     with_id(play, json!(9_007_199_254_740_991_u64)).await
 }
 
-async fn same_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn same_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let id = prompted.id.clone();
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     play.wire.send(&asked).await?;
@@ -72,38 +75,43 @@ async fn same_id(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_method(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn unknown_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let what = "a request of `acp_check/unheard_of`";
     refused(play, "acp_check/unheard_of", json!({}), what).await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn method_not_found(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn method_not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     match play.request("acp_check/unheard_of", json!({})).await? {
-        Answer::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
-        Answer::Error { code, .. } => fail(format!("the error's code is {code}")),
-        Answer::Result(result) => fail(format!("it was answered with the result {result}")),
+        ReceivedResponse::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
+        ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
+        ReceivedResponse::Result(result) => {
+            fail(format!("it was answered with the result {result}"))
+        }
     }
 }
 
-async fn notifications(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn notifications(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.say(&prompted.session, "One moment.").await?;
     play.wire.notify("_acp_check/note", json!({})).await?;
     play.wire.notify("acp_check/note", json!({})).await?;
     let id = play.wire.ask("_acp_check/alive", json!({})).await?;
     play.answer(&id).await?;
-    let others: Vec<Value> = answered(play).into_iter().filter(|of| *of != id).collect();
+    let others: Vec<Value> = received_responses(play)
+        .into_iter()
+        .filter(|of| *of != id)
+        .collect();
     require(others.is_empty(), || {
         format!("it answered a notification, with the id {}", json!(others))
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn stray_answer(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn stray_answer(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.wire
         .answer(&json!(424_242), json!({"stray": true}))
         .await?;
@@ -113,8 +121,8 @@ async fn stray_answer(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn many(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn handles_many_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let mut open = Vec::new();
     for number in 0..20 {
         open.push(
@@ -141,7 +149,7 @@ async fn many(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_fields(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_fields(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["mood"] = json!("good");
     play.session["mood"] = json!(["good"]);
     let update = json!({

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 use super::steps::{answer, result, sent};
 
@@ -15,18 +15,18 @@ checks! { V1 Client "tool-calls";
     123 Must "Of several options of the same kind one is named." => same_kind;
     124 Must "Permission may be asked with a single option." => one_option;
     125 Must "Permission may be asked for a tool call of which nothing is known but its id." => bare_call;
-    126 Must "Several permission requests may be open at once; each is answered with one of its own options." => several;
+    126 Must "Several permission requests may be open at once; each is answered with one of its own options." => handles_several_requests;
     127 Should "`cancelled` is the answer in a turn that was cancelled, and in no other." => not_cancelled;
     128 May "An option of a kind that the client does not know does no harm." => unknown_kind;
     129 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
 }
 
-fn asking(session: &str, call: Value, options: Value) -> Value {
+fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
 /// That the outcome is one of the options, or that it was cancelled.
-fn among(answer: &Value, options: &Value) -> Result<(), Stop> {
+fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckStop> {
     let outcome = &answer["outcome"];
     match outcome["outcome"].as_str() {
         Some("cancelled") => Ok(()),
@@ -41,11 +41,15 @@ fn among(answer: &Value, options: &Value) -> Result<(), Stop> {
     }
 }
 
-async fn answered(play: &mut ClientPlay, call: Value, options: Value) -> Result<Value, Stop> {
-    let prompted = play.until_prompt().await?;
-    let params = asking(&prompted.session, call, options.clone());
+async fn permission_response(
+    play: &mut ClientHarness,
+    call: Value,
+    options: Value,
+) -> Result<Value, CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
+    let params = permission_params(&prompted.session, call, options.clone());
     let answer = result(play, "session/request_permission", params).await?;
-    among(&answer, &options)?;
+    require_offered_option(&answer, &options)?;
     play.end_turn(&prompted, "end_turn").await?;
     Ok(answer)
 }
@@ -63,9 +67,9 @@ fn yes_or_no() -> Value {
     ])
 }
 
-async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
-    if play.said("/clientCapabilities/subagents").is_null() {
+async fn subagent(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
+    if play.capability("/clientCapabilities/subagents").is_null() {
         return skip("the client does not say that it knows subagents");
     }
     let child = "acp-check-subagent";
@@ -74,47 +78,49 @@ async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
     play.update(&prompted.session, announced).await?;
     play.say(child, "I look around.").await?;
     let options = yes_or_no();
-    let params = asking(child, edit(), options.clone());
+    let params = permission_params(child, edit(), options.clone());
     let answer = result(play, "session/request_permission", params).await?;
-    among(&answer, &options)?;
+    require_offered_option(&answer, &options)?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn an_option(play: &mut ClientPlay) -> Result<(), Stop> {
-    answered(play, edit(), yes_or_no()).await.map(drop)
+async fn an_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    permission_response(play, edit(), yes_or_no())
+        .await
+        .map(drop)
 }
 
-async fn odd_options(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn odd_options(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "0", "name": "Yes", "kind": "allow_once"},
         {"optionId": " a/b?c=\"ja\"\\ ", "name": "Yes, always", "kind": "allow_always"},
         {"optionId": "нет🦀", "name": "No", "kind": "reject_once"},
     ]);
-    answered(play, edit(), options).await.map(drop)
+    permission_response(play, edit(), options).await.map(drop)
 }
 
-async fn same_kind(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn same_kind(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "this-file", "name": "This file", "kind": "allow_once"},
         {"optionId": "all-files", "name": "All files", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
         {"optionId": "no-and-stop", "name": "No, and stop", "kind": "reject_once"},
     ]);
-    answered(play, edit(), options).await.map(drop)
+    permission_response(play, edit(), options).await.map(drop)
 }
 
-async fn one_option(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn one_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([{"optionId": "go", "name": "Go on", "kind": "allow_once"}]);
-    answered(play, edit(), options).await.map(drop)
+    permission_response(play, edit(), options).await.map(drop)
 }
 
-async fn bare_call(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn bare_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let call = json!({"toolCallId": "call/never announced"});
-    answered(play, call, yes_or_no()).await.map(drop)
+    permission_response(play, call, yes_or_no()).await.map(drop)
 }
 
-async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn handles_several_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let mut open = Vec::new();
     for number in 0..3 {
         let call =
@@ -123,14 +129,14 @@ async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
             {"optionId": format!("yes-{number}"), "name": "Yes", "kind": "allow_once"},
             {"optionId": format!("no-{number}"), "name": "No", "kind": "reject_once"},
         ]);
-        let params = asking(&prompted.session, call, options.clone());
+        let params = permission_params(&prompted.session, call, options.clone());
         let id = play.wire.ask("session/request_permission", params).await?;
         open.push((id, options));
     }
     for (id, options) in open {
         match answer(play, &id).await? {
-            Answer::Result(answer) => among(&answer, &options)?,
-            Answer::Error { code, message, .. } => {
+            ReceivedResponse::Result(answer) => require_offered_option(&answer, &options)?,
+            ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!(
                     "request {id} was answered with error {code}: {message}"
                 ));
@@ -140,8 +146,8 @@ async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_cancelled(play: &mut ClientPlay) -> Result<(), Stop> {
-    let answer = answered(play, edit(), yes_or_no()).await?;
+async fn not_cancelled(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let answer = permission_response(play, edit(), yes_or_no()).await?;
     let cancelled = sent(play, "session/cancel").next().is_some();
     require(
         cancelled || answer["outcome"]["outcome"] != "cancelled",
@@ -149,11 +155,11 @@ async fn not_cancelled(play: &mut ClientPlay) -> Result<(), Stop> {
     )
 }
 
-async fn unknown_kind(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_kind(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "maybe", "name": "Maybe", "kind": "shrug"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]);
-    answered(play, edit(), options).await.map(drop)
+    permission_response(play, edit(), options).await.map(drop)
 }

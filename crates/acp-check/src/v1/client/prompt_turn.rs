@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_client::{ClientPlay, Prompted};
+use crate::client_harness::{ClientHarness, ReceivedPrompt};
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 use super::steps::{
     PLEASE_CANCEL, PLEASE_WAIT, WATCHED, after, answer, come, lives, maybe, sent, takes, watch,
@@ -25,14 +25,14 @@ checks! { V1 Client "prompt-turn";
     111 Must "Between turns the agent's requests are answered." => between_turns;
 }
 
-async fn one_turn(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn one_turn(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.say(&prompted.session, "One moment.").await?;
     watch(play, &["session/prompt"], "while a turn was running").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn chunks(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "user_message_chunk",
         "agent_thought_chunk",
@@ -52,7 +52,7 @@ async fn chunks(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "pieces of messages", pieces.chain([last])).await
 }
 
-async fn session_itself(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn session_itself(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "A check", "updatedAt": "2026-01-02T03:04:05Z"}),
         json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
@@ -63,7 +63,7 @@ async fn session_itself(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "updates of the session's title and use", updates).await
 }
 
-async fn unknown_update(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "mood_update", "mood": "good"}),
         json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
@@ -71,8 +71,8 @@ async fn unknown_update(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "updates of kinds that there are not", updates).await
 }
 
-async fn unknown_session(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn unknown_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.say("sess_nobodys", "Is there anyone?").await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
     play.update("sess_nobodys", call).await?;
@@ -81,9 +81,9 @@ async fn unknown_session(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// The client's next prompt, unless it has none.
-async fn next_prompt(play: &mut ClientPlay) -> Result<Prompted, Stop> {
+async fn next_prompt(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match maybe(play, "session/prompt").await? {
-        Some((id, params)) => Ok(Prompted {
+        Some((id, params)) => Ok(ReceivedPrompt {
             id,
             session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
             prompt: params["prompt"].clone(),
@@ -93,22 +93,22 @@ async fn next_prompt(play: &mut ClientPlay) -> Result<Prompted, Stop> {
 }
 
 /// What is asked when the turn has ended: a client that has ended, too, cannot be blamed for what it does not answer.
-async fn answers_still(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn answers_still(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let asked = play.request("_acp_check/alive", json!({})).await;
-    let Err(Stop::Fail(why)) = asked else {
+    let Err(CheckStop::Fail(why)) = asked else {
         return asked.map(drop);
     };
     // If it has, that comes at once.
     let draining = async { while let Ok(Some(_)) = play.next().await {} };
     let _ = tokio::time::timeout(WATCHED, draining).await;
-    if play.wire.ended() {
+    if play.wire.has_ended() {
         return skip("the client ended when its turn had");
     }
     fail(why)
 }
 
-async fn late_updates(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn late_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     let content = json!({"type": "text", "text": "One thing more."});
     for update in [
@@ -125,8 +125,8 @@ async fn late_updates(play: &mut ClientPlay) -> Result<(), Stop> {
     )
 }
 
-async fn same_session(play: &mut ClientPlay) -> Result<(), Stop> {
-    let first = play.until_prompt().await?;
+async fn same_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let first = play.wait_for_prompt().await?;
     play.end_turn(&first, "end_turn").await?;
     let second = next_prompt(play).await?;
     let opened = sent(play, "session/new").count();
@@ -140,8 +140,8 @@ async fn same_session(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// A turn in which the agent has asked to be cancelled.
-async fn asking_to_be_cancelled(play: &mut ClientPlay) -> Result<Prompted, Stop> {
-    let prompted = play.until_prompt().await?;
+async fn asking_to_be_cancelled(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let call = json!({
         "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
     });
@@ -150,7 +150,7 @@ async fn asking_to_be_cancelled(play: &mut ClientPlay) -> Result<Prompted, Stop>
     Ok(prompted)
 }
 
-async fn cancels_session(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn cancels_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = asking_to_be_cancelled(play).await?;
     let Some((_, params)) = maybe(play, "session/cancel").await? else {
         return skip("the client has not cancelled the turn");
@@ -165,12 +165,12 @@ async fn cancels_session(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "cancelled").await
 }
 
-fn says_cancelled(answer: &Answer) -> bool {
-    matches!(answer, Answer::Result(result) if result["outcome"]["outcome"] == "cancelled")
+fn says_cancelled(answer: &ReceivedResponse) -> bool {
+    matches!(answer, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
 }
 
-async fn cancelled_permissions(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn cancelled_permissions(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let mut open = Vec::new();
     for (number, title) in [PLEASE_WAIT, PLEASE_CANCEL].into_iter().enumerate() {
         let call = format!("open-{number}");
@@ -204,7 +204,7 @@ async fn cancelled_permissions(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "cancelled").await
 }
 
-async fn updates_after_cancel(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn updates_after_cancel(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = asking_to_be_cancelled(play).await?;
     if maybe(play, "session/cancel").await?.is_none() {
         return skip("the client has not cancelled the turn");
@@ -218,8 +218,8 @@ async fn updates_after_cancel(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "cancelled").await
 }
 
-async fn between_turns(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn between_turns(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     after("the end of its turn", answers_still(play).await)
 }

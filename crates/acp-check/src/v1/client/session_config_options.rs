@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, require, skip};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, require, skip};
 
 use super::steps::{lives, maybe, sent, takes};
 
@@ -12,7 +12,7 @@ checks! { V1 Client "session-config-options";
     101 Must "A config option is set by its id, to one of its values." => known_value;
     102 Must "Categories that are missing or that the client does not know are no hindrance." => categories;
     103 Should "An option of a type that the client does not know is passed over." => unknown_type;
-    104 Must "Options that the agent has changed are taken." => changed;
+    104 Must "Options that the agent has changed are taken." => follows_option_change;
     105 Must "Values may be in groups." => groups;
     106 Should "A client that sets config options leaves modes alone where the agent has both." => not_both;
 }
@@ -25,13 +25,13 @@ fn mode(value: &str) -> Value {
 }
 
 /// Lets the client open the session, prompt, and set what it likes.
-async fn setting(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn setting(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = play.session["configOptions"].clone();
     play.answers.insert(
         "session/set_config_option",
         json!({"configOptions": options}),
     );
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     let method = "session/set_config_option";
     if sent(play, method).next().is_some() {
@@ -46,7 +46,7 @@ async fn setting(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn known_value(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn known_value(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.session["configOptions"] = json!([mode("ask")]);
     setting(play).await?;
     for params in sent(play, "session/set_config_option") {
@@ -64,14 +64,14 @@ async fn known_value(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn opens_with(play: &mut ClientPlay, what: &str, options: Value) -> Result<(), Stop> {
+async fn opens_with(play: &mut ClientHarness, what: &str, options: Value) -> Result<(), CheckStop> {
     play.session["configOptions"] = options;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     lives(play, what).await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn categories(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let categories = [
         json!("model"),
         json!("thought_level"),
@@ -95,7 +95,7 @@ async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
     opens_with(play, "unknown categories", json!(options)).await
 }
 
-async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let slider = json!({
         "id": "heat", "name": "Heat", "type": "slider", "currentValue": 0.5, "minimum": 0, "maximum": 1,
     });
@@ -107,7 +107,7 @@ async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn follows_option_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.session["configOptions"] = json!([mode("ask")]);
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
@@ -115,7 +115,7 @@ async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "a change of the config options", updates).await
 }
 
-async fn groups(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn groups(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let model = json!({
         "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "large",
         "options": [
@@ -126,7 +126,7 @@ async fn groups(play: &mut ClientPlay) -> Result<(), Stop> {
     opens_with(play, "values in groups", json!([model])).await
 }
 
-async fn not_both(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn not_both(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.session["configOptions"] = json!([mode("ask")]);
     play.session["modes"] = json!({
         "currentModeId": "ask",
@@ -134,7 +134,7 @@ async fn not_both(play: &mut ClientPlay) -> Result<(), Stop> {
     });
     setting(play).await?;
     // Were there a mode to set, it would come ahead of the answer.
-    if !play.wire.ended() {
+    if !play.wire.has_ended() {
         let _ = play.request("_acp_check/alive", json!({})).await;
     }
     require(sent(play, "session/set_mode").next().is_none(), || {

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_client::{ClientPlay, SESSION};
+use crate::client_harness::{ClientHarness, SESSION};
+use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{lives, maybe_after_turns, sent, watch};
 
@@ -20,13 +20,13 @@ checks! { V1 Client "session-setup";
     107 Must "A session is called by the id that the agent gave it, also if it is long." => long_id;
     108 Should "Additional directories are given only to an agent that takes them." => no_directories;
     109 Must "Nothing is prompted before the session is open." => waits;
-    110 Must "Nothing is prompted when no session could be opened." => failed;
+    110 Must "Nothing is prompted when no session could be opened." => sends_no_prompt_after_failure;
     111 May "Updates that come before the answer to `session/new` do no harm." => early_updates;
     112 Must "What is optional may be null in the answer to `session/new`." => nulls;
     113 Should "Old sessions are called by ids that the agent has given, and only by methods that it offers." => old_sessions;
 }
 
-async fn absolute(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn absolute(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     let cwd = params["cwd"].as_str().unwrap_or_default();
     require(absolute_anywhere(cwd), || {
@@ -42,14 +42,14 @@ fn absolute_anywhere(path: &str) -> bool {
         || drive.is_some_and(|drive| drive == b":\\" || drive == b":/")
 }
 
-async fn servers(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     require(params["mcpServers"].is_array(), || {
         format!("`mcpServers` is {}", params["mcpServers"])
     })
 }
 
-async fn offered_transports(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn offered_transports(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
@@ -60,7 +60,7 @@ async fn offered_transports(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn absolute_command(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn absolute_command(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     let servers = params["mcpServers"].as_array();
     let mut commands = servers
@@ -77,9 +77,9 @@ async fn absolute_command(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn called(play: &mut ClientPlay, id: &str) -> Result<(), Stop> {
+async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
     play.session["sessionId"] = json!(id);
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     let params = sent(play, "session/prompt").next();
     let said = params.map_or(&Value::Null, |params| &params["sessionId"]);
     require(*said == id, || {
@@ -88,19 +88,19 @@ async fn called(play: &mut ClientPlay, id: &str) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn number_like_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    called(play, "0").await
+async fn number_like_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(play, "0").await
 }
 
-async fn odd_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    called(play, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
+async fn odd_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(play, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
 }
 
-async fn long_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    called(play, &"0123456789abcdef".repeat(64)).await
+async fn long_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(play, &"0123456789abcdef".repeat(64)).await
 }
 
-async fn no_directories(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_directories(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     let directories = params["additionalDirectories"].as_array();
     require(directories.is_none_or(Vec::is_empty), || {
@@ -108,23 +108,23 @@ async fn no_directories(play: &mut ClientPlay) -> Result<(), Stop> {
     })
 }
 
-async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("session/new").await?;
     let in_a_session = ["session/prompt", "session/set_mode"];
     watch(play, &in_a_session, "before `session/new` was answered").await?;
     let session = play.session.clone();
     play.wire.answer(&id, session).await?;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn sends_no_prompt_after_failure(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("session/new").await?;
     play.wire.refuse(&id, -32603, "There is no room").await?;
     watch(play, &["session/prompt"], "though `session/new` had failed").await
 }
 
-async fn early_updates(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("session/new").await?;
     let commands = json!({
         "sessionUpdate": "available_commands_update",
@@ -135,19 +135,19 @@ async fn early_updates(play: &mut ClientPlay) -> Result<(), Stop> {
     lives(play, "updates ahead of the answer to `session/new`").await?;
     let session = play.session.clone();
     play.wire.answer(&id, session).await?;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn nulls(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn nulls(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.session["modes"] = Value::Null;
     play.session["configOptions"] = Value::Null;
     play.session["_meta"] = Value::Null;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn old_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn old_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
     const OLD: &str = "sess_old";
     play.introduction["agentCapabilities"] = json!({
         "loadSession": true,
@@ -165,7 +165,7 @@ async fn old_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
         .insert("session/list", json!({"sessions": [old]}));
     let session = play.session.clone();
     play.wire.answer(&id, session).await?;
-    let prompted = play.until_prompt().await?;
+    let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     // What it does with old sessions, it does now, or has done; logging out is the last that can be expected.
     if let Some((id, _)) = maybe_after_turns(play, "logout").await? {

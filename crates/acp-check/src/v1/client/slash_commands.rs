@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 use super::steps::takes;
 
 checks! { V1 Client "slash-commands";
     101 Must "Commands are taken, with input and without." => commands;
-    102 Must "Commands may change, and may all be gone." => changed;
+    102 Must "Commands may change, and may all be gone." => follows_changed_commands;
     103 May "Input of a kind that the client does not know does no harm." => unknown_input;
 }
 
@@ -18,7 +18,7 @@ fn available(commands: Value) -> Value {
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
-async fn commands(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands = json!([
         {"name": "web", "description": "Search the web", "input": {"hint": "what to search for"}},
         {"name": "test", "description": "Run the tests", "input": null},
@@ -27,13 +27,13 @@ async fn commands(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "commands", [available(commands)]).await
 }
 
-async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn follows_changed_commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let one = json!([{"name": "plan", "description": "Make a plan"}]);
     let updates = [available(one.clone()), available(json!([])), available(one)];
     takes(play, "a change of the commands", updates).await
 }
 
-async fn unknown_input(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_input(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands =
         json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
     takes(play, "a command with unknown input", [available(commands)]).await

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout_at};
 
-use crate::check::Playing;
-use crate::verdict::{Stop, fail, skip};
-use crate::wire::Answer;
-use crate::with_client::{ClientPlay, Prompted};
+use crate::check::CheckFuture;
+use crate::client_harness::{ClientHarness, ReceivedPrompt};
+use crate::verdict::{CheckStop, fail, skip};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 /// What the agent says when a check needs the person to cancel the turn.
@@ -23,28 +23,28 @@ pub const PLEASE_WAIT: &str = "Please leave this open.";
 pub(super) const WATCHED: Duration = Duration::from_millis(300);
 
 /// A failure, with what came before it.
-pub(super) fn after<T>(what: &str, done: Result<T, Stop>) -> Result<T, Stop> {
+pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
-        Err(Stop::Fail(why)) => fail(format!("after {what}, {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
         done => done,
     }
 }
 
 /// That the client still reads and answers: every request gets an answer, also one of an extension.
-pub(super) async fn lives(play: &mut ClientPlay, what: &str) -> Result<(), Stop> {
+pub(super) async fn lives(play: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
     let asked = play.request("_acp_check/alive", json!({})).await;
     after(what, asked).map(drop)
 }
 
 /// That the client takes these updates in its first turn, and goes on.
 pub(super) fn takes<'a>(
-    play: &'a mut ClientPlay,
+    play: &'a mut ClientHarness,
     what: &'a str,
     updates: impl IntoIterator<Item = Value>,
-) -> Playing<'a> {
+) -> CheckFuture<'a> {
     let updates: Vec<Value> = updates.into_iter().collect();
     Box::pin(async move {
-        let prompted = play.until_prompt().await?;
+        let prompted = play.wait_for_prompt().await?;
         for update in updates {
             let sent = play.update(&prompted.session, update).await;
             after(what, sent)?;
@@ -56,10 +56,10 @@ pub(super) fn takes<'a>(
 
 /// That nothing of `unwanted` comes for a while. What else comes is served.
 pub(super) async fn watch(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     unwanted: &[&str],
     before: &str,
-) -> Result<(), Stop> {
+) -> Result<(), CheckStop> {
     let until = Instant::now() + WATCHED;
     while let Ok(next) = timeout_at(until, play.next()).await {
         let Some(message) = next? else {
@@ -74,7 +74,7 @@ pub(super) async fn watch(
 }
 
 /// Goes on only if the client offers what is at `pointer`: true, or an object.
-pub(super) fn needs(play: &ClientPlay, pointer: &str) -> Result<(), Stop> {
+pub(super) fn needs(play: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
     if offers(play, pointer) {
         return Ok(());
     }
@@ -83,26 +83,32 @@ pub(super) fn needs(play: &ClientPlay, pointer: &str) -> Result<(), Stop> {
 }
 
 /// Whether the client offers what is at `pointer`.
-pub(super) fn offers(play: &ClientPlay, pointer: &str) -> bool {
-    matches!(play.said(pointer), Value::Bool(true) | Value::Object(_))
+pub(super) fn offers(play: &ClientHarness, pointer: &str) -> bool {
+    matches!(
+        play.capability(pointer),
+        Value::Bool(true) | Value::Object(_)
+    )
 }
 
 /// The first prompt of a client that offers what is at `pointer`.
-pub(super) async fn prompted_with(play: &mut ClientPlay, pointer: &str) -> Result<Prompted, Stop> {
-    let prompted = play.until_prompt().await?;
+pub(super) async fn prompted_with(
+    play: &mut ClientHarness,
+    pointer: &str,
+) -> Result<ReceivedPrompt, CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     needs(play, pointer)?;
     Ok(prompted)
 }
 
 /// Sends a request that must succeed, and gives its result.
 pub(super) async fn result(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     method: &str,
     params: Value,
-) -> Result<Value, Stop> {
+) -> Result<Value, CheckStop> {
     match play.request(method, params).await? {
-        Answer::Result(result) => Ok(result),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Result(result) => Ok(result),
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "`{method}` was answered with error {code}: {message}"
         )),
     }
@@ -110,13 +116,15 @@ pub(super) async fn result(
 
 /// Sends a request that must fail, and gives its error.
 pub(super) async fn refused(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     method: &str,
     params: Value,
     what: &str,
-) -> Result<Answer, Stop> {
+) -> Result<ReceivedResponse, CheckStop> {
     match play.request(method, params).await? {
-        Answer::Result(result) => fail(format!("{what} was answered with the result {result}")),
+        ReceivedResponse::Result(result) => {
+            fail(format!("{what} was answered with the result {result}"))
+        }
         error => Ok(error),
     }
 }
@@ -124,21 +132,21 @@ pub(super) async fn refused(
 /// Waits until the client asks or tells something of `method`, as long as a person may take, and gives its id and
 /// params; `None` if that does not happen, which nobody can demand.
 pub(super) async fn maybe(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     method: &str,
-) -> Result<Option<(Value, Value)>, Stop> {
+) -> Result<Option<(Value, Value)>, CheckStop> {
     match play.expect(method).await {
         Ok(found) => Ok(Some(found)),
-        Err(Stop::Fail(_)) => Ok(None),
+        Err(CheckStop::Fail(_)) => Ok(None),
         Err(stop) => Err(stop),
     }
 }
 
 /// As [`maybe`], while the client's further prompts are answered.
 pub(super) async fn maybe_after_turns(
-    play: &mut ClientPlay,
+    play: &mut ClientHarness,
     method: &str,
-) -> Result<Option<(Value, Value)>, Stop> {
+) -> Result<Option<(Value, Value)>, CheckStop> {
     let until = Instant::now() + play.wire.patience();
     while let Ok(next) = timeout_at(until, play.next()).await {
         let Some(message) = next? else {
@@ -158,17 +166,22 @@ pub(super) async fn maybe_after_turns(
 }
 
 /// The answer to a request, if it has come already.
-pub(super) fn come(play: &ClientPlay, id: &Value) -> Option<Answer> {
+pub(super) fn come(play: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
     play.messages
         .iter()
         .find_map(|message| match message.envelope() {
-            Some(Envelope::Response { id: of, result }) if of == id => Some(Answer::read(result)),
+            Some(Envelope::Response { id: of, result }) if of == id => {
+                Some(ReceivedResponse::read(result))
+            }
             _ => None,
         })
 }
 
 /// The answer to one of several requests that are open: it may have come while another was waited for.
-pub(super) async fn answer(play: &mut ClientPlay, id: &Value) -> Result<Answer, Stop> {
+pub(super) async fn answer(
+    play: &mut ClientHarness,
+    id: &Value,
+) -> Result<ReceivedResponse, CheckStop> {
     match come(play, id) {
         Some(answer) => Ok(answer),
         None => play.answer(id).await,
@@ -176,7 +189,10 @@ pub(super) async fn answer(play: &mut ClientPlay, id: &Value) -> Result<Answer, 
 }
 
 /// What the client has sent of `method` so far: the params.
-pub(super) fn sent<'a>(play: &'a ClientPlay, method: &'a str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn sent<'a>(
+    play: &'a ClientHarness,
+    method: &'a str,
+) -> impl Iterator<Item = &'a Value> {
     let messages = play.messages.iter();
     messages
         .filter(move |message| message.method() == method)
@@ -184,11 +200,11 @@ pub(super) fn sent<'a>(play: &'a ClientPlay, method: &'a str) -> impl Iterator<I
 }
 
 /// A directory in that of the session, where the client lends files. Gone when it is dropped.
-pub(super) struct Scratch(TempDir);
+pub(super) struct ScratchDirectory(TempDir);
 
-impl Scratch {
+impl ScratchDirectory {
     /// Makes one, of a client that has opened its session.
-    pub(super) fn new(play: &ClientPlay) -> Result<Self, Stop> {
+    pub(super) fn new(play: &ClientHarness) -> Result<Self, CheckStop> {
         let cwd = sent(play, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
@@ -214,11 +230,11 @@ impl Scratch {
     }
 
     /// A file with this text.
-    pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, Stop> {
+    pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {
             Ok(()) => Ok(path),
-            Err(e) => Err(Stop::Harness(format!("{}: {e}", path.display()))),
+            Err(e) => Err(CheckStop::Harness(format!("{}: {e}", path.display()))),
         }
     }
 }

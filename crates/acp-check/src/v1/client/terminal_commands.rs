@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, require, skip};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{Scratch, prompted_with, result};
-use super::terminals::{TERMINALS, Terminal};
+use super::steps::{ScratchDirectory, prompted_with, result};
+use super::terminals::{CheckTerminal, TERMINALS};
 
 checks! { V1 Client "terminals";
     121 Must "Arguments reach the command as they are: no shell reads them." => arguments;
@@ -15,17 +15,24 @@ checks! { V1 Client "terminals";
     123 Must "The command runs in `cwd`." => directory;
     124 Must "Of output beyond `outputByteLimit` the end is kept, no more than the limit has bytes." => limit;
     125 Must "Output is cut at a character: it stays valid text." => boundary;
-    126 Must "`truncated` says whether output was cut." => truncated;
+    126 Must "`truncated` says whether output was cut." => reports_truncation;
     127 Must "What a command prints to its standard error is output, too." => errors;
 }
 
 /// What a command prints in all, as `terminal/output` answers when it has ended.
-async fn printed(play: &mut ClientPlay, line: &str, more: Value) -> Result<Value, Stop> {
-    let terminal = Terminal::run(play, line, more).await?;
-    ended(play, terminal).await
+async fn command_result(
+    play: &mut ClientHarness,
+    line: &str,
+    more: Value,
+) -> Result<Value, CheckStop> {
+    let terminal = CheckTerminal::run(play, line, more).await?;
+    finish_command(play, terminal).await
 }
 
-async fn ended(play: &mut ClientPlay, terminal: Terminal) -> Result<Value, Stop> {
+async fn finish_command(
+    play: &mut ClientHarness,
+    terminal: CheckTerminal,
+) -> Result<Value, CheckStop> {
     terminal.ask(play, "terminal/wait_for_exit").await?;
     let answer = terminal.ask(play, "terminal/output").await?;
     terminal.done(play).await?;
@@ -36,7 +43,7 @@ fn output(answer: &Value) -> &str {
     answer["output"].as_str().unwrap_or_default()
 }
 
-async fn arguments(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn arguments(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
     // `$1` and not `$HOME`: what the shell is given is not read again.
     let args = json!([
@@ -53,32 +60,33 @@ async fn arguments(play: &mut ClientPlay) -> Result<(), Stop> {
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
     let created = result(play, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
-    let answer = ended(play, Terminal { prompted, id }).await?;
+    let answer = finish_command(play, CheckTerminal { prompted, id }).await?;
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
     require(output(&answer).trim_end() == expected, || {
         format!("the arguments {expected} arrived as {}", output(&answer))
     })
 }
 
-async fn environment(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn environment(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let env = json!([
         {"name": "ACP_CHECK_ONE", "value": "a b=\"c\""},
         {"name": "ACP_CHECK_TWO", "value": ""},
     ]);
     let line = "printf '<%s><%s>' \"$ACP_CHECK_ONE\" \"${ACP_CHECK_TWO-not set}\"";
-    let answer = printed(play, line, json!({ "env": env })).await?;
+    let answer = command_result(play, line, json!({ "env": env })).await?;
     require(output(&answer).trim_end() == "<a b=\"c\"><>", || {
         format!("variables of `env` arrived as {:?}", output(&answer))
     })
 }
 
-async fn directory(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn directory(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     scratch.with("here", "")?;
     let line = "test -e here && echo yes || pwd";
-    let terminal = Terminal::run_in(play, prompted, line, json!({"cwd": scratch.path()})).await?;
-    let answer = ended(play, terminal).await?;
+    let terminal =
+        CheckTerminal::run_in(play, prompted, line, json!({"cwd": scratch.path()})).await?;
+    let answer = finish_command(play, terminal).await?;
     require(output(&answer).trim_end() == "yes", || {
         format!(
             "`cwd` was {}, and it ran in {}",
@@ -88,9 +96,9 @@ async fn directory(play: &mut ClientPlay) -> Result<(), Stop> {
     })
 }
 
-async fn limit(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn limit(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let line = "printf 0123456789abcdef";
-    let answer = printed(play, line, json!({"outputByteLimit": 10})).await?;
+    let answer = command_result(play, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
     require(kept.len() <= 10, || {
         format!(
@@ -104,10 +112,10 @@ async fn limit(play: &mut ClientPlay) -> Result<(), Stop> {
     )
 }
 
-async fn boundary(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn boundary(play: &mut ClientHarness) -> Result<(), CheckStop> {
     // Three bytes each: ten bytes hold three of them, and one byte is left over.
     let line = "printf '世界世界世界'";
-    let answer = printed(play, line, json!({"outputByteLimit": 10})).await?;
+    let answer = command_result(play, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
     require(
         !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
@@ -119,10 +127,10 @@ async fn boundary(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn truncated(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
     let long = json!({"outputByteLimit": 4});
-    let cut = Terminal::run_in(play, prompted.clone(), "printf 0123456789", long).await?;
+    let cut = CheckTerminal::run_in(play, prompted.clone(), "printf 0123456789", long).await?;
     cut.ask(play, "terminal/wait_for_exit").await?;
     let answer = cut.ask(play, "terminal/output").await?;
     // A client that does not cut, which is another check's, and says so, is honest.
@@ -135,8 +143,8 @@ async fn truncated(play: &mut ClientPlay) -> Result<(), Stop> {
     })?;
     cut.ask(play, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
-    let whole = Terminal::run_in(play, prompted, "printf 0123456789", short).await?;
-    let answer = ended(play, whole).await?;
+    let whole = CheckTerminal::run_in(play, prompted, "printf 0123456789", short).await?;
+    let answer = finish_command(play, whole).await?;
     require(answer["truncated"] == false, || {
         format!(
             "output was not cut, and `truncated` is {}",
@@ -145,8 +153,8 @@ async fn truncated(play: &mut ClientPlay) -> Result<(), Stop> {
     })
 }
 
-async fn errors(play: &mut ClientPlay) -> Result<(), Stop> {
-    let answer = printed(play, "echo wrong >&2", json!({})).await?;
+async fn errors(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let answer = command_result(play, "echo wrong >&2", json!({})).await?;
     require(output(&answer).trim_end() == "wrong", || {
         format!(
             "\"wrong\" was printed to the standard error, and the output is {:?}",

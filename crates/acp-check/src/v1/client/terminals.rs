@@ -5,13 +5,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_client::{ClientPlay, Prompted};
+use crate::client_harness::{ClientHarness, ReceivedPrompt};
+use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::steps::{Scratch, WATCHED, after, answer, offers, prompted_with, refused, result};
+use super::steps::{
+    ScratchDirectory, WATCHED, after, answer, offers, prompted_with, refused, result,
+};
 
 checks! { V1 Client "terminals";
-    101 Must "`terminal/create` is answered at once, while the command runs." => at_once;
+    101 Must "`terminal/create` is answered at once, while the command runs." => responds_at_once;
     102 Must "`terminal/output` is answered while the command runs." => output_meanwhile;
     103 Must "As long as the command runs, `terminal/output` has no exit status." => no_status;
     104 Must "When the command has ended, `terminal/output` has its exit status." => status;
@@ -21,10 +23,10 @@ checks! { V1 Client "terminals";
     108 Must "`terminal/kill` ends the command." => kill_ends;
     109 Must "After `terminal/kill` what the command printed can still be had." => killed_output;
     110 Must "`terminal/release` ends a command that runs." => release_ends;
-    111 Must "After `terminal/release` the terminal's id is not valid any more." => released;
+    111 Must "After `terminal/release` the terminal's id is not valid any more." => rejects_released_terminal;
     112 Must "An id that no terminal has is an error." => unknown_id;
     113 Should "Terminals that the client does not offer are an error." => not_offered;
-    114 Must "A command that a signal has ended has no exit code of success." => signalled;
+    114 Must "A command that a signal has ended has no exit code of success." => reports_no_success_after_signal;
 }
 
 pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
@@ -33,14 +35,18 @@ pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
 const LONG: &str = "echo begun; exec sleep 60";
 
 /// A terminal of a check.
-pub(super) struct Terminal {
-    pub(super) prompted: Prompted,
+pub(super) struct CheckTerminal {
+    pub(super) prompted: ReceivedPrompt,
     pub(super) id: Value,
 }
 
-impl Terminal {
+impl CheckTerminal {
     /// Runs a line of the shell.
-    pub(super) async fn run(play: &mut ClientPlay, line: &str, more: Value) -> Result<Self, Stop> {
+    pub(super) async fn run(
+        play: &mut ClientHarness,
+        line: &str,
+        more: Value,
+    ) -> Result<Self, CheckStop> {
         if cfg!(windows) {
             return skip("the commands of these checks are of Unix");
         }
@@ -50,11 +56,11 @@ impl Terminal {
 
     /// The same, in a turn that is open.
     pub(super) async fn run_in(
-        play: &mut ClientPlay,
-        prompted: Prompted,
+        play: &mut ClientHarness,
+        prompted: ReceivedPrompt,
         line: &str,
         more: Value,
-    ) -> Result<Self, Stop> {
+    ) -> Result<Self, CheckStop> {
         let mut params = json!({
             "sessionId": prompted.session, "command": "/bin/sh", "args": ["-c", line],
         });
@@ -74,12 +80,16 @@ impl Terminal {
         json!({"sessionId": self.prompted.session, "terminalId": self.id})
     }
 
-    pub(super) async fn ask(&self, play: &mut ClientPlay, method: &str) -> Result<Value, Stop> {
+    pub(super) async fn ask(
+        &self,
+        play: &mut ClientHarness,
+        method: &str,
+    ) -> Result<Value, CheckStop> {
         result(play, method, self.params()).await
     }
 
     /// What it has printed when it has printed something.
-    async fn output(&self, play: &mut ClientPlay) -> Result<String, Stop> {
+    async fn output(&self, play: &mut ClientHarness) -> Result<String, CheckStop> {
         let patience = play.wire.patience();
         let waiting = async {
             loop {
@@ -100,18 +110,21 @@ impl Terminal {
     }
 
     /// Releases it and ends the turn.
-    pub(super) async fn done(self, play: &mut ClientPlay) -> Result<(), Stop> {
+    pub(super) async fn done(self, play: &mut ClientHarness) -> Result<(), CheckStop> {
         self.ask(play, "terminal/release").await?;
         play.end_turn(&self.prompted, "end_turn").await
     }
 }
 
-async fn at_once(play: &mut ClientPlay) -> Result<(), Stop> {
-    Terminal::run(play, LONG, json!({})).await?.done(play).await
+async fn responds_at_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    CheckTerminal::run(play, LONG, json!({}))
+        .await?
+        .done(play)
+        .await
 }
 
-async fn output_meanwhile(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn output_meanwhile(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     let output = terminal.output(play).await?;
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", and `terminal/output` gave {output:?}")
@@ -119,8 +132,8 @@ async fn output_meanwhile(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn no_status(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn no_status(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     terminal.output(play).await?;
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"].is_null(), || {
@@ -132,8 +145,8 @@ async fn no_status(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn status(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, "exit 3", json!({})).await?;
+async fn status(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, "exit 3", json!({})).await?;
     terminal.ask(play, "terminal/wait_for_exit").await?;
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"]["exitCode"] == 3, || {
@@ -145,8 +158,8 @@ async fn status(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn exit_code(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, "exit 7", json!({})).await?;
+async fn exit_code(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, "exit 7", json!({})).await?;
     let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] == 7, || {
         format!("the command ended with 7, and the answer was {answer}")
@@ -154,8 +167,8 @@ async fn exit_code(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     let id = play
         .wire
         .ask("terminal/wait_for_exit", terminal.params())
@@ -169,8 +182,8 @@ async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn two_wait(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn two_wait(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     let mut open = Vec::new();
     for _ in 0..2 {
         open.push(
@@ -187,16 +200,16 @@ async fn two_wait(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn kill_ends(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn kill_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     terminal.ask(play, "terminal/kill").await?;
     let ended = terminal.ask(play, "terminal/wait_for_exit").await;
     after("`terminal/kill`", ended)?;
     terminal.done(play).await
 }
 
-async fn killed_output(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, LONG, json!({})).await?;
+async fn killed_output(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     terminal.output(play).await?;
     terminal.ask(play, "terminal/kill").await?;
     let answer = after(
@@ -210,12 +223,12 @@ async fn killed_output(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.done(play).await
 }
 
-async fn release_ends(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn release_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
-    let scratch = Scratch::new(play)?;
+    let scratch = ScratchDirectory::new(play)?;
     let line = "while :; do echo x > alive; sleep 0.02; done";
     let here = json!({"cwd": scratch.path()});
-    let terminal = Terminal::run_in(play, prompted, line, here).await?;
+    let terminal = CheckTerminal::run_in(play, prompted, line, here).await?;
     let alive = scratch.file("alive");
     if !appears(&alive, play.wire.patience()).await {
         return fail("the command did not begin");
@@ -242,8 +255,8 @@ async fn appears(path: &Path, time: std::time::Duration) -> bool {
     tokio::time::timeout(time, looking).await.is_ok()
 }
 
-async fn released(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, "echo checked", json!({})).await?;
+async fn rejects_released_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, "echo checked", json!({})).await?;
     terminal.ask(play, "terminal/release").await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let what = format!("`{method}` of a released terminal");
@@ -252,7 +265,7 @@ async fn released(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&terminal.prompted, "end_turn").await
 }
 
-async fn unknown_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
@@ -262,8 +275,8 @@ async fn unknown_id(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     if offers(play, TERMINALS) {
         return skip("the client offers them");
     }
@@ -278,8 +291,8 @@ async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn signalled(play: &mut ClientPlay) -> Result<(), Stop> {
-    let terminal = Terminal::run(play, "kill -KILL $$", json!({})).await?;
+async fn reports_no_success_after_signal(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(play, "kill -KILL $$", json!({})).await?;
     let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] != 0, || {
         format!("a signal ended the command, and the answer was {answer}")

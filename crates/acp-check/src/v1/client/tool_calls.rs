@@ -3,28 +3,28 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 use super::steps::takes;
 
 checks! { V1 Client "tool-calls";
     101 Must "Tool calls of every kind and status are taken." => kinds;
-    102 Must "An update of a tool call may change any part of it and leave out, or have null for, the rest." => partial;
+    102 Must "An update of a tool call may change any part of it and leave out, or have null for, the rest." => accepts_partial_update;
     103 Must "Diffs are taken, also of a file that is new." => diffs;
     104 Must "Blocks of content and locations are taken." => contents;
-    105 Must "What a tool was given and gave may be any JSON." => raw;
+    105 Must "What a tool was given and gave may be any JSON." => accepts_raw_values;
     106 Must "The id of a tool call may be any string." => odd_ids;
-    107 May "An update of a tool call that was never announced does no harm." => unannounced;
-    108 May "A tool call that is announced twice does no harm." => twice;
+    107 May "An update of a tool call that was never announced does no harm." => accepts_unannounced_call;
+    108 May "A tool call that is announced twice does no harm." => accepts_call_twice;
     109 May "A terminal that there is not does no harm in a tool call." => unknown_terminal;
-    110 May "Kinds, statuses and contents that the client does not know do no harm." => unknown;
+    110 May "Kinds, statuses and contents that the client does not know do no harm." => accepts_unknown_values;
     111 May "Text that a tool call shows of a terminal of the agent's own, in `_meta`, does no harm." => own_terminal;
 }
 
 /// A tool call that begins.
 fn call(id: &str, fields: Value) -> Value {
-    with(
+    merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
         fields,
     )
@@ -32,20 +32,20 @@ fn call(id: &str, fields: Value) -> Value {
 
 /// An update of one.
 fn update(id: &str, fields: Value) -> Value {
-    with(
+    merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
         fields,
     )
 }
 
-fn with(mut message: Value, fields: Value) -> Value {
+fn merge_fields(mut message: Value, fields: Value) -> Value {
     if let (Some(message), Value::Object(fields)) = (message.as_object_mut(), fields) {
         message.extend(fields);
     }
     message
 }
 
-async fn kinds(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn kinds(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "read",
         "edit",
@@ -67,7 +67,7 @@ async fn kinds(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "tool calls of every kind", updates).await
 }
 
-async fn partial(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_partial_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let nulls = json!({
         "kind": null, "status": null, "title": null, "content": null, "locations": null,
         "rawInput": null, "rawOutput": null, "_meta": null,
@@ -84,7 +84,7 @@ async fn partial(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "partial updates of a tool call", updates).await
 }
 
-async fn diffs(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn diffs(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let diff = |old: Value, new: &str| json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new});
     let new = json!({"type": "diff", "path": "/project/new.txt", "newText": "alpha\n"});
     let content = json!([
@@ -100,7 +100,7 @@ async fn diffs(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "diffs", updates).await
 }
 
-async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn contents(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = |block: Value| json!({"type": "content", "content": block});
     let content = json!([
         block(json!({"type": "text", "text": "alpha"})),
@@ -124,7 +124,7 @@ async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "contents of tool calls", updates).await
 }
 
-async fn raw(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_raw_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let deep = (0..32).fold(json!("deep"), |inner, _| json!({ "in": inner }));
     let any = [
         json!({"path": "/x"}),
@@ -143,7 +143,7 @@ async fn raw(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "what tools were given", updates.collect::<Vec<_>>()).await
 }
 
-async fn odd_ids(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn odd_ids(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
     let updates = ids.into_iter().flat_map(|id| {
         [
@@ -154,7 +154,7 @@ async fn odd_ids(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "odd ids of tool calls", updates).await
 }
 
-async fn unannounced(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_unannounced_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         update("never-announced", json!({"status": "in_progress"})),
         update(
@@ -170,7 +170,7 @@ async fn unannounced(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn twice(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_call_twice(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         call("twice", json!({"status": "completed"})),
         call("twice", json!({"status": "pending", "kind": "read"})),
@@ -179,7 +179,7 @@ async fn twice(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "a tool call that was announced twice", updates).await
 }
 
-async fn unknown_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!([{"type": "terminal", "terminalId": "term_nobodys"}]);
     let updates = [
         call("run", json!({"kind": "execute", "content": content})),
@@ -188,7 +188,7 @@ async fn unknown_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "a terminal that there is not", updates).await
 }
 
-async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
         update(
@@ -199,10 +199,10 @@ async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
     takes(play, "kinds of tool calls that there are not", updates).await
 }
 
-async fn own_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn own_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta = |fields: Value| json!({ "_meta": fields });
     let content = json!([{"type": "terminal", "terminalId": "own-1"}]);
-    let begin = with(
+    let begin = merge_fields(
         meta(json!({"terminal_info": {"terminal_id": "own-1", "cwd": "/project"}})),
         json!({"kind": "execute", "content": content}),
     );

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail};
 
 use super::steps::{after, answer, lives, takes};
 
@@ -31,16 +31,16 @@ fn request(id: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/alive", "params": {}}).to_string()
 }
 
-async fn bytes(play: &mut ClientPlay, what: &str, bytes: &[u8]) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn send_bytes(play: &mut ClientHarness, what: &str, bytes: &[u8]) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.wire.note(format!("{what} are sent"));
     play.wire.send_bytes(bytes).await?;
     lives(play, what).await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn carriage_return(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn carriage_return(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let line = format!("{}\r", request("cr"));
     play.wire.send_line(line.as_bytes()).await?;
     after(
@@ -50,12 +50,12 @@ async fn carriage_return(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn empty_lines(play: &mut ClientPlay) -> Result<(), Stop> {
-    bytes(play, "empty lines", b"\n\n\n").await
+async fn empty_lines(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    send_bytes(play, "empty lines", b"\n\n\n").await
 }
 
-async fn pieces(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn pieces(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let line = format!("{}\n", request("pieces"));
     let (head, tail) = line.split_at(line.len() / 2);
     play.wire.note(format!("two pieces of {line:?} are sent"));
@@ -70,8 +70,8 @@ async fn pieces(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn at_once(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn at_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let lines = format!("{}\n{}\n", request("one"), request("two"));
     play.wire.note(format!("{lines:?} is sent"));
     play.wire.send_bytes(lines.as_bytes()).await?;
@@ -81,19 +81,19 @@ async fn at_once(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn noise(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn noise(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let lines = b"Loading the model... done\n{\"jsonrpc\": \"2.0\", \n[1, 2\n\"text\"\n";
-    bytes(play, "lines that are no messages", lines).await
+    send_bytes(play, "lines that are no messages", lines).await
 }
 
-async fn large(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn large(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "0123456789abcdef".repeat(64 * 1024)});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
     takes(play, "a message of 1 MB", [update]).await
 }
 
-async fn utf8(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn utf8(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let id = json!("Grüße, κόσμε, 世界, 🦀");
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     play.wire.send(&asked).await?;
@@ -101,15 +101,15 @@ async fn utf8(play: &mut ClientPlay) -> Result<(), Stop> {
     play.end_turn(&prompted, "end_turn").await
 }
 
-async fn no_utf8(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_utf8(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp_check/note","params":{"text":""#.to_vec();
     line.extend_from_slice(&[0xff, 0xfe, 0xc3]);
     line.extend_from_slice(b"\"}}\n");
-    bytes(play, "bytes that are no UTF-8", &line).await
+    send_bytes(play, "bytes that are no UTF-8", &line).await
 }
 
-async fn agent_ends(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn agent_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     play.say(&prompted.session, "One moment").await?;
     play.wire.close();
     let patience = play.wire.patience();
@@ -125,8 +125,8 @@ async fn agent_ends(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn escapes(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
+async fn escapes(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = play.wait_for_prompt().await?;
     let line = br#" { "params" : { } , "method":"\u005facp_check\/alive","id" :"\u0065scapes", "jsonrpc":"2\u002e0" } "#;
     play.wire.send_line(line).await?;
     after(

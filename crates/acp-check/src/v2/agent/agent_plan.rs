@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::kind;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::kind;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "agent-plan";
     1 Must "A plan, of whichever type, has an id." => has_id;
@@ -16,9 +16,9 @@ checks! { V2 Agent "agent-plan";
 }
 
 /// The plans that are shown for a task that needs one.
-async fn plans(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn plans(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session_v2().await?;
-    let turn = play.turn_v2(&session, Task::Plan).await?;
+    let turn = play.turn_v2(&session, AgentTask::Plan).await?;
     let plans = turn
         .updates
         .iter()
@@ -35,7 +35,7 @@ fn entries(plans: &[Value]) -> impl Iterator<Item = &Value> {
     items.flat_map(|plan| plan["entries"].as_array().into_iter().flatten())
 }
 
-async fn has_id(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     match plans.iter().find(|plan| !plan["planId"].is_string()) {
         Some(plan) => fail(format!("a plan of type {} has no `planId`", plan["type"])),
@@ -44,11 +44,11 @@ async fn has_id(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// Fails at a value that is neither known nor begins with `_`.
-fn own<'a>(
+fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,
     known: &[&str],
-) -> Result<(), Stop> {
+) -> Result<(), CheckStop> {
     let mut names = values.filter_map(Value::as_str);
     match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
@@ -58,27 +58,27 @@ fn own<'a>(
     }
 }
 
-async fn own_types(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     // The last two are of the unstable schema.
     let known = ["items", "file", "markdown"];
-    own(
+    require_known_or_custom(
         "type of plans",
         plans.iter().map(|plan| &plan["type"]),
         &known,
     )
 }
 
-async fn own_priorities(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_priorities(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     let priorities = entries(&plans).map(|entry| &entry["priority"]);
-    own("priority", priorities, &["high", "medium", "low"])
+    require_known_or_custom("priority", priorities, &["high", "medium", "low"])
 }
 
-async fn own_statuses(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_statuses(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     let statuses = entries(&plans).map(|entry| &entry["status"]);
-    own(
+    require_known_or_custom(
         "status",
         statuses,
         &["pending", "in_progress", "completed", "cancelled"],

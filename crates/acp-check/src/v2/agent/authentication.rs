@@ -3,21 +3,21 @@
 use serde_json::{Value, json};
 
 use super::values::repeated;
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "authentication";
     1 Must "An agent that names ways to authenticate takes `auth/login`." => takes_login;
     2 Must "An agent that names ways to authenticate takes `auth/logout`." => takes_logout;
     3 Must "Each way to authenticate has an id of its own." => ids;
-    4 Must "Ways to authenticate in a terminal are named only to a client that can run the agent in one." => terminal_offered;
+    4 Must "Ways to authenticate in a terminal are named only to a client that can run the agent in one." => offers_terminal_login;
     5 Must "The environment variables of a way to authenticate in a terminal have different names." => variables;
 }
 
 /// The ways to authenticate that are named to a client with these capabilities. A skip if there are none.
-async fn methods(play: &mut AgentPlay, capabilities: Value) -> Result<Vec<Value>, Stop> {
+async fn methods(play: &mut AgentHarness, capabilities: Value) -> Result<Vec<Value>, CheckStop> {
     let mut params = play.initialize_params();
     params["capabilities"] = capabilities;
     let said = play.initialize_with(params).await?;
@@ -27,7 +27,7 @@ async fn methods(play: &mut AgentPlay, capabilities: Value) -> Result<Vec<Value>
     }
 }
 
-async fn takes_login(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     methods(play, json!({})).await?;
     // Of nobody's name: no login begins by it. Whoever is logged in may say so; who does not know it refuses.
     let login = play.request("auth/login", json!({"methodId": "acp-check/none"}));
@@ -37,7 +37,7 @@ async fn takes_login(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn takes_logout(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
     methods(play, json!({})).await?;
     // Who is logged out by a check must have said how to get in again.
     let Some(method) = play.login().map(str::to_owned) else {
@@ -46,17 +46,17 @@ async fn takes_logout(play: &mut AgentPlay) -> Result<(), Stop> {
     play.result("auth/login", json!({"methodId": method}))
         .await?;
     match play.request("auth/logout", json!({})).await? {
-        Answer::Result(_) => Ok(()),
-        Answer::Error { code: -32601, .. } => {
+        ReceivedResponse::Result(_) => Ok(()),
+        ReceivedResponse::Error { code: -32601, .. } => {
             fail("`authMethods` is not empty, but `auth/logout` is an unknown method")
         }
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "`auth/logout` was answered with error {code}: {message}"
         )),
     }
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
     match repeated(methods.iter().map(|method| &method["methodId"])) {
         Some(id) => fail(format!("two ways to authenticate have the id {id}")),
@@ -64,7 +64,7 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn terminal_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = methods(play, json!({})).await?;
     let terminal = |method: &Value| method["type"] == "terminal";
     require(!methods.iter().any(terminal), || {
@@ -73,7 +73,7 @@ async fn terminal_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn variables(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn variables(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
     let mut seen = false;
     for method in methods.iter().filter(|method| method["type"] == "terminal") {

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::values::is_base64;
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "content";
     1 Must "Images, audio and binary resources are base64." => base64;
@@ -28,9 +28,14 @@ pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     }
 }
 
-async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
-    for task in [Task::Answer, Task::Read, Task::Edit, Task::Run] {
+    for task in [
+        AgentTask::Answer,
+        AgentTask::Read,
+        AgentTask::Edit,
+        AgentTask::Run,
+    ] {
         play.turn_v2(&session, task).await?;
     }
     let (mut seen, mut wrong) = (0, None);

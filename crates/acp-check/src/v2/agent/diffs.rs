@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::content::each_object;
 
 checks! { V2 Agent "tool-calls";
     21 Should "A diff has a patch, wherever that can be." => has_patch;
-    22 Must "The paths in a patch are absolute." => absolute;
-    23 Must "A patch begins with its first file: no commit's metadata, no head of an e-mail." => bare;
-    24 Must "A patch and the changes beside it agree: each file of the patch is one of the changes." => agrees;
+    22 Must "The paths in a patch are absolute." => uses_absolute_paths;
+    23 Must "A patch begins with its first file: no commit's metadata, no head of an e-mail." => has_git_header;
+    24 Must "A patch and the changes beside it agree: each file of the patch is one of the changes." => patch_matches_changes;
 }
 
 /// The diffs that are shown when a file is edited.
-async fn diffs(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session_v2().await?;
-    play.turn_v2(&session, Task::Edit).await?;
+    play.turn_v2(&session, AgentTask::Edit).await?;
     let mut diffs = Vec::new();
     for params in play
         .updates()
@@ -38,7 +38,7 @@ async fn diffs(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
 }
 
 /// The patches of the diffs in Git's form, with the diff each is of.
-async fn patches(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
+async fn patches(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let diffs = diffs(play).await?;
     let git = diffs
         .into_iter()
@@ -90,7 +90,7 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-async fn has_patch(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_patch(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let diffs = diffs(play).await?;
     // Of other files there may be none to show.
     let other = |change: &Value| {
@@ -108,7 +108,7 @@ async fn has_patch(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for (patch, _) in patches(play).await? {
         if let Some(path) = paths(&patch).into_iter().find(|path| !is_absolute(path)) {
             return fail(format!("the path {path:?} in a patch is not absolute"));
@@ -117,7 +117,7 @@ async fn absolute(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn bare(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn has_git_header(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for (patch, _) in patches(play).await? {
         let first = patch.lines().next().unwrap_or_default();
         require(first.starts_with("diff --git "), || {
@@ -127,7 +127,7 @@ async fn bare(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn agrees(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn patch_matches_changes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for (patch, diff) in patches(play).await? {
         let changes = diff["changes"].as_array().into_iter().flatten();
         let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);

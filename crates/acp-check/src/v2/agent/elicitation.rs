@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "elicitation";
-    1 Must "A client that offers forms alone is asked by forms alone." => forms_alone;
-    2 Must "A client that offers addresses alone is asked by addresses alone." => addresses_alone;
+    1 Must "A client that offers forms alone is asked by forms alone." => sends_forms_only;
+    2 Must "A client that offers addresses alone is asked by addresses alone." => sends_urls_only;
     3 Must "A choice in a form has something to choose from." => choices;
-    4 Must "A form's required fields are among its fields." => required;
+    4 Must "A form's required fields are among its fields." => requires_existing_fields;
 }
 
 /// What the agent elicits of a client that offers this.
-async fn elicited(play: &mut AgentPlay, offered: Value) -> Result<Vec<Value>, Stop> {
+async fn elicitations(play: &mut AgentHarness, offered: Value) -> Result<Vec<Value>, CheckStop> {
     let mut params = play.initialize_params();
     params["capabilities"]["elicitation"] = offered;
     play.initialize_with(params).await?;
     let session = play.session_v2().await?;
-    for task in [Task::Answer, Task::Edit] {
+    for task in [AgentTask::Answer, AgentTask::Edit] {
         play.turn_v2(&session, task).await?;
     }
     let asked = play
@@ -33,8 +33,8 @@ async fn elicited(play: &mut AgentPlay, offered: Value) -> Result<Vec<Value>, St
     Ok(asked)
 }
 
-async fn only(play: &mut AgentPlay, mode: &str) -> Result<(), Stop> {
-    let asked = elicited(play, json!({mode: {}})).await?;
+async fn require_only_mode(play: &mut AgentHarness, mode: &str) -> Result<(), CheckStop> {
+    let asked = elicitations(play, json!({mode: {}})).await?;
     match asked.iter().find(|params| params["mode"] != *mode) {
         Some(params) => fail(format!(
             "`elicitation.{mode}` was offered, and it asked in the mode {}",
@@ -44,24 +44,24 @@ async fn only(play: &mut AgentPlay, mode: &str) -> Result<(), Stop> {
     }
 }
 
-async fn forms_alone(play: &mut AgentPlay) -> Result<(), Stop> {
-    only(play, "form").await
+async fn sends_forms_only(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_only_mode(play, "form").await
 }
 
-async fn addresses_alone(play: &mut AgentPlay) -> Result<(), Stop> {
-    only(play, "url").await
+async fn sends_urls_only(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_only_mode(play, "url").await
 }
 
 /// The forms that the agent asks with.
-async fn forms(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
-    let asked = elicited(play, json!({"form": {}})).await?;
+async fn forms(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let asked = elicitations(play, json!({"form": {}})).await?;
     Ok(asked
         .into_iter()
         .map(|params| params["requestedSchema"].clone())
         .collect())
 }
 
-async fn choices(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn choices(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for form in forms(play).await? {
         let fields = form["properties"].as_object().into_iter().flatten();
         for (name, field) in fields {
@@ -82,7 +82,7 @@ async fn choices(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn required(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn requires_existing_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for form in forms(play).await? {
         let required = form["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {

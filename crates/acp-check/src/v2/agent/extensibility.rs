@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::{kind, text};
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::{kind, text};
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "extensibility";
     1 Should "A request of an extension that the agent does not know is answered with error -32601." => unknown_request;
@@ -21,23 +21,23 @@ checks! { V2 Agent "extensibility";
     9 Must "The type of one's own of content begins with `_`." => own_content;
 }
 
-async fn unknown_request(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request("_acp-check/no-such", json!({})).await? {
-        Answer::Error { code: -32601, .. } => Ok(()),
-        Answer::Error { code, .. } => {
+        ReceivedResponse::Error { code: -32601, .. } => Ok(()),
+        ReceivedResponse::Error { code, .. } => {
             fail(format!("it was answered with error {code}, not -32601"))
         }
-        Answer::Result(_) => fail("it was answered with a result"),
+        ReceivedResponse::Result(_) => fail("it was answered with a result"),
     }
 }
 
-async fn unknown_notification(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     play.wire
         .notify("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
-    play.turn_v2(&session, Task::Answer).await.map(drop)
+    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
 /// Metadata of the oddest kinds, under names of nobody's.
@@ -45,26 +45,26 @@ fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn any_meta(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = play.initialize_params();
     params["_meta"] = odd_meta();
     play.initialize_with(params).await?;
-    play.needs("/capabilities/session")?;
+    play.require_capability("/capabilities/session")?;
     let mut params = play.session_params();
     params["_meta"] = odd_meta();
     let opened = play.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let mut prompt = text(&play.text_for(Task::Answer));
+    let mut prompt = text(&play.text_for(AgentTask::Answer));
     prompt[0]["_meta"] = odd_meta();
     play.prompt_v2(session, prompt).await.map(drop)
 }
 
 /// Fails at a value that is neither known nor begins with `_`.
-fn own<'a>(
+fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,
     known: &[&str],
-) -> Result<(), Stop> {
+) -> Result<(), CheckStop> {
     let mut names = values.into_iter().filter_map(Value::as_str);
     match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
@@ -75,9 +75,15 @@ fn own<'a>(
 }
 
 /// Has the agent do all that it does, and gives every update.
-async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn updates(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session_v2().await?;
-    for task in [Task::Answer, Task::Read, Task::Edit, Task::Run, Task::Plan] {
+    for task in [
+        AgentTask::Answer,
+        AgentTask::Read,
+        AgentTask::Edit,
+        AgentTask::Run,
+        AgentTask::Plan,
+    ] {
         play.turn_v2(&session, task).await?;
     }
     Ok(play
@@ -86,7 +92,7 @@ async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
         .collect())
 }
 
-async fn own_updates(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     // Those of version 1 are told by a check of their own. The last line is newer than the draft.
     let known = [
@@ -114,14 +120,14 @@ async fn own_updates(play: &mut AgentPlay) -> Result<(), Stop> {
         "compaction_update",
         "compaction_summary_chunk",
     ];
-    own(
+    require_known_or_custom(
         "kind of updates",
         updates.iter().map(|update| &update["sessionUpdate"]),
         &known,
     )
 }
 
-async fn own_values(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_values(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     let calls = || {
         updates
@@ -140,16 +146,16 @@ async fn own_values(play: &mut AgentPlay) -> Result<(), Stop> {
         "switch_mode",
         "other",
     ];
-    own("kind of tools", calls().map(|call| &call["kind"]), &kinds)?;
+    require_known_or_custom("kind of tools", calls().map(|call| &call["kind"]), &kinds)?;
     let statuses = ["pending", "in_progress", "completed", "failed", "cancelled"];
-    own(
+    require_known_or_custom(
         "status of tool calls",
         calls().map(|call| &call["status"]),
         &statuses,
     )
 }
 
-async fn own_stop_reasons(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_stop_reasons(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     // The last one is newer than the draft.
     let known = [
@@ -160,40 +166,40 @@ async fn own_stop_reasons(play: &mut AgentPlay) -> Result<(), Stop> {
         "cancelled",
         "error",
     ];
-    own(
+    require_known_or_custom(
         "stop reason",
         updates.iter().map(|update| &update["stopReason"]),
         &known,
     )
 }
 
-async fn own_option_kinds(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_option_kinds(play: &mut AgentHarness) -> Result<(), CheckStop> {
     updates(play).await?;
     let options = play
         .requests()
         .filter_map(|(_, params)| params["options"].as_array());
     let known = ["allow_once", "allow_always", "reject_once", "reject_always"];
-    own(
+    require_known_or_custom(
         "kind of options",
         options.flatten().map(|option| &option["kind"]),
         &known,
     )
 }
 
-async fn own_categories(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/capabilities/session")?;
+    play.require_capability("/capabilities/session")?;
     let opened = play.open_session().await?;
     let options = opened["configOptions"].as_array().into_iter().flatten();
     let known = ["mode", "model", "model_config", "thought_level"];
-    own(
+    require_known_or_custom(
         "category",
         options.map(|option| &option["category"]),
         &known,
     )
 }
 
-async fn own_content(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn own_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     let spoken = updates.iter().filter(|update| {
         let kind = kind(update);
@@ -205,5 +211,5 @@ async fn own_content(play: &mut AgentPlay) -> Result<(), Stop> {
     });
     let types = blocks.map(|block| &block["type"]);
     let known = ["text", "image", "audio", "resource_link", "resource"];
-    own("type of content", types, &known)
+    require_known_or_custom("type of content", types, &known)
 }

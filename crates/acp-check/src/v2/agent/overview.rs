@@ -2,31 +2,33 @@
 
 use serde_json::json;
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V2 Agent "overview";
     1 Must "A request of a method that there is not is answered with error -32601." => unknown_method;
     2 Must "An answer has the id of its request as it was: a string stays that string." => string_id;
     3 Must "Notifications are not answered." => notifications;
-    4 Must "Answers come for every request, though several are open at once." => several;
+    4 Must "Answers come for every request, though several are open at once." => handles_several_requests;
 }
 
-async fn unknown_method(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request("session/acp_check_no_such", json!({})).await? {
-        Answer::Error { code: -32601, .. } => Ok(()),
-        Answer::Error { code, .. } => fail(format!(
+        ReceivedResponse::Error { code: -32601, .. } => Ok(()),
+        ReceivedResponse::Error { code, .. } => fail(format!(
             "a method that there is not was answered with error {code}, not -32601"
         )),
-        Answer::Result(_) => fail("a method that there is not was answered with a result"),
+        ReceivedResponse::Result(_) => {
+            fail("a method that there is not was answered with a result")
+        }
     }
 }
 
-async fn string_id(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn string_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let id = json!("acp-check-07");
     play.wire
@@ -42,7 +44,7 @@ async fn string_id(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn notifications(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn notifications(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     play.wire
         .notify("session/cancel", json!({"sessionId": session}))
@@ -70,7 +72,7 @@ async fn notifications(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn several(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn handles_several_requests(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let mut open = Vec::new();
     for number in 0..16 {

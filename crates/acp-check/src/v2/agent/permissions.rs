@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::values::repeated;
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::AcceptedPrompt;
+use crate::agent_harness_v2::state;
 use crate::check::checks;
-use crate::host::Permission;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::Begun;
-use crate::with_agent_v2::state;
+use crate::host::PermissionReply;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
     41 Must "A permission request has options to choose from: one at least." => has_options;
@@ -18,33 +18,35 @@ checks! { V2 Agent "tool-calls";
     44 Must "A permission request names the session that it is about." => names_session;
     45 Should "While the agent waits for permission its state is `requires_action`." => requires_action;
     46 Should "When the agent has its permission its state is `running` again." => runs_again;
-    47 Must "When the agent has its permission the work goes on to its end." => goes_on;
-    48 Must "What was rejected is not done." => rejected;
+    47 Must "When the agent has its permission the work goes on to its end." => continues_after_allow;
+    48 Must "What was rejected is not done." => respects_rejection;
     49 Must "An outcome that the agent does not know is not taken for an approval." => unknown_outcome;
     50 Must "A permission request that fails is not taken for an approval." => failed_request;
 }
 
 /// A task for which permission is asked: what has begun, the id of the request, and its params.
-async fn asked(play: &mut AgentPlay) -> Result<(Begun, Value, Value), Stop> {
+async fn wait_for_permission(
+    play: &mut AgentHarness,
+) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
     let session = play.session_v2().await?;
-    play.host.permission = Permission::Hold;
-    let begun = play.begin_task_v2(&session, Task::Edit).await?;
-    match play.asked_v2(&begun).await? {
+    play.host.permission = PermissionReply::Hold;
+    let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
+    match play.wait_for_permission_v2(&begun).await? {
         Some((id, params)) => Ok((begun, id, params)),
         None => skip("the agent asks for no permission"),
     }
 }
 
-async fn has_options(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, _, params) = asked(play).await?;
+async fn has_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(play).await?;
     let options = params["options"].as_array();
     require(options.is_some_and(|options| !options.is_empty()), || {
         "the permission request has no options".to_owned()
     })
 }
 
-async fn option_ids(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, _, params) = asked(play).await?;
+async fn option_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(play).await?;
     let options = params["options"].as_array().into_iter().flatten();
     match repeated(options.map(|option| &option["optionId"])) {
         Some(id) => fail(format!(
@@ -54,19 +56,19 @@ async fn option_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn has_title(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, _, params) = asked(play).await?;
+async fn has_title(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(play).await?;
     let title = params["title"].as_str().unwrap_or_default();
     require(!title.trim().is_empty(), || {
         "the title of the permission request is empty".to_owned()
     })
 }
 
-async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
-    play.host.permission = Permission::Hold;
-    let begun = play.begin_task_v2(&session, Task::Edit).await?;
-    let Some((_, params)) = play.asked_v2(&begun).await? else {
+    play.host.permission = PermissionReply::Hold;
+    let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
+    let Some((_, params)) = play.wait_for_permission_v2(&begun).await? else {
         return skip("the agent asks for no permission");
     };
     require(params["sessionId"] == *session, || {
@@ -78,18 +80,18 @@ async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// The latest state that was told of.
-fn latest<'a>(play: &'a AgentPlay, begun: &'a Begun) -> Option<&'a str> {
-    play.so_far_v2(begun).filter_map(state).last()
+fn latest_state<'a>(play: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
+    play.updates_of_prompt_v2(begun).filter_map(state).last()
 }
 
-async fn requires_action(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (begun, _, _) = asked(play).await?;
-    if latest(play, &begun) == Some("requires_action") {
+async fn requires_action(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, _, _) = wait_for_permission(play).await?;
+    if latest_state(play, &begun) == Some("requires_action") {
         return Ok(());
     }
     // It may be told after the request as well.
     play.until("a `state_update` with `requires_action`", |play, _| {
-        (latest(play, &begun) == Some("requires_action")).then_some(())
+        (latest_state(play, &begun) == Some("requires_action")).then_some(())
     })
     .await
 }
@@ -104,10 +106,10 @@ fn allow(params: &Value) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": id}})
 }
 
-async fn runs_again(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (begun, id, params) = asked(play).await?;
-    play.host.permission = Permission::Allow;
-    if latest(play, &begun) != Some("requires_action") {
+async fn runs_again(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, params) = wait_for_permission(play).await?;
+    play.host.permission = PermissionReply::Allow;
+    if latest_state(play, &begun) != Some("requires_action") {
         return skip("the agent does not tell that it requires an action");
     }
     play.wire.answer(&id, allow(&params)).await?;
@@ -123,17 +125,17 @@ async fn runs_again(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (begun, id, params) = asked(play).await?;
-    play.host.permission = Permission::Allow;
+async fn continues_after_allow(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, params) = wait_for_permission(play).await?;
+    play.host.permission = PermissionReply::Allow;
     play.wire.answer(&id, allow(&params)).await?;
     play.finish_v2(&begun).await.map(drop)
 }
 
-async fn rejected(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
-    play.host.permission = Permission::Reject;
-    let turn = play.turn_v2(&session, Task::Edit).await?;
+    play.host.permission = PermissionReply::Reject;
+    let turn = play.turn_v2(&session, AgentTask::Edit).await?;
     let asked = turn
         .requests
         .iter()
@@ -141,22 +143,22 @@ async fn rejected(play: &mut AgentPlay) -> Result<(), Stop> {
     if !asked {
         return skip("the agent asks for no permission");
     }
-    play.unchanged_v2()
+    play.require_file_unchanged_v2()
 }
 
-async fn unknown_outcome(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (begun, id, _) = asked(play).await?;
-    play.host.permission = Permission::Reject;
+async fn unknown_outcome(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, _) = wait_for_permission(play).await?;
+    play.host.permission = PermissionReply::Reject;
     let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
     play.wire.answer(&id, json!({"outcome": outcome})).await?;
     play.finish_v2(&begun).await?;
-    play.unchanged_v2()
+    play.require_file_unchanged_v2()
 }
 
-async fn failed_request(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (begun, id, _) = asked(play).await?;
-    play.host.permission = Permission::Reject;
+async fn failed_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, _) = wait_for_permission(play).await?;
+    play.host.permission = PermissionReply::Reject;
     play.wire.refuse(&id, -32603, "Internal error").await?;
     play.finish_v2(&begun).await?;
-    play.unchanged_v2()
+    play.require_file_unchanged_v2()
 }

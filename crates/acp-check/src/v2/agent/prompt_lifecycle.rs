@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::{kind, state, text};
 use crate::check::checks;
-use crate::options::Task;
-use crate::turns::Turn;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::{kind, state, text};
+use crate::options::AgentTask;
+use crate::turns::CheckTurn;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
     1 Must "A prompt that the agent takes is answered: that acknowledges it." => acknowledges;
@@ -30,42 +30,44 @@ checks! { V2 Agent "prompt-lifecycle";
     17 Should "The agent works in two sessions at once, each with a turn of its own." => two_sessions;
 }
 
-async fn acknowledges(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn acknowledges(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
-    play.begin_task_v2(&session, Task::Answer).await.map(drop)
+    play.begin_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
-async fn answered(play: &mut AgentPlay) -> Result<(String, Turn), Stop> {
+async fn finished_prompt(play: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
     let session = play.session_v2().await?;
-    let turn = play.turn_v2(&session, Task::Answer).await?;
+    let turn = play.turn_v2(&session, AgentTask::Answer).await?;
     Ok((session, turn))
 }
 
-async fn runs(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, turn) = answered(play).await?;
+async fn runs(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(play).await?;
     let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
     require(states.contains(&"running"), || {
         format!("no `state_update` said that it is running; told were: {states:?}")
     })
 }
 
-async fn idles(play: &mut AgentPlay) -> Result<(), Stop> {
-    answered(play).await.map(drop)
+async fn idles(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    finished_prompt(play).await.map(drop)
 }
 
-async fn says_why(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, turn) = answered(play).await?;
+async fn says_why(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(play).await?;
     require(!turn.stop.is_empty(), || {
         "the `idle` that ended the work has no `stopReason`".to_owned()
     })
 }
 
-async fn ends_once(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ends_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
-    let begun = play.begin_task_v2(&session, Task::Answer).await?;
+    let begun = play.begin_task_v2(&session, AgentTask::Answer).await?;
     play.finish_v2(&begun).await?;
-    play.quiet().await?;
-    let mut states = play.so_far_v2(&begun).filter_map(state);
+    play.wait_until_quiet().await?;
+    let mut states = play.updates_of_prompt_v2(&begun).filter_map(state);
     // From the first `running` on: before it comes what was on its way.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
@@ -75,7 +77,7 @@ async fn ends_once(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// What was reported of the person's message: from a whole message, and from pieces of one.
-fn reported(turn: &Turn) -> Option<String> {
+fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
         match kind(update) {
@@ -94,17 +96,17 @@ fn reported(turn: &Turn) -> Option<String> {
     said
 }
 
-async fn reports_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, turn) = answered(play).await?;
-    require(reported(&turn).is_some(), || {
+async fn reports_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(play).await?;
+    require(reported_prompt(&turn).is_some(), || {
         "neither `user_message` nor `user_message_chunk` came for the prompt".to_owned()
     })
 }
 
-async fn reports_as_sent(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, turn) = answered(play).await?;
-    let sent = play.text_for(Task::Answer);
-    match reported(&turn) {
+async fn reports_as_sent(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(play).await?;
+    let sent = play.text_for(AgentTask::Answer);
+    match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
             format!("the message was {sent:?}, and is reported as {said:?}")
         }),
@@ -113,14 +115,14 @@ async fn reports_as_sent(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// The ids of messages of one side: `agent_message`, say.
-fn ids<'a>(turn: &'a Turn, of: &'static str) -> impl Iterator<Item = &'a str> {
+fn ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
     let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
     let own = turn.updates.iter().filter(own);
     own.filter_map(|update| update["messageId"].as_str())
 }
 
-async fn ids_of_roles(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, turn) = answered(play).await?;
+async fn ids_of_roles(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(play).await?;
     let sides = ["user_message", "agent_message", "agent_thought"];
     for (number, side) in sides.into_iter().enumerate() {
         for id in ids(&turn, side) {
@@ -136,9 +138,9 @@ async fn ids_of_roles(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn ids_of_turns(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, first) = answered(play).await?;
-    let second = play.turn_v2(&session, Task::Answer).await?;
+async fn ids_of_turns(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, first) = finished_prompt(play).await?;
+    let second = play.turn_v2(&session, AgentTask::Answer).await?;
     let before: Vec<&str> = ids(&first, "agent_message").collect();
     match ids(&second, "agent_message").find(|id| before.contains(id)) {
         Some(id) => fail(format!(
@@ -148,33 +150,37 @@ async fn ids_of_turns(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn takes_another(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = answered(play).await?;
-    play.turn_v2(&session, Task::Answer).await.map(drop)
+async fn takes_another(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = finished_prompt(play).await?;
+    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
 /// Sends a prompt with one more block, which must be taken.
-async fn takes(play: &mut AgentPlay, needs: Option<&str>, block: Value) -> Result<(), Stop> {
+async fn require_accepted(
+    play: &mut AgentHarness,
+    needs: Option<&str>,
+    block: Value,
+) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     if let Some(needs) = needs {
-        play.needs(needs)?;
+        play.require_capability(needs)?;
     }
-    let mut prompt = text(&play.text_for(Task::Answer));
+    let mut prompt = text(&play.text_for(AgentTask::Answer));
     let kind = block["type"].as_str().unwrap_or_default().to_owned();
     if let Some(blocks) = prompt.as_array_mut() {
         blocks.push(block);
     }
     let params = json!({"sessionId": session, "prompt": prompt});
     match play.request("session/prompt", params).await? {
-        Answer::Result(_) => Ok(()),
-        Answer::Error { code, message, .. } => fail(format!(
+        ReceivedResponse::Result(_) => Ok(()),
+        ReceivedResponse::Error { code, message, .. } => fail(format!(
             "a prompt with a block of type `{kind}` was answered with error {code}: {message}"
         )),
     }
 }
 
-async fn takes_text(play: &mut AgentPlay) -> Result<(), Stop> {
-    takes(
+async fn takes_text(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_accepted(
         play,
         None,
         json!({"type": "text", "text": "It is **bold** — ünïcode."}),
@@ -182,9 +188,9 @@ async fn takes_text(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn takes_links(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_links(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = format!("file://{}", play.place().file("notes.txt").display());
-    takes(
+    require_accepted(
         play,
         None,
         json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
@@ -192,25 +198,25 @@ async fn takes_links(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn takes_images(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_images(play: &mut AgentHarness) -> Result<(), CheckStop> {
     // One pixel.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let block = json!({"type": "image", "mimeType": "image/png", "data": data});
-    takes(play, Some("/capabilities/session/prompt/image"), block).await
+    require_accepted(play, Some("/capabilities/session/prompt/image"), block).await
 }
 
-async fn takes_audio(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_audio(play: &mut AgentHarness) -> Result<(), CheckStop> {
     // Nothing to be heard.
     let data = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": data});
-    takes(play, Some("/capabilities/session/prompt/audio"), block).await
+    require_accepted(play, Some("/capabilities/session/prompt/audio"), block).await
 }
 
-async fn takes_resources(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn takes_resources(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let uri = format!("file://{}", play.place().file("notes.txt").display());
     let resource = json!({"uri": uri, "mimeType": "text/plain", "text": "alpha\n"});
     let block = json!({"type": "resource", "resource": resource});
-    takes(
+    require_accepted(
         play,
         Some("/capabilities/session/prompt/embeddedContext"),
         block,
@@ -218,21 +224,23 @@ async fn takes_resources(play: &mut AgentPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.session_v2().await?;
-    let prompt = text(&play.text_for(Task::Answer));
+    let prompt = text(&play.text_for(AgentTask::Answer));
     let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
     match play.request("session/prompt", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail("it has taken a prompt for a session that there is not"),
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
+            fail("it has taken a prompt for a session that there is not")
+        }
     }
 }
 
-async fn two_sessions(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session_v2().await?;
     let second = play.session_v2().await?;
-    let of_first = play.begin_task_v2(&first, Task::Answer).await?;
-    let of_second = play.begin_task_v2(&second, Task::Answer).await?;
+    let of_first = play.begin_task_v2(&first, AgentTask::Answer).await?;
+    let of_second = play.begin_task_v2(&second, AgentTask::Answer).await?;
     play.finish_v2(&of_second).await?;
     play.finish_v2(&of_first).await.map(drop)
 }

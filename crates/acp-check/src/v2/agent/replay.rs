@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::kind;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::kind;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-setup";
     21 Should "A session resumed with `replayFrom` start is told again from its beginning: the person's words and the agent's." => replays;
@@ -19,7 +19,7 @@ checks! { V2 Agent "session-setup";
 }
 
 /// Whether an update is of the conversation.
-fn is_past(update: &Value) -> bool {
+fn is_history_update(update: &Value) -> bool {
     let kind = kind(update);
     kind.starts_with("user_message")
         || kind.starts_with("agent_")
@@ -35,33 +35,36 @@ fn messages<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = 
         .filter(move |update| kind(update).starts_with(of))
 }
 
-/// Resumes the session of [`AgentPlay::past_v2`], and gives what was told of the past before the answer and after it.
-async fn resumed(
-    play: &mut AgentPlay,
+/// Resumes the session of [`AgentHarness::closed_session_v2`], and gives what was told of the past before the answer and after it.
+async fn resume_session(
+    play: &mut AgentHarness,
     replay_from: Option<Value>,
-) -> Result<(Vec<Value>, Vec<Value>), Stop> {
-    let session = play.past_v2().await?;
+) -> Result<(Vec<Value>, Vec<Value>), CheckStop> {
+    let session = play.closed_session_v2().await?;
     let mut params = play.resume_params(&session);
     if let Some(from) = replay_from {
         params["replayFrom"] = from;
     }
-    let past = |play: &AgentPlay, since: usize| -> Vec<Value> {
+    let past = |play: &AgentHarness, since: usize| -> Vec<Value> {
         let updates = play.updates_since(since).map(|params| &params["update"]);
-        updates.filter(|update| is_past(update)).cloned().collect()
+        updates
+            .filter(|update| is_history_update(update))
+            .cloned()
+            .collect()
     };
     let before = play.messages.len();
     play.result("session/resume", params).await?;
     let (told, answered) = (past(play, before), play.messages.len());
-    play.quiet().await?;
+    play.wait_until_quiet().await?;
     Ok((told, past(play, answered)))
 }
 
-fn start() -> Option<Value> {
+fn replay_from_start() -> Option<Value> {
     Some(json!({"type": "start"}))
 }
 
-async fn replays(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (mut told, late) = resumed(play, start()).await?;
+async fn replays(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut told, late) = resume_session(play, replay_from_start()).await?;
     told.extend(late);
     for (of, whose) in [
         ("user_message", "the person's"),
@@ -72,50 +75,53 @@ async fn replays(play: &mut AgentPlay) -> Result<(), Stop> {
         })?;
     }
     let said = Value::from(told).to_string();
-    let asked = json!(play.text_for(Task::Answer)).to_string();
+    let asked = json!(play.text_for(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
         "the prompt was not replayed as it was".to_owned()
     })
 }
 
-async fn before_answer(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (_, late) = resumed(play, start()).await?;
+async fn before_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, late) = resume_session(play, replay_from_start()).await?;
     match late.first() {
         Some(update) => fail(format!("`{}` came after the answer", kind(update))),
         None => Ok(()),
     }
 }
 
-async fn told_nothing(play: &mut AgentPlay, replay_from: Option<Value>) -> Result<(), Stop> {
-    let (told, late) = resumed(play, replay_from).await?;
+async fn require_no_replay(
+    play: &mut AgentHarness,
+    replay_from: Option<Value>,
+) -> Result<(), CheckStop> {
+    let (told, late) = resume_session(play, replay_from).await?;
     match told.iter().chain(&late).next() {
         Some(update) => fail(format!("it has replayed: `{}` came", kind(update))),
         None => Ok(()),
     }
 }
 
-async fn replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
-    told_nothing(play, None).await
+async fn replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_no_replay(play, None).await
 }
 
-async fn null_is_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
-    told_nothing(play, Some(Value::Null)).await
+async fn null_is_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_no_replay(play, Some(Value::Null)).await
 }
 
-async fn unknown_cursor(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = play.past_v2().await?;
+async fn unknown_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = play.closed_session_v2().await?;
     let mut params = play.resume_params(&session);
     params["replayFrom"] = json!({"type": "_acp-check/yesterday"});
     match play.request("session/resume", params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => {
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => {
             fail("asked to replay from a place it cannot know, it has resumed the session")
         }
     }
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (mut told, late) = resumed(play, start()).await?;
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut told, late) = resume_session(play, replay_from_start()).await?;
     told.extend(late);
     for said in messages(&told, "user_message") {
         let id = &said["messageId"];

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::values::repeated;
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_agent::AgentPlay;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-config-options";
     1 Must "Each config option of a session has an id of its own." => ids;
@@ -19,9 +19,9 @@ checks! { V2 Agent "session-config-options";
 }
 
 /// A session, and its config options. A skip if there are none.
-async fn options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
+async fn options(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     play.initialize().await?;
-    play.needs("/capabilities/session")?;
+    play.require_capability("/capabilities/session")?;
     let opened = play.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     match opened["configOptions"].as_array() {
@@ -31,7 +31,7 @@ async fn options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
 }
 
 /// The values to choose from: one list, or one for each group. A value may be in more than one group.
-fn lists(option: &Value) -> Vec<Vec<&Value>> {
+fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries
         .iter()
@@ -48,10 +48,10 @@ fn ids_of(entries: &[Value]) -> Vec<&Value> {
 }
 
 fn values(option: &Value) -> Vec<&Value> {
-    lists(option).concat()
+    value_lists(option).concat()
 }
 
-fn current(options: &[Value], id: &Value) -> Value {
+fn current_value(options: &[Value], id: &Value) -> Value {
     let option = options.iter().find(|option| option["configId"] == *id);
     option
         .map(|option| option["currentValue"].clone())
@@ -59,26 +59,28 @@ fn current(options: &[Value], id: &Value) -> Value {
 }
 
 /// Sets an option, and gives all options after that. A skip if the agent refuses: it may.
-async fn set(
-    play: &mut AgentPlay,
+async fn set_option(
+    play: &mut AgentHarness,
     session: &str,
     id: &Value,
     (of, value): (&str, &Value),
-) -> Result<Vec<Value>, Stop> {
+) -> Result<Vec<Value>, CheckStop> {
     let params = json!({"sessionId": session, "configId": id, "type": of, "value": value});
     match play.request("session/set_config_option", params).await? {
-        Answer::Result(answer) => {
+        ReceivedResponse::Result(answer) => {
             let options = answer["configOptions"].as_array();
             Ok(options.cloned().unwrap_or_default())
         }
-        Answer::Error { code: -32601, .. } => {
+        ReceivedResponse::Error { code: -32601, .. } => {
             fail("there are config options, but `session/set_config_option` is an unknown method")
         }
-        Answer::Error { message, .. } => skip(format!("the option {id} cannot be set: {message}")),
+        ReceivedResponse::Error { message, .. } => {
+            skip(format!("the option {id} cannot be set: {message}"))
+        }
     }
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = options(play).await?;
     match repeated(options.iter().map(|option| &option["configId"])) {
         Some(id) => fail(format!("two config options have the id {id}")),
@@ -86,10 +88,10 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn value_ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn value_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = options(play).await?;
     for option in &options {
-        let mut lists = lists(option).into_iter();
+        let mut lists = value_lists(option).into_iter();
         if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
             return fail(format!(
                 "the config option {} has the value {value} twice",
@@ -100,7 +102,7 @@ async fn value_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn defaults(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = options(play).await?;
     for option in options.iter().filter(|option| option["type"] == "select") {
         require(values(option).contains(&&option["currentValue"]), || {
@@ -113,14 +115,14 @@ async fn defaults(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn all_options(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = options(play).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
         return skip("the session has no option to choose from");
     };
     // Set to what it is: nothing else has a reason to change.
     let value = ("id", &option["currentValue"]);
-    let now = set(play, &session, &option["configId"], value).await?;
+    let now = set_option(play, &session, &option["configId"], value).await?;
     let gone = |option: &&Value| {
         let id = &option["configId"];
         !now.iter().any(|now| now["configId"] == *id)
@@ -135,7 +137,7 @@ async fn all_options(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// An option of the session's, and a value that it has not.
-fn another(options: &[Value]) -> Option<(&Value, &Value)> {
+fn other_value(options: &[Value]) -> Option<(&Value, &Value)> {
     options.iter().find_map(|option| {
         let mut others = values(option).into_iter();
         let other = others.rfind(|value| **value != option["currentValue"])?;
@@ -143,45 +145,45 @@ fn another(options: &[Value]) -> Option<(&Value, &Value)> {
     })
 }
 
-async fn new_value(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = options(play).await?;
-    let Some((id, value)) = another(&options) else {
+    let Some((id, value)) = other_value(&options) else {
         return skip("the session has no option with another value to choose");
     };
-    let now = set(play, &session, id, ("id", value)).await?;
-    let now = current(&now, id);
+    let now = set_option(play, &session, id, ("id", value)).await?;
+    let now = current_value(&now, id);
     require(now == *value, || {
         format!("the option {id} was set to {value}, and is {now} in the answer")
     })
 }
 
-async fn boolean(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = options(play).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "boolean") else {
         return skip("the session has no option that is on or off");
     };
     let id = &option["configId"];
     let value = json!(option["currentValue"] != json!(true));
-    let now = set(play, &session, id, ("boolean", &value)).await?;
-    let now = current(&now, id);
+    let now = set_option(play, &session, id, ("boolean", &value)).await?;
+    let now = current_value(&now, id);
     require(now == value, || {
         format!("the option {id} was set to {value}, and is {now} in the answer")
     })
 }
 
-async fn one_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (first, options_of_first) = options(play).await?;
-    let Some((id, value)) = another(&options_of_first) else {
+    let Some((id, value)) = other_value(&options_of_first) else {
         return skip("the session has no option with another value to choose");
     };
     let second = play.session().await?;
-    set(play, &first, id, ("id", value)).await?;
+    set_option(play, &first, id, ("id", value)).await?;
     // Of the other session nothing is told: an update of its options would say that they have changed.
-    play.quiet().await?;
+    play.wait_until_quiet().await?;
     let changed = play.updates().find(|params| {
         let options = params["update"]["configOptions"].as_array();
         params["sessionId"] == *second
-            && options.is_some_and(|options| current(options, id) == *value)
+            && options.is_some_and(|options| current_value(options, id) == *value)
     });
     require(changed.is_none(), || {
         format!("the option {id} was set in one session, and has changed in another")

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
+use crate::agent_harness::AgentHarness;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require};
-use crate::with_agent::AgentPlay;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-setup";
     1 Must "Every session has an id of its own." => ids;
     2 Must "A session can be opened without naming MCP servers." => no_servers;
     3 Must "An agent that offers `session.additionalDirectories` takes them when a session is opened." => more_directories;
     4 Must "An agent that offers sessions takes `session/resume`." => resumes;
-    5 Must "A session that was resumed goes on: it takes prompts." => goes_on;
+    5 Must "A session that was resumed goes on: it takes prompts." => continues_after_resume;
     6 Must "An agent that offers sessions takes `session/close`." => closes;
     7 Must "`session/close` ends what the agent is doing in the session." => ends_work;
     8 Must "Closing one session leaves the others as they are." => closes_one;
@@ -20,7 +20,7 @@ checks! { V2 Agent "session-setup";
     10 Should "An MCP server whose transport the agent does not know is passed over, or the session is refused." => unknown_server;
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session_v2().await?;
     let second = play.session_v2().await?;
     require(first != second, || {
@@ -28,49 +28,53 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-async fn no_servers(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn no_servers(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/capabilities/session")?;
+    play.require_capability("/capabilities/session")?;
     let params = json!({"cwd": play.place().project()});
     play.open_session_with(params).await.map(drop)
 }
 
-async fn more_directories(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn more_directories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/capabilities/session/additionalDirectories")?;
+    play.require_capability("/capabilities/session/additionalDirectories")?;
     let mut params = play.session_params();
     let project = play.place().project();
     params["additionalDirectories"] = json!([project.parent().unwrap_or(project)]);
     play.open_session_with(params).await.map(drop)
 }
 
-async fn resumes(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = play.past_v2().await?;
+async fn resumes(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = play.closed_session_v2().await?;
     let params = play.resume_params(&session);
     play.result("session/resume", params).await.map(drop)
 }
 
-async fn goes_on(play: &mut AgentPlay) -> Result<(), Stop> {
-    let session = play.past_v2().await?;
+async fn continues_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = play.closed_session_v2().await?;
     let params = play.resume_params(&session);
     play.result("session/resume", params).await?;
-    play.turn_v2(&session, Task::Answer).await.map(drop)
+    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-async fn closes(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn closes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     let params = json!({"sessionId": session});
     play.result("session/close", params).await.map(drop)
 }
 
-async fn ends_work(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ends_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     ends_by(play, &session, "session/close").await
 }
 
 /// That the agent is not at work in the session any more when it has answered `method`.
-pub(crate) async fn ends_by(play: &mut AgentPlay, session: &str, method: &str) -> Result<(), Stop> {
-    play.begin_task_v2(session, Task::Long).await?;
+pub(crate) async fn ends_by(
+    play: &mut AgentHarness,
+    session: &str,
+    method: &str,
+) -> Result<(), CheckStop> {
+    play.begin_task_v2(session, AgentTask::Long).await?;
     play.until("some output of a long task", |_, message| {
         let kind = message.params()["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
@@ -79,7 +83,7 @@ pub(crate) async fn ends_by(play: &mut AgentPlay, session: &str, method: &str) -
     .await?;
     play.result(method, json!({"sessionId": session})).await?;
     let before = play.messages.len();
-    play.quiet().await?;
+    play.wait_until_quiet().await?;
     let after = play.updates_since(before);
     let mut spoken = after.filter(|params| {
         let update = &params["update"];
@@ -98,18 +102,18 @@ pub(crate) async fn ends_by(play: &mut AgentPlay, session: &str, method: &str) -
     }
 }
 
-async fn closes_one(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn closes_one(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session_v2().await?;
     let second = play.session_v2().await?;
     play.result("session/close", json!({"sessionId": first}))
         .await?;
-    play.turn_v2(&second, Task::Answer).await.map(drop)
+    play.turn_v2(&second, AgentTask::Answer).await.map(drop)
 }
 
-async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session_v2().await?;
     let second = play.session_v2().await?;
-    play.turn_v2(&second, Task::Answer).await?;
+    play.turn_v2(&second, AgentTask::Answer).await?;
     let known = |id: &str| id == first || id == second;
     let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
     match play.updates().find(strange) {
@@ -121,9 +125,9 @@ async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn unknown_server(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn unknown_server(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
-    play.needs("/capabilities/session")?;
+    play.require_capability("/capabilities/session")?;
     let mut params = play.session_params();
     params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
     // Either will do, as long as there is an answer, and another to what follows.

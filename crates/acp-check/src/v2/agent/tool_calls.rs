@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::values::is_base64;
+use crate::agent_harness::AgentHarness;
+use crate::agent_harness_v2::kind;
 use crate::check::checks;
-use crate::options::Task;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_agent::AgentPlay;
-use crate::with_agent_v2::kind;
+use crate::options::AgentTask;
+use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
-    1 Should "A tool call's status goes forward: what has ended is not pending or in progress again." => forward;
+    1 Should "A tool call's status goes forward: what has ended is not pending or in progress again." => advances_status;
     2 Must "A tool call's id is its own: what the agent does for the next prompt has another one." => ids;
     3 Should "A piece of content is for a tool call that was told of." => chunk_of_call;
     4 Must "The output of a terminal is base64, each piece by itself." => base64;
@@ -21,16 +21,16 @@ checks! { V2 Agent "tool-calls";
 }
 
 /// All updates of the tasks that tools are used for.
-async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn updates(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session_v2().await?;
     let mut updates = Vec::new();
-    for task in [Task::Read, Task::Edit, Task::Run] {
+    for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         updates.extend(play.turn_v2(&session, task).await?.updates);
     }
     Ok(updates)
 }
 
-fn of_kind<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
+fn updates_of_kind<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
     updates.iter().filter(move |update| kind(update) == of)
 }
 
@@ -38,10 +38,10 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed" | "cancelled")
 }
 
-async fn forward(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn advances_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     let mut ended: HashMap<&str, &str> = HashMap::new();
-    for update in of_kind(&updates, "tool_call_update") {
+    for update in updates_of_kind(&updates, "tool_call_update") {
         let (Some(id), Some(status)) = (update["toolCallId"].as_str(), update["status"].as_str())
         else {
             continue;
@@ -61,31 +61,31 @@ async fn forward(play: &mut AgentPlay) -> Result<(), Stop> {
     require_calls(&updates)
 }
 
-fn require_calls(updates: &[Value]) -> Result<(), Stop> {
-    match of_kind(updates, "tool_call_update").next() {
+fn require_calls(updates: &[Value]) -> Result<(), CheckStop> {
+    match updates_of_kind(updates, "tool_call_update").next() {
         Some(_) => Ok(()),
         None => skip("the agent has told of no tool call"),
     }
 }
 
-async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session_v2().await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
-        turns.push(play.turn_v2(&session, Task::Read).await?.updates);
+        turns.push(play.turn_v2(&session, AgentTask::Read).await?.updates);
     }
     let [first, second] = turns.as_slice() else {
-        return Err(Stop::Harness("two turns were not two".to_owned()));
+        return Err(CheckStop::Harness("two turns were not two".to_owned()));
     };
     require_calls(first)?;
     // What goes on from the first turn may be told of still: it is one of the second that begins there with an id
     // of what has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
-    let mut begun = of_kind(second, "tool_call_update").filter(begins);
+    let mut begun = updates_of_kind(second, "tool_call_update").filter(begins);
     let again = begun.find(|update| {
         let id = &update["toolCallId"];
-        let mut before = of_kind(first, "tool_call_update").filter(ended);
+        let mut before = updates_of_kind(first, "tool_call_update").filter(ended);
         before.any(|before| before["toolCallId"] == *id)
     });
     match again {
@@ -97,7 +97,7 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
-async fn chunk_of_call(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn chunk_of_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(play).await?;
     let (mut known, mut seen) = (Vec::new(), false);
     for update in &updates {
@@ -121,11 +121,11 @@ async fn chunk_of_call(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 /// All updates of a task for which a terminal is shown. A skip if none was.
-async fn terminal(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+async fn terminal(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = play.session_v2().await?;
-    let updates = play.turn_v2(&session, Task::Run).await?.updates;
+    let updates = play.turn_v2(&session, AgentTask::Run).await?.updates;
     let of_terminal = |update: &Value| kind(update).starts_with("terminal_");
-    if updates.iter().any(of_terminal) || shown(&updates).next().is_some() {
+    if updates.iter().any(of_terminal) || shown_terminals(&updates).next().is_some() {
         Ok(updates)
     } else {
         skip("the agent has shown no terminal")
@@ -133,7 +133,7 @@ async fn terminal(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
 }
 
 /// The terminals that tool calls show.
-fn shown(updates: &[Value]) -> impl Iterator<Item = &Value> {
+fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     let lists = updates
         .iter()
         .filter_map(|update| update["content"].as_array());
@@ -143,7 +143,7 @@ fn shown(updates: &[Value]) -> impl Iterator<Item = &Value> {
     terminals.map(|content| &content["terminalId"])
 }
 
-async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = terminal(play).await?;
     for update in &updates {
         let data = match kind(update) {
@@ -158,7 +158,7 @@ async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn output_of_terminal(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn output_of_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = terminal(play).await?;
     let mut known = Vec::new();
     for update in &updates {
@@ -174,13 +174,13 @@ async fn output_of_terminal(play: &mut AgentPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn shown_terminal(play: &mut AgentPlay) -> Result<(), Stop> {
+async fn shown_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = terminal(play).await?;
-    let told: Vec<&Value> = of_kind(&updates, "terminal_update")
-        .chain(of_kind(&updates, "terminal_output_chunk"))
+    let told: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
+        .chain(updates_of_kind(&updates, "terminal_output_chunk"))
         .map(|update| &update["terminalId"])
         .collect();
-    match shown(&updates).find(|id| !told.contains(id)) {
+    match shown_terminals(&updates).find(|id| !told.contains(id)) {
         Some(id) => fail(format!(
             "a tool call shows the terminal {id}, of which nothing was told"
         )),

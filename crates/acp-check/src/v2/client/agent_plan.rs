@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V2 Client "agent-plan";
-    101 Must "There may be several plans, and each may change and become empty." => several;
+    101 Must "There may be several plans, and each may change and become empty." => accepts_several_plans;
     102 Should "A plan of a type that the client does not know is passed over, or shown in some way." => unknown_type;
     103 Should "A priority and a status that the client does not know are no obstacle." => unknown_values;
 }
@@ -22,7 +22,7 @@ fn items(id: &str, entries: Value) -> Value {
     plan(&items)
 }
 
-async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn accepts_several_plans(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let entry = json!([{"content": "Look", "priority": "high", "status": "pending"}]);
     let updates = [
         items("one", entry.clone()),
@@ -33,14 +33,14 @@ async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
     play.tolerates_v2("two plans", &updates).await
 }
 
-async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = plan(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
     let later = plan(&json!({"type": "map", "planId": "map"}));
     play.tolerates_v2("a plan of an unknown type", &[own, later])
         .await
 }
 
-async fn unknown_values(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let entries = json!([
         {"content": "Look", "priority": "_acp-check/someday", "status": "_acp-check/asleep"},
         {"content": "Look", "priority": "someday", "status": "asleep"},

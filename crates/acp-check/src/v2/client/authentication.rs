@@ -3,19 +3,19 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "authentication";
-    101 Must "Where the agent names no way to authenticate, the client neither logs in nor out." => none_named;
+    101 Must "Where the agent names no way to authenticate, the client neither logs in nor out." => logs_in_only_if_offered;
     102 Must "A way to authenticate in a terminal is not given to `auth/login`." => not_terminal;
-    103 Must "The client logs in with one of the ways that the agent has named." => one_of_them;
-    104 May "A client that has logged in goes on: it opens its session." => goes_on;
+    103 Must "The client logs in with one of the ways that the agent has named." => uses_offered_auth_method;
+    104 May "A client that has logged in goes on: it opens its session." => continues_after_login;
 }
 
 /// Refuses sessions until the client has logged in, and gives what it has logged in with; `None` if it has not.
-async fn login(play: &mut ClientPlay, methods: Value) -> Result<Option<Value>, Stop> {
+async fn login(play: &mut ClientHarness, methods: Value) -> Result<Option<Value>, CheckStop> {
     play.introduction["authMethods"] = methods;
     play.initialize_v2().await?;
     let patience = play.wire.patience();
@@ -51,7 +51,7 @@ async fn login(play: &mut ClientPlay, methods: Value) -> Result<Option<Value>, S
         .unwrap_or(Ok(None))
 }
 
-async fn none_named(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn logs_in_only_if_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match login(play, json!([])).await? {
         Some(_) => {
             fail("it called `auth/login`, though the agent has named no way to authenticate")
@@ -69,7 +69,7 @@ async fn none_named(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn not_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn not_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let methods =
         json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
     match login(play, methods).await? {
@@ -84,7 +84,7 @@ fn key() -> Value {
     json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}])
 }
 
-async fn one_of_them(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn uses_offered_auth_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match login(play, key()).await? {
         Some(method) => require(method == "acp-check-key", || {
             format!("it called `auth/login` with {method}, which the agent has not named")
@@ -93,7 +93,7 @@ async fn one_of_them(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn continues_after_login(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match login(play, key()).await? {
         Some(_) => play.expect("session/new").await.map(drop),
         None => skip("the client has not logged in"),

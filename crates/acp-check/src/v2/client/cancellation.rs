@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require, skip};
-use crate::wire::Answer;
-use crate::with_client::{ClientPlay, Prompted};
-use crate::with_client_v2::said;
+use crate::client_harness::{ClientHarness, ReceivedPrompt};
+use crate::client_harness_v2::said;
+use crate::verdict::{CheckStop, fail, require, skip};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 use super::permissions::request;
@@ -19,7 +19,10 @@ checks! { V2 Client "prompt-lifecycle";
 }
 
 /// Waits for the client to cancel: it is asked to, which a person or a script may do.
-async fn cancelled(play: &mut ClientPlay, prompted: &Prompted) -> Result<(), Stop> {
+async fn request_cancel(
+    play: &mut ClientHarness,
+    prompted: &ReceivedPrompt,
+) -> Result<(), CheckStop> {
     play.update(&prompted.session, said("Please cancel this turn now."))
         .await?;
     match play.expect("session/cancel").await {
@@ -34,41 +37,43 @@ async fn cancelled(play: &mut ClientPlay, prompted: &Prompted) -> Result<(), Sto
 }
 
 /// The answer to a request among all that has come.
-fn answered(play: &ClientPlay, asked: &Value) -> Option<Answer> {
+fn find_response(play: &ClientHarness, asked: &Value) -> Option<ReceivedResponse> {
     play.messages
         .iter()
         .find_map(|message| match message.envelope() {
-            Some(Envelope::Response { id, result }) if id == asked => Some(Answer::read(result)),
+            Some(Envelope::Response { id, result }) if id == asked => {
+                Some(ReceivedResponse::read(result))
+            }
             _ => None,
         })
 }
 
-async fn answers_open(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn answers_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     // Nothing in it to be allowed at once: nobody is to answer it before the cancel.
     let mut params = request(&prompted.session);
     params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
     let id = play.wire.ask("session/request_permission", params).await?;
-    cancelled(play, &prompted).await?;
-    let answer = match answered(play, &id) {
+    request_cancel(play, &prompted).await?;
+    let answer = match find_response(play, &id) {
         Some(answer) => answer,
         None => play.answer(&id).await?,
     };
     match answer {
-        Answer::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
-        Answer::Result(result) => fail(format!(
+        ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
+        ReceivedResponse::Result(result) => fail(format!(
             "it has cancelled, and answered its permission request with {}",
             result["outcome"]
         )),
-        Answer::Error { code, .. } => fail(format!(
+        ReceivedResponse::Error { code, .. } => fail(format!(
             "it has cancelled, and answered its permission request with error {code}"
         )),
     }
 }
 
-async fn takes_the_rest(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn takes_the_rest(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
-    cancelled(play, &prompted).await?;
+    request_cancel(play, &prompted).await?;
     let call =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
     play.update(&prompted.session, call).await?;
@@ -77,7 +82,7 @@ async fn takes_the_rest(play: &mut ClientPlay) -> Result<(), Stop> {
     play.idle_v2(&prompted, "cancelled").await
 }
 
-async fn answers_cancelled_request(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn answers_cancelled_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     let params = request(&prompted.session);
     let id = play.wire.ask("session/request_permission", params).await?;
@@ -87,7 +92,7 @@ async fn answers_cancelled_request(play: &mut ClientPlay) -> Result<(), Stop> {
     play.answer(&id).await.map(drop)
 }
 
-async fn unknown_request(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.working_v2().await?;
     play.wire
         .notify(

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V2 Client "content";
     101 Should "Content of a type that the client does not know is passed over, or shown in some way." => unknown_type;
@@ -15,14 +15,14 @@ fn chunk(content: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "content", "content": content})
 }
 
-async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
     let later = chunk(json!({"type": "smell", "of": ["rain"]}));
     play.tolerates_v2("content of an unknown type", &[own, later])
         .await
 }
 
-async fn all_types(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn all_types(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "_acp-check/cat"], "priority": 0.5});
     let updates = [
         json!({"type": "text", "text": "**Hello**", "annotations": annotations}),

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
-use crate::with_client_v2::said;
+use crate::client_harness::ClientHarness;
+use crate::client_harness_v2::said;
+use crate::verdict::{CheckStop, fail};
+use crate::wire::ReceivedResponse;
 
 checks! { V2 Client "extensibility";
     101 Should "A request of an extension that the client does not know is answered with error -32601." => unknown_request;
@@ -14,18 +14,18 @@ checks! { V2 Client "extensibility";
     103 Must "What is in `_meta` is nothing to rely on: whatever it is, messages with it are taken." => any_meta;
 }
 
-async fn unknown_request(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.working_v2().await?;
     match play.request("_acp-check/no-such", json!({})).await? {
-        Answer::Error { code: -32601, .. } => Ok(()),
-        Answer::Error { code, .. } => {
+        ReceivedResponse::Error { code: -32601, .. } => Ok(()),
+        ReceivedResponse::Error { code, .. } => {
             fail(format!("it was answered with error {code}, not -32601"))
         }
-        Answer::Result(_) => fail("it was answered with a result"),
+        ReceivedResponse::Result(_) => fail("it was answered with a result"),
     }
 }
 
-async fn unknown_notification(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.working_v2().await?;
     play.wire
         .notify("_acp-check/no-such", json!([1, {"two": null}]))
@@ -39,7 +39,7 @@ fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn any_meta(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["_meta"] = odd_meta();
     play.session["_meta"] = odd_meta();
     let mut update = said("Hello.");

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
-use crate::with_client_v2::WATCHED;
-use acp_rules::schema::{Direction, Schema, Version};
+use crate::client_harness::ClientHarness;
+use crate::client_harness_v2::WATCHED;
+use crate::verdict::{CheckStop, fail, require};
+use crate::wire::ReceivedResponse;
+use acp_rules::schema::{Direction, Schema, SchemaVersion};
 
 checks! { V2 Client "initialization";
     101 Must "The client begins with `initialize`." => begins;
@@ -15,20 +15,20 @@ checks! { V2 Client "initialization";
     103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
     104 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
     105 Must "The sessions of an agent that does not offer them are not used." => no_sessions;
-    106 Must "Where the agent answers version 1, version 1 is spoken." => version_1_is_spoken;
+    106 Must "Where the agent answers version 1, version 1 is spoken." => negotiates_version_1;
     107 Must "A prompt has no content that the agent has not offered to take." => baseline_content;
     108 Must "Version 2 has no methods for a client's files: they are neither read nor written." => no_files;
     109 Must "Version 2 has no methods for a client's terminals: none is made." => no_terminals;
 }
 
-async fn begins(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.asked_to_begin_v2().await?;
     require(play.messages.len() == 1, || {
         "something else came before `initialize`".to_owned()
     })
 }
 
-async fn says_who(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn says_who(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.asked_to_begin_v2().await?;
     let says = |name: &str| {
         let said = params["info"][name].as_str();
@@ -40,7 +40,7 @@ async fn says_who(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// Waits until the client closes the connection, and fails if it asks for something before that.
-async fn is_closed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn is_closed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let patience = play.wire.patience();
     let ending = async {
         while let Some(message) = play.next().await? {
@@ -56,13 +56,13 @@ async fn is_closed(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["protocolVersion"] = json!(999);
     play.initialize_v2().await?;
     is_closed(play).await
 }
 
-async fn unknown_capabilities(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_capabilities(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["capabilities"]["telepathy"] = json!({"range": 7});
     play.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
     play.introduction["authMethods"] =
@@ -71,7 +71,7 @@ async fn unknown_capabilities(play: &mut ClientPlay) -> Result<(), Stop> {
     play.prompted_v2().await.map(drop)
 }
 
-async fn no_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["capabilities"] = json!({});
     play.initialize_v2().await?;
     let watching = async {
@@ -92,7 +92,7 @@ async fn no_sessions(play: &mut ClientPlay) -> Result<(), Stop> {
         .unwrap_or(Ok(()))
 }
 
-async fn version_1_is_spoken(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn negotiates_version_1(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.asked_to_begin_v2().await?;
     let introduction = json!({
         "protocolVersion": 1,
@@ -102,15 +102,15 @@ async fn version_1_is_spoken(play: &mut ClientPlay) -> Result<(), Stop> {
     });
     play.wire.answer(&id, introduction).await?;
     let before = play.messages.len();
-    match play.until_prompt().await {
+    match play.wait_for_prompt().await {
         Ok(prompted) => play.end_turn(&prompted, "end_turn").await?,
         // It does not speak version 1, and has closed the connection.
-        Err(_) if play.wire.ended() && play.messages.len() == before => return Ok(()),
+        Err(_) if play.wire.has_ended() && play.messages.len() == before => return Ok(()),
         Err(stop) => return Err(stop),
     }
-    let schema = Schema::of(Version::V1);
+    let schema = Schema::of(SchemaVersion::V1);
     for message in play.messages.iter().skip(before) {
-        let faults = schema.judge_message(Direction::ToAgent, &message.0, None);
+        let faults = schema.check_message(Direction::ToAgent, &message.0, None);
         if let Some(fault) = faults.first() {
             return fail(format!(
                 "the agent has answered version 1, and `{}` is none of it: {fault}",
@@ -121,7 +121,7 @@ async fn version_1_is_spoken(play: &mut ClientPlay) -> Result<(), Stop> {
     Ok(())
 }
 
-async fn baseline_content(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn baseline_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.prompted_v2().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     let mut kinds = blocks.filter_map(|block| block["type"].as_str());
@@ -135,25 +135,29 @@ async fn baseline_content(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 /// Calls a method of version 1, which must not be carried out.
-async fn not_there(play: &mut ClientPlay, method: &str, params: Value) -> Result<(), Stop> {
+async fn require_method_not_found(
+    play: &mut ClientHarness,
+    method: &str,
+    params: Value,
+) -> Result<(), CheckStop> {
     play.working_v2().await?;
     match play.request(method, params).await? {
-        Answer::Error { .. } => Ok(()),
-        Answer::Result(_) => fail(format!(
+        ReceivedResponse::Error { .. } => Ok(()),
+        ReceivedResponse::Result(_) => fail(format!(
             "`{method}`, which version 2 has not, was answered with a result"
         )),
     }
 }
 
-async fn no_files(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_files(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let path = play.place().file("notes.txt");
     let session = play.session["sessionId"].clone();
     let params = json!({"sessionId": session, "path": path});
-    not_there(play, "fs/read_text_file", params).await
+    require_method_not_found(play, "fs/read_text_file", params).await
 }
 
-async fn no_terminals(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_terminals(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let session = play.session["sessionId"].clone();
     let params = json!({"sessionId": session, "command": "echo", "args": ["checked"]});
-    not_there(play, "terminal/create", params).await
+    require_method_not_found(play, "terminal/create", params).await
 }

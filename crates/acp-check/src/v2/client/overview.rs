@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail};
-use crate::wire::Answer;
-use crate::with_client::ClientPlay;
-use crate::with_client_v2::said;
+use crate::client_harness::ClientHarness;
+use crate::client_harness_v2::said;
+use crate::verdict::{CheckStop, fail};
+use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "overview";
@@ -15,18 +15,20 @@ checks! { V2 Client "overview";
     103 Must "Notifications are not answered." => notifications;
 }
 
-async fn unknown_method(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.working_v2().await?;
     match play.request("session/acp_check_no_such", json!({})).await? {
-        Answer::Error { code: -32601, .. } => Ok(()),
-        Answer::Error { code, .. } => fail(format!(
+        ReceivedResponse::Error { code: -32601, .. } => Ok(()),
+        ReceivedResponse::Error { code, .. } => fail(format!(
             "a method that there is not was answered with error {code}, not -32601"
         )),
-        Answer::Result(_) => fail("a method that there is not was answered with a result"),
+        ReceivedResponse::Result(_) => {
+            fail("a method that there is not was answered with a result")
+        }
     }
 }
 
-async fn string_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn string_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.working_v2().await?;
     let id = json!("acp-check-07");
     play.wire
@@ -35,7 +37,7 @@ async fn string_id(play: &mut ClientPlay) -> Result<(), Stop> {
     play.answer(&id).await.map(drop)
 }
 
-async fn notifications(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn notifications(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     play.update(&prompted.session, said("Hello.")).await?;
     play.wire

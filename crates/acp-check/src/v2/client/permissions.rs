@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Client "tool-calls";
     121 Must "The option that is selected is one of those that were offered." => selects_offered;
@@ -29,7 +29,10 @@ pub(super) fn request(session: &str) -> Value {
 }
 
 /// Asks, and looks at what came.
-async fn asked(play: &mut ClientPlay, change: impl FnOnce(&mut Value)) -> Result<(), Stop> {
+async fn request_permission(
+    play: &mut ClientHarness,
+    change: impl FnOnce(&mut Value),
+) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     let mut params = request(&prompted.session);
     change(&mut params);
@@ -57,7 +60,7 @@ async fn asked(play: &mut ClientPlay, change: impl FnOnce(&mut Value)) -> Result
     play.idle_v2(&prompted, "end_turn").await
 }
 
-async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn subagent(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     let child = "acp-check-subagent";
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
@@ -70,34 +73,34 @@ async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
     play.idle_v2(&prompted, "end_turn").await
 }
 
-async fn selects_offered(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |params| {
+async fn selects_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |params| {
         let call = json!({"toolCallId": "asked", "title": "Check", "kind": "edit"});
         params["subject"] = json!({"type": "tool_call", "toolCall": call});
     })
     .await
 }
 
-async fn no_subject(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |_| {}).await
+async fn no_subject(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |_| {}).await
 }
 
-async fn command(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |params| {
+async fn command(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |params| {
         params["subject"] = json!({"type": "command", "command": "echo checked", "cwd": "/"});
     })
     .await
 }
 
-async fn unknown_subject(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |params| {
+async fn unknown_subject(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |params| {
         params["subject"] = json!({"type": "_acp-check/weather", "sunny": true});
     })
     .await
 }
 
-async fn unknown_option(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |params| {
+async fn unknown_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |params| {
         if let Some(options) = params["options"].as_array_mut() {
             let own =
                 json!({"optionId": "acp-check-maybe", "name": "Maybe", "kind": "_acp-check/maybe"});
@@ -107,8 +110,8 @@ async fn unknown_option(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn new_call(play: &mut ClientPlay) -> Result<(), Stop> {
-    asked(play, |params| {
+async fn new_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(play, |params| {
         params["subject"] =
             json!({"type": "tool_call", "toolCall": {"toolCallId": "never-told-of"}});
     })

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail};
-use crate::with_client::ClientPlay;
-use crate::with_client_v2::{WATCHED, said};
+use crate::client_harness::ClientHarness;
+use crate::client_harness_v2::{WATCHED, said};
+use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
     101 Must "That a prompt was taken does not mean that the work is done: the client waits for its end." => waits;
@@ -19,14 +19,14 @@ checks! { V2 Client "prompt-lifecycle";
     109 Must "Of what a session is called, a part may be told, or that it is no more." => info_in_part;
 }
 
-async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.prompted_v2().await?;
     play.accept_v2(&prompted).await?;
     let watching = async {
         while let Some(message) = play.next().await? {
             play.serve(&message).await?;
         }
-        Ok::<(), Stop>(())
+        Ok::<(), CheckStop>(())
     };
     match tokio::time::timeout(WATCHED, watching).await {
         Err(_) => {}
@@ -39,11 +39,11 @@ async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     play.idle_v2(&prompted, "end_turn").await
 }
 
-async fn no_reason(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_reason(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ends_with(play, json!({"state": "idle"})).await
 }
 
-async fn unknown_reason(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_reason(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ends_with(
         play,
         json!({"state": "idle", "stopReason": "_acp-check/tired"}),
@@ -53,36 +53,36 @@ async fn unknown_reason(play: &mut ClientPlay) -> Result<(), Stop> {
 
 /// Ends the work in some way. A client that closes the connection then, as one that was to prompt once does, must
 /// have begun to; the others answer still.
-async fn ends_with(play: &mut ClientPlay, idle: Value) -> Result<(), Stop> {
+async fn ends_with(play: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     let why = idle.to_string();
     play.state_v2(&prompted, idle).await?;
     let alive = play.alive_v2(&why).await;
-    if let Err(Stop::Fail(_)) = alive {
+    if let Err(CheckStop::Fail(_)) = alive {
         // Its input may be closed a moment before its output.
         let draining = async { while let Ok(Some(_)) = play.next().await {} };
         let _ = tokio::time::timeout(WATCHED, draining).await;
-        if play.wire.ended() {
+        if play.wire.has_ended() {
             return Ok(());
         }
     }
     alive
 }
 
-async fn unknown_state(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         json!({"sessionUpdate": "state_update", "state": "_acp-check/dreaming", "of": "sheep"});
     play.tolerates_v2("an unknown state", &[update]).await
 }
 
-async fn unknown_update(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({"sessionUpdate": "_acp-check/weather", "sunny": true});
     let later = json!({"sessionUpdate": "weather_update", "sunny": [true]});
     play.tolerates_v2("an update of an unknown kind", &[own, later])
         .await
 }
 
-async fn message_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn message_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = ["user_message", "agent_message", "agent_thought"];
     let updates =
         kinds.map(|kind| json!({"sessionUpdate": kind, "messageId": format!("by-id-{kind}")}));
@@ -90,7 +90,7 @@ async fn message_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn message_changed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn message_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = |content: Value| json!({"sessionUpdate": "agent_message", "messageId": "changed", "content": content});
     let mut chunk = said("added");
     chunk["messageId"] = json!("changed");
@@ -100,7 +100,7 @@ async fn message_changed(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn chunk_first(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn chunk_first(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "Hm."});
     let kinds = [
         "user_message_chunk",
@@ -114,7 +114,7 @@ async fn chunk_first(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn info_in_part(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn info_in_part(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "Checked"}),
         json!({"sessionUpdate": "session_info_update", "updatedAt": "2026-08-01T12:00:00Z"}),

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V2 Client "session-config-options";
     101 Must "A config option without a category, or with one that the client does not know, is no obstacle." => categories;
@@ -21,12 +21,12 @@ fn choice(id: &str) -> Value {
     })
 }
 
-async fn opens_with(play: &mut ClientPlay, options: Value) -> Result<(), Stop> {
+async fn opens_with(play: &mut ClientHarness, options: Value) -> Result<(), CheckStop> {
     play.session["configOptions"] = options;
     play.prompted_v2().await.map(drop)
 }
 
-async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn categories(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut own = choice("smell");
     own["category"] = json!("_acp-check/smell");
     let mut later = choice("weather");
@@ -34,14 +34,14 @@ async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
     opens_with(play, json!([choice("none"), own, later])).await
 }
 
-async fn types(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn types(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({
         "configId": "heat", "name": "Heat", "type": "_acp-check/slider", "currentValue": 0.5, "most": 1,
     });
     opens_with(play, json!([own, choice("plain")])).await
 }
 
-async fn changes(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn changes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [
@@ -52,7 +52,7 @@ async fn changes(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn commands(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let input = json!({"type": "_acp-check/form", "fields": 3});
     let commands = json!([
         {"name": "plain", "description": "Plain"},

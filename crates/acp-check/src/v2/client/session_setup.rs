@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::{Stop, fail, require};
-use crate::with_client::{ClientPlay, SESSION};
+use crate::client_harness::{ClientHarness, SESSION};
+use crate::verdict::{CheckStop, fail, require};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "session-setup";
@@ -17,14 +17,14 @@ checks! { V2 Client "session-setup";
     107 Must "A session is deleted only where the agent has offered that." => offered_delete;
 }
 
-async fn opened(play: &mut ClientPlay) -> Result<Value, Stop> {
+async fn new_session_params(play: &mut ClientHarness) -> Result<Value, CheckStop> {
     play.initialize_v2().await?;
     let (_, params) = play.expect("session/new").await?;
     Ok(params)
 }
 
-async fn offered_servers(play: &mut ClientPlay) -> Result<(), Stop> {
-    let params = opened(play).await?;
+async fn offered_servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let params = new_session_params(play).await?;
     let servers = params["mcpServers"].as_array().into_iter().flatten();
     let mut transports = servers.filter_map(|server| server["type"].as_str());
     match transports.find(|transport| matches!(*transport, "http" | "stdio")) {
@@ -35,15 +35,15 @@ async fn offered_servers(play: &mut ClientPlay) -> Result<(), Stop> {
     }
 }
 
-async fn offered_directories(play: &mut ClientPlay) -> Result<(), Stop> {
-    let params = opened(play).await?;
+async fn offered_directories(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    let params = new_session_params(play).await?;
     let more = params["additionalDirectories"].as_array();
     require(more.is_none_or(Vec::is_empty), || {
         "`session/new` has `additionalDirectories`, and they were not offered".to_owned()
     })
 }
 
-async fn uses(play: &mut ClientPlay, id: &str) -> Result<(), Stop> {
+async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
     play.session["sessionId"] = json!(id);
     let prompted = play.prompted_v2().await?;
     require(prompted.session == id, || {
@@ -54,15 +54,15 @@ async fn uses(play: &mut ClientPlay, id: &str) -> Result<(), Stop> {
     })
 }
 
-async fn given_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    uses(play, SESSION).await
+async fn given_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(play, SESSION).await
 }
 
-async fn odd_id(play: &mut ClientPlay) -> Result<(), Stop> {
-    uses(play, " Äß/0:\"\\\u{1F600} ").await
+async fn odd_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(play, " Äß/0:\"\\\u{1F600} ").await
 }
 
-async fn early_updates(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.initialize_v2().await?;
     let (id, _) = play.expect("session/new").await?;
     let session = play.session.clone();
@@ -80,7 +80,7 @@ async fn early_updates(play: &mut ClientPlay) -> Result<(), Stop> {
 
 /// Ends the client's first turn, and answers what it asks for after that, until it closes the connection or asks no
 /// more.
-async fn later(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn later(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.working_v2().await?;
     play.idle_v2(&prompted, "end_turn").await?;
     let patience = play.wire.patience();
@@ -120,7 +120,7 @@ async fn later(play: &mut ClientPlay) -> Result<(), Stop> {
         .unwrap_or(Ok(()))
 }
 
-async fn later_requests(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn later_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.introduction["capabilities"]["session"]["delete"] = json!({});
     play.introduction["authMethods"] =
         json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}]);
@@ -130,7 +130,7 @@ async fn later_requests(play: &mut ClientPlay) -> Result<(), Stop> {
     later(play).await
 }
 
-async fn offered_delete(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn offered_delete(play: &mut ClientHarness) -> Result<(), CheckStop> {
     later(play).await?;
     let deleted = play
         .messages

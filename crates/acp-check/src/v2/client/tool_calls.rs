@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::verdict::Stop;
-use crate::with_client::ClientPlay;
+use crate::client_harness::ClientHarness;
+use crate::verdict::CheckStop;
 
 checks! { V2 Client "tool-calls";
     101 Must "Of a tool call, only the id is required." => call_by_id;
@@ -21,27 +21,27 @@ checks! { V2 Client "tool-calls";
 }
 
 fn call(fields: &Value) -> Value {
-    with(
+    merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "call"}),
         fields,
     )
 }
 
 fn terminal(fields: &Value) -> Value {
-    with(
+    merge_fields(
         json!({"sessionUpdate": "terminal_update", "terminalId": "terminal"}),
         fields,
     )
 }
 
-fn with(mut update: Value, fields: &Value) -> Value {
+fn merge_fields(mut update: Value, fields: &Value) -> Value {
     for (name, field) in fields.as_object().into_iter().flatten() {
         update[name] = field.clone();
     }
     update
 }
 
-async fn call_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn call_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.tolerates_v2(
         "a tool call with an id and nothing else",
         &[call(&json!({}))],
@@ -49,7 +49,7 @@ async fn call_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn call_changed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn call_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({
         "title": "Check", "kind": "read", "status": "in_progress", "rawInput": {"a": 1},
         "content": [{"type": "content", "content": {"type": "text", "text": "x"}}],
@@ -68,7 +68,7 @@ async fn call_changed(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn call_chunks(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn call_chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |id: &str| {
         let content = json!({"type": "content", "content": {"type": "text", "text": "x"}});
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": content})
@@ -82,20 +82,20 @@ async fn call_chunks(play: &mut ClientPlay) -> Result<(), Stop> {
         .await
 }
 
-async fn unknown_values(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"title": "Check", "kind": "_acp-check/smell", "status": "_acp-check/asleep"});
     let later = json!({"kind": "smell", "status": "asleep"});
     play.tolerates_v2("an unknown kind and status", &[call(&odd), call(&later)])
         .await
 }
 
-async fn unknown_content(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
     play.tolerates_v2("a tool call's content of an unknown type", &[call(&odd)])
         .await
 }
 
-async fn no_patch(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn no_patch(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes = json!([{"operation": "modify", "path": "/a"}, {"operation": "move", "oldPath": "/b", "path": "/c"}]);
     let content = json!([
         {"type": "diff", "changes": changes},
@@ -108,7 +108,7 @@ async fn no_patch(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn unknown_change(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn unknown_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes =
         json!([{"operation": "_acp-check/fold", "path": "/a", "fileType": "_acp-check/paper"}]);
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
@@ -120,14 +120,14 @@ async fn unknown_change(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn terminal_by_id(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn terminal_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
     let updates = [terminal(&json!({})), call(&shown)];
     play.tolerates_v2("a terminal with an id and nothing else", &updates)
         .await
 }
 
-async fn terminal_bytes(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn terminal_bytes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |data: &str| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "terminal", "data": data});
     // The halves of a letter, what is none, nothing, and a terminal that was not told of before.
     let mut other = chunk("eA==");
@@ -143,7 +143,7 @@ async fn terminal_bytes(play: &mut ClientPlay) -> Result<(), Stop> {
     play.tolerates_v2("output that is no text", &updates).await
 }
 
-async fn terminal_changed(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn terminal_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({"command": "cat", "cwd": "/", "output": {"data": "eA=="}, "exitStatus": {"exitCode": 0}});
     let cleared = json!({"command": null, "cwd": null, "output": null, "exitStatus": null});
     play.tolerates_v2(
@@ -153,7 +153,7 @@ async fn terminal_changed(play: &mut ClientPlay) -> Result<(), Stop> {
     .await
 }
 
-async fn terminal_ended(play: &mut ClientPlay) -> Result<(), Stop> {
+async fn terminal_ended(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         terminal(&json!({"exitStatus": {}})),
         terminal(&json!({"exitStatus": {"exitCode": null, "signal": null}})),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use acp::agent::{
     Agent, AuthContext, Authentication, CloseSession, DeleteSession, ForkSession, ListSessions,
-    LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle,
+    LoadSession, OpenedSession, Prompt, ResumeSession, Session, SessionSetup, SetSessionTitle,
     Turn,
 };
 use acp::v1::{
@@ -16,7 +16,7 @@ use acp::v1::{
     UnstructuredCommandInput, UsageUpdate,
 };
 use acp::{Options, Transport};
-use acp_check::Task;
+use acp_check::AgentTask;
 
 use crate::mutants::agent_turns::{answer, ask, delegate, edit, long, options, plan, read, run};
 use crate::mutants::agent_v2;
@@ -24,18 +24,18 @@ use crate::mutants::layer::behind;
 use crate::mutants::unstable::{self, SystemPrompts};
 
 /// What the suite asks it with.
-pub(crate) fn texts() -> HashMap<Task, String> {
+pub(crate) fn texts() -> HashMap<AgentTask, String> {
     [
-        (Task::Answer, "answer"),
-        (Task::Read, "read"),
-        (Task::Edit, "edit"),
-        (Task::Run, "run"),
-        (Task::Long, "long"),
-        (Task::Plan, "plan"),
-        (Task::Remember, "remember 7351"),
-        (Task::Recall, "recall"),
-        (Task::Ask, "ask"),
-        (Task::Delegate, "delegate"),
+        (AgentTask::Answer, "answer"),
+        (AgentTask::Read, "read"),
+        (AgentTask::Edit, "edit"),
+        (AgentTask::Run, "run"),
+        (AgentTask::Long, "long"),
+        (AgentTask::Plan, "plan"),
+        (AgentTask::Remember, "remember 7351"),
+        (AgentTask::Recall, "recall"),
+        (AgentTask::Ask, "ask"),
+        (AgentTask::Delegate, "delegate"),
     ]
     .map(|(task, text)| (task, text.to_owned()))
     .into()
@@ -53,7 +53,7 @@ pub(crate) fn start_v2(transport: Transport) {
 
 /// Serves a connection: what the library has not, is done in front of it.
 fn serve(transport: Transport, options: Options) {
-    let right = Right::default();
+    let right = CorrectAgent::default();
     let change = unstable::change(Arc::clone(&right.system_prompts));
     behind(change, transport, |inside| {
         acp::testing::start_agent(inside, right, options);
@@ -67,20 +67,20 @@ pub(crate) const LOGIN: &str = "check";
 const PAGE: usize = 2;
 
 /// What was said in a session: the person's words and the agent's.
-type Past = Vec<(String, String)>;
+type SessionHistory = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
-struct Right {
-    sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
+struct CorrectAgent {
+    sessions: Arc<Mutex<HashMap<String, (String, SessionHistory)>>>,
     /// What sessions are called, where somebody has said so.
     titles: Arc<Mutex<HashMap<String, String>>>,
     /// What sessions were opened with as their system prompts.
     system_prompts: SystemPrompts,
-    servers: crate::mutants::mcp::Servers,
+    servers: crate::mutants::mcp::RunningServers,
     logged_out: Arc<AtomicBool>,
 }
 
-impl Agent for Right {
+impl Agent for CorrectAgent {
     type State = ();
 
     fn info(&self) -> Option<Implementation> {
@@ -109,17 +109,17 @@ impl Agent for Right {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<OpenedSession> {
         if self.logged_out.load(Ordering::Relaxed) {
             return Err(acp::jsonrpc::Error::auth_required().into());
         }
         self.servers.connect(&setup.mcp_servers).await;
-        let kept = (session.cwd().to_owned(), Past::new());
+        let kept = (session.cwd().to_owned(), SessionHistory::new());
         self.sessions
             .lock()
             .unwrap()
             .insert(session.id().to_string(), kept);
-        Ok(SessionOpened::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(options("ask", false)))
     }
 
     async fn session_opened(&self, (): &(), session: Session) {
@@ -202,7 +202,7 @@ impl Agent for Right {
     }
 }
 
-impl Right {
+impl CorrectAgent {
     /// What every turn shows: the session's title, what it has used, and the pictures and files of the prompt.
     async fn show(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
         let turns = self.past(turn.id())?.len();
@@ -241,7 +241,7 @@ impl Right {
         Ok(StopReason::EndTurn)
     }
 
-    fn past(&self, id: &SessionId) -> acp::Result<Past> {
+    fn past(&self, id: &SessionId) -> acp::Result<SessionHistory> {
         let sessions = self.sessions.lock().unwrap();
         match sessions.get(id.as_str()) {
             Some((_, past)) => Ok(past.clone()),
@@ -250,38 +250,38 @@ impl Right {
     }
 }
 
-impl LoadSession for Right {
-    async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+impl LoadSession for CorrectAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
         for (user, agent) in self.past(session.id())? {
             session.user_message(user.as_str()).await?;
             session.message(agent).await?;
         }
-        Ok(SessionOpened::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(options("ask", false)))
     }
 }
 
-impl ResumeSession for Right {
-    async fn resume(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+impl ResumeSession for CorrectAgent {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
         self.past(session.id())?;
-        Ok(SessionOpened::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(options("ask", false)))
     }
 }
 
-impl ForkSession for Right {
+impl ForkSession for CorrectAgent {
     async fn fork(
         &self,
         from: &SessionId,
         session: &Session,
         _: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<OpenedSession> {
         let kept = (session.cwd().to_owned(), self.past(from)?);
         let mut sessions = self.sessions.lock().unwrap();
         sessions.insert(session.id().to_string(), kept);
-        Ok(SessionOpened::new().config_options(options("ask", false)))
+        Ok(OpenedSession::new().config_options(options("ask", false)))
     }
 }
 
-impl ListSessions for Right {
+impl ListSessions for CorrectAgent {
     async fn list(&self, request: ListSessionsRequest) -> acp::Result<ListSessionsResponse> {
         let sessions = self.sessions.lock().unwrap();
         let of_cwd = sessions
@@ -312,7 +312,7 @@ impl ListSessions for Right {
     }
 }
 
-impl SetSessionTitle for Right {
+impl SetSessionTitle for CorrectAgent {
     async fn set_title(
         &self,
         _: Option<&()>,
@@ -329,20 +329,20 @@ impl SetSessionTitle for Right {
     }
 }
 
-impl CloseSession for Right {
+impl CloseSession for CorrectAgent {
     async fn close(&self, (): &(), _: &SessionId) -> acp::Result<()> {
         Ok(())
     }
 }
 
-impl DeleteSession for Right {
+impl DeleteSession for CorrectAgent {
     async fn delete(&self, session: &SessionId) -> acp::Result<()> {
         self.sessions.lock().unwrap().remove(session.as_str());
         Ok(())
     }
 }
 
-impl Authentication for Right {
+impl Authentication for CorrectAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         let methods = serde_json::json!([
             {"id": LOGIN, "name": "Log in"},

@@ -80,7 +80,7 @@ pub(crate) async fn edit(turn: &Turn) -> acp::Result<StopReason> {
         PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
         PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
     ];
-    match turn.request_permission(call.change(), options).await? {
+    match turn.request_permission(call.new_update(), options).await? {
         RequestPermissionOutcome::Selected(chosen) if chosen.option_id.as_str() == "yes" => {}
         RequestPermissionOutcome::Selected(_) => {
             call.fail("not allowed").await?;

@@ -83,7 +83,7 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     terminal.output(b"checked\n").await?;
     let mut ended = TerminalExitStatus::new();
     ended.exit_code = Some(0);
-    terminal.exited(ended).await?;
+    terminal.set_exited(ended).await?;
     let text = json!({"type": "content", "content": {"type": "text", "text": "checked"}});
     show(
         turn,

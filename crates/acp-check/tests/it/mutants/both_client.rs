@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{Change, Mutant, call, ends_at, mutant, says_at};
+use crate::mutants::layer::{Mutant, Mutation, call, ends_at, mutant, says_at};
 
 /// The mutants of a version, `v1` or `v2`.
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
@@ -16,7 +16,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
 }
 
 /// Calls a method as soon as it has a session.
-fn calls(method: &str, params: Value) -> impl Fn() -> Change + Send + Sync + use<> {
+fn calls(method: &str, params: Value) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let call = json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params});
     says_at(
         |passing| passing.answers && passing.method == "session/new",
@@ -73,7 +73,7 @@ fn unoffered() -> Vec<Mutant> {
 }
 
 /// Opens its sessions with this system prompt.
-fn prompts(prompt: Value) -> impl Fn() -> Change + Send + Sync {
+fn prompts(prompt: Value) -> impl Fn() -> Mutation + Send + Sync {
     call("session/new", move |params| {
         params["systemPrompt"] = prompt.clone();
     })

@@ -1,23 +1,23 @@
 //! Changes that pages of mutants have in common: to what the peer says and hears, call by call.
 
-use acp_check::{Check, Play};
+use acp_check::{Check, CheckProcedure};
 use serde_json::{Value, json};
 
-use crate::mutants::layer::{Change, Line, Passing, change};
+use crate::mutants::layer::{LayerLine, Mutation, PassingMessage, change};
 
 /// Answers a call of `method` in the peer's place, by a `result` or an `error`, where `when` holds of its params.
 pub(crate) fn instead(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     answer: Value,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.hears(method)
             && let Some(call) = passing.message.take_if(|call| when(&call["params"]))
         {
             let mut answer = answer.clone();
             (answer["jsonrpc"], answer["id"]) = (json!("2.0"), call["id"].clone());
-            passing.back.push(Line::Json(answer));
+            passing.back.push(LayerLine::Json(answer));
         }
     })
 }
@@ -27,7 +27,7 @@ pub(crate) fn refuse_if(
     method: &'static str,
     code: i64,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     let error = json!({"code": code, "message": "no"});
     instead(method, when, json!({"error": error}))
 }
@@ -36,23 +36,23 @@ pub(crate) fn refuse_if(
 pub(crate) fn pretend_if(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     instead(method, when, json!({"result": {}}))
 }
 
 /// Answers every call of `method` with this result instead of carrying it out.
-pub(crate) fn pretend(method: &'static str, result: Value) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn pretend(method: &'static str, result: Value) -> impl Fn() -> Mutation + Send + Sync {
     instead(method, |_| true, json!({"result": result}))
 }
 
 /// Answers a call of the peer's own of `method` in the suite's place, which does not hear of it.
-pub(crate) fn swallow(method: &'static str, result: Value) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn swallow(method: &'static str, result: Value) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.says(method)
             && let Some(call) = passing.message.take()
         {
             let answer = json!({"jsonrpc": "2.0", "id": call["id"], "result": result});
-            passing.back.push(Line::Json(answer));
+            passing.back.push(LayerLine::Json(answer));
         }
     })
 }
@@ -61,7 +61,7 @@ pub(crate) fn swallow(method: &'static str, result: Value) -> impl Fn() -> Chang
 pub(crate) fn ignore(
     method: &'static str,
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.hears(method)
             && passing
@@ -75,25 +75,25 @@ pub(crate) fn ignore(
 }
 
 /// Answers every call of `method` but the first with an error.
-pub(crate) fn only_once(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn only_once(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     counted(method, |passing| {
         let id = passing.message.take().unwrap()["id"].clone();
         let error = json!({"code": -32603, "message": "no more"});
         let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-        passing.back.push(Line::Json(answer));
+        passing.back.push(LayerLine::Json(answer));
     })
 }
 
 /// Keeps every call of `method` but the first from the peer.
-pub(crate) fn heard_once(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn heard_once(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     counted(method, |passing| *passing.message = None)
 }
 
 /// Changes every call of `method` that the peer hears, but the first.
 fn counted(
     method: &'static str,
-    change: impl Fn(&mut Passing<'_>) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+    change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
         let mut heard = 0;
@@ -109,7 +109,7 @@ fn counted(
 }
 
 /// Answers `method` with an error after all, when it has been carried out.
-pub(crate) fn fails(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn fails(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers
@@ -126,7 +126,7 @@ pub(crate) fn fails(method: &'static str) -> impl Fn() -> Change + Send + Sync {
 pub(crate) fn hear_result(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     crate::mutants::layer::change(move |passing| {
         if !passing.said
             && passing.answers
@@ -142,7 +142,7 @@ pub(crate) fn hear_result(
 pub(crate) fn without_updates(
     kinds: &'static [&'static str],
     when: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let leave_out = passing.says("session/update")
             && passing.message.as_ref().is_some_and(|message| {
@@ -158,7 +158,7 @@ pub(crate) fn without_updates(
 /// Sends another update behind each that `next` gives one for.
 pub(crate) fn after_update(
     next: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.says("session/update")
             && let Some(message) = passing.message
@@ -166,13 +166,13 @@ pub(crate) fn after_update(
         {
             let mut message = message.clone();
             message["params"]["update"] = update;
-            passing.then.push(Line::Json(message));
+            passing.then.push(LayerLine::Json(message));
         }
     })
 }
 
 /// Sends an update behind each answer to `method`, for the session it was about.
-pub(crate) fn late(method: &'static str, update: Value) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn late(method: &'static str, update: Value) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let update = update.clone();
         let mut session = Value::Null;
@@ -186,51 +186,51 @@ pub(crate) fn late(method: &'static str, update: Value) -> impl Fn() -> Change +
                 let params = json!({"sessionId": session, "update": update});
                 let message =
                     json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
-                passing.then.push(Line::Json(message));
+                passing.then.push(LayerLine::Json(message));
             }
         })
     }
 }
 
 /// Answers a notification, with an error.
-pub(crate) fn answered(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn answered(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.hears(method) {
             let error = json!({"code": -32602, "message": "of what?"});
             let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
-            passing.back.push(Line::Json(answer));
+            passing.back.push(LayerLine::Json(answer));
         }
     })
 }
 
 /// The kind of the update that the peer sends, if it is one.
-pub(crate) fn kind<'a>(passing: &'a Passing<'_>) -> Option<&'a str> {
+pub(crate) fn kind<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["sessionUpdate"].as_str()
 }
 
 /// The state that the peer tells of, if it tells of one.
-pub(crate) fn state<'a>(passing: &'a Passing<'_>) -> Option<&'a str> {
+pub(crate) fn state<'a>(passing: &'a PassingMessage<'_>) -> Option<&'a str> {
     let message = passing.message.as_ref().filter(|_| passing.said)?;
     message["params"]["update"]["state"].as_str()
 }
 
 /// An answer to the request in `message`.
-pub(crate) fn result(message: &Value, result: Value) -> Line {
+pub(crate) fn result(message: &Value, result: Value) -> LayerLine {
     let mut answer = json!({"jsonrpc": "2.0", "id": message["id"]});
     answer["result"] = result;
-    Line::Json(answer)
+    LayerLine::Json(answer)
 }
 
-fn error(message: &Value, code: i64) -> Line {
+fn error(message: &Value, code: i64) -> LayerLine {
     let error = json!({"code": code, "message": "no"});
-    Line::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+    LayerLine::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
 }
 
 /// From a message on that the peer hears it says nothing more.
 pub(crate) fn silent_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let (heard, mut silent) = (heard.clone(), false);
         Box::new(move |passing| {
@@ -248,7 +248,7 @@ pub(crate) fn silent_after(
 pub(crate) fn refuse_after(
     first: &'static str,
     method: &'static str,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let mut begun = false;
         Box::new(move |passing| {
@@ -266,7 +266,7 @@ pub(crate) fn refuse_after(
 pub(crate) fn hear_answer(
     method: &'static str,
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said
             && passing.answers
@@ -281,7 +281,7 @@ pub(crate) fn hear_answer(
 /// Keeps back the updates that are so.
 pub(crate) fn without(
     left_out: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let is_so = |message: &Value| left_out(&message["params"]["update"]);
         if kind(passing).is_some() && passing.message.as_ref().is_some_and(is_so) {
@@ -294,19 +294,19 @@ pub(crate) fn without(
 pub(crate) fn then_says(
     after: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     says: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if kind(passing).is_some()
             && let Some(message) = passing.message
             && after(&message["params"]["update"])
         {
-            passing.then.push(Line::Json(says(&message["params"])));
+            passing.then.push(LayerLine::Json(says(&message["params"])));
         }
     })
 }
 
 /// Changes the code of the errors that the peer answers to a method.
-pub(crate) fn other_code(method: &'static str, code: i64) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn other_code(method: &'static str, code: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers
@@ -323,7 +323,7 @@ pub(crate) fn other_code(method: &'static str, code: i64) -> impl Fn() -> Change
 pub(crate) fn no_error(
     method: &'static str,
     with: fn() -> Value,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers
@@ -337,7 +337,7 @@ pub(crate) fn no_error(
 }
 
 /// Answers with another id where the id is a string.
-pub(crate) fn other_id() -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn other_id() -> impl Fn() -> Mutation + Send + Sync {
     change(|passing| {
         if passing.said
             && passing.answers
@@ -350,12 +350,12 @@ pub(crate) fn other_id() -> impl Fn() -> Change + Send + Sync {
 }
 
 /// Answers notifications.
-pub(crate) fn answers_notifications() -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn answers_notifications() -> impl Fn() -> Mutation + Send + Sync {
     change(|passing| {
         let notification = |message: &Value| message.get("id").is_none();
         if !passing.said && passing.message.as_ref().is_some_and(notification) {
             let answer = json!({"jsonrpc": "2.0", "id": null, "result": {}});
-            passing.back.push(Line::Json(answer));
+            passing.back.push(LayerLine::Json(answer));
         }
     })
 }
@@ -364,10 +364,10 @@ pub(crate) fn answers_notifications() -> impl Fn() -> Change + Send + Sync {
 pub(crate) fn calls_after(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     call: impl Fn() -> Value + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said && passing.message.as_ref().is_some_and(&heard) {
-            passing.back.push(Line::Json(call()));
+            passing.back.push(LayerLine::Json(call()));
         }
     })
 }
@@ -391,14 +391,14 @@ pub(crate) fn first_twice(list: &mut Value) {
 }
 
 /// From a message on in which there is this text the peer says nothing more.
-pub(crate) fn silent_at(text: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn silent_at(text: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     silent_after(move |message| message.to_string().contains(text))
 }
 
 /// The id of the check of a shape.
 pub(crate) fn shape_id(checks: &[Check], shape: &str, variant: Option<&str>) -> &'static str {
     let check = checks.iter().find(|check| match check.play {
-        Play::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,
+        CheckProcedure::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,
         _ => false,
     });
     let check = check.unwrap_or_else(|| panic!("{shape} {variant:?} has no check"));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::client::{
-    AgentConnection, Client, ClientState, Elicitation, PermissionRequest, ReadTextFile, Session,
-    SessionSetup, Terminals, Update, UpdateContext, WriteTextFile,
+    AgentConnection, Client, ClientSession, ClientState, Elicitation, PermissionRequest,
+    ReadTextFile, SessionSetup, Terminals, Update, UpdateContext, WriteTextFile,
 };
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, Implementation,
@@ -30,10 +30,10 @@ pub(crate) fn start(transport: Transport) {
             .tempdir()
             .unwrap();
         let cwd = directory.path().canonicalize().unwrap();
-        let host = Host::new(Permissions::from(Policy::All), Nobody, [cwd.clone()]).unwrap();
+        let host = Host::new(Permissions::from(Policy::All), CheckPrompter, [cwd.clone()]).unwrap();
         let host = Arc::new(host);
         let cancel = Arc::new(Notify::new());
-        let client = Right {
+        let client = CorrectClient {
             host: Arc::clone(&host),
             cancel: Arc::clone(&cancel),
         };
@@ -46,7 +46,8 @@ pub(crate) fn start(transport: Transport) {
 /// Uses an agent, and lends it nothing.
 pub(crate) fn start_least(transport: Transport) {
     tokio::spawn(async move {
-        let Ok(agent) = acp::testing::start_client(transport, Least, acp::Options::new()).await
+        let Ok(agent) =
+            acp::testing::start_client(transport, MinimalCheckClient, acp::Options::new()).await
         else {
             return;
         };
@@ -59,7 +60,7 @@ pub(crate) fn start_least(transport: Transport) {
 
 async fn use_agent(
     transport: Transport,
-    client: Right,
+    client: CorrectClient,
     cancel: &Notify,
     setup: SessionSetup,
 ) -> Result<()> {
@@ -93,7 +94,7 @@ async fn open_and_use(
 }
 
 /// A turn, which the person cancels when they are asked to.
-async fn turn(session: &Session, cancel: &Notify, text: &str) -> Result<StopReason> {
+async fn turn(session: &ClientSession, cancel: &Notify, text: &str) -> Result<StopReason> {
     let mut prompting = std::pin::pin!(session.prompt(text));
     tokio::select! {
         ended = &mut prompting => return ended,
@@ -104,7 +105,7 @@ async fn turn(session: &Session, cancel: &Notify, text: &str) -> Result<StopReas
 }
 
 /// Sets every option there is to another value.
-async fn choose(session: &Session) -> Result<()> {
+async fn choose(session: &ClientSession) -> Result<()> {
     let options: Vec<SessionConfigOption> = session
         .thread()
         .read(|thread| thread.config_options().to_vec());
@@ -121,7 +122,11 @@ async fn choose(session: &Session) -> Result<()> {
 }
 
 /// Does with old sessions what can be done with them.
-async fn look_back(agent: &AgentConnection, session: &Session, setup: &SessionSetup) -> Result<()> {
+async fn look_back(
+    agent: &AgentConnection,
+    session: &ClientSession,
+    setup: &SessionSetup,
+) -> Result<()> {
     let offered = agent.capabilities().clone();
     if offered.session_capabilities.list.is_some() {
         let all = ListSessionsRequest::new();
@@ -152,9 +157,9 @@ async fn look_back(agent: &AgentConnection, session: &Session, setup: &SessionSe
     Ok(())
 }
 
-struct Least;
+struct MinimalCheckClient;
 
-impl Client for Least {
+impl Client for MinimalCheckClient {
     type State = ();
 
     fn info(&self) -> Option<Implementation> {
@@ -163,22 +168,22 @@ impl Client for Least {
 }
 
 /// There is nobody to ask.
-struct Nobody;
+struct CheckPrompter;
 
-impl Prompter for Nobody {
+impl Prompter for CheckPrompter {
     async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
         None
     }
 }
 
-struct Right {
-    host: Arc<Host<Nobody>>,
+struct CorrectClient {
+    host: Arc<Host<CheckPrompter>>,
     /// The person is asked to cancel.
     cancel: Arc<Notify>,
 }
 
-impl ClientState<Right> for HostSession {
-    fn new(client: &Right, session: &SessionId, thread: &ThreadHandle) -> Self {
+impl ClientState<CorrectClient> for HostSession {
+    fn new(client: &CorrectClient, session: &SessionId, thread: &ThreadHandle) -> Self {
         client.host.session(session, thread)
     }
 
@@ -191,7 +196,7 @@ impl ClientState<Right> for HostSession {
     }
 }
 
-impl Client for Right {
+impl Client for CorrectClient {
     type State = HostSession;
 
     fn info(&self) -> Option<Implementation> {
@@ -243,7 +248,7 @@ impl Client for Right {
     }
 }
 
-impl Elicitation<HostSession> for Right {
+impl Elicitation<HostSession> for CorrectClient {
     fn capabilities(&self) -> ElicitationCapabilities {
         serde_json::from_value(json!({"form": {}})).unwrap()
     }

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 pub(crate) fn start(transport: Transport) {
     tokio::spawn(async move {
         let told = Arc::new(Notify::new());
-        let right = Right {
+        let right = CorrectClientV2 {
             told: Arc::clone(&told),
         };
         let options = Options::new().draft_version_2();
@@ -77,11 +77,11 @@ async fn work(agent: &AgentConnection, told: &Notify) -> acp::Result<()> {
     Ok(())
 }
 
-struct Right {
+struct CorrectClientV2 {
     told: Arc<Notify>,
 }
 
-impl Client for Right {
+impl Client for CorrectClientV2 {
     type State = ();
 
     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
@@ -112,7 +112,7 @@ impl Client for Right {
     }
 }
 
-impl Elicitation<()> for Right {
+impl Elicitation<()> for CorrectClientV2 {
     fn capabilities(&self) -> ElicitationCapabilities {
         ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
     }

@@ -19,7 +19,7 @@ pub(crate) struct Mutant {
     /// For a check of a shape: another check, in which such a message comes.
     pub(crate) seen_in: Option<&'static str>,
     /// How it is wrong. Made anew for each connection.
-    pub(crate) change: Box<dyn Fn() -> Change + Send + Sync>,
+    pub(crate) change: Box<dyn Fn() -> Mutation + Send + Sync>,
     /// What it ends at, of what it reads at once, whatever that is.
     pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
     /// It does not mind that its input has ended.
@@ -27,10 +27,10 @@ pub(crate) struct Mutant {
 }
 
 /// Changes what the peer says and hears, message by message.
-pub(crate) type Change = Box<dyn FnMut(Passing<'_>) + Send>;
+pub(crate) type Mutation = Box<dyn FnMut(PassingMessage<'_>) + Send>;
 
 /// A message that passes, and what is to go on in its place.
-pub(crate) struct Passing<'a> {
+pub(crate) struct PassingMessage<'a> {
     /// Whether the peer says it, and not the suite.
     pub(crate) said: bool,
     /// The method; of an answer, that of the request it answers.
@@ -43,14 +43,14 @@ pub(crate) struct Passing<'a> {
     /// The line as it came, with its end.
     pub(crate) line: &'a [u8],
     /// What goes on after it.
-    pub(crate) then: &'a mut Vec<Line>,
+    pub(crate) then: &'a mut Vec<LayerLine>,
     /// What goes back to the one it came from: an answer in the other's place, say.
-    pub(crate) back: &'a mut Vec<Line>,
+    pub(crate) back: &'a mut Vec<LayerLine>,
 }
 
 /// What goes over the wire.
 #[derive(Debug, Clone)]
-pub(crate) enum Line {
+pub(crate) enum LayerLine {
     Json(Value),
     /// These bytes and no line end.
     Bytes(Vec<u8>),
@@ -63,7 +63,7 @@ pub(crate) fn mutant(
     kills: &'static str,
     why: &'static str,
     what: &'static str,
-    change: impl Fn() -> Change + Send + Sync + 'static,
+    change: impl Fn() -> Mutation + Send + Sync + 'static,
 ) -> Mutant {
     Mutant {
         kills,
@@ -106,7 +106,7 @@ impl Mutant {
 pub(crate) fn answer(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
         Box::new(move |passing| {
@@ -122,14 +122,14 @@ pub(crate) fn answer(
 }
 
 /// Answers every `method` with an error instead of carrying it out.
-pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if !passing.said && !passing.answers && passing.method == method {
                 let id = passing.message.take().unwrap()["id"].clone();
                 let error = json!({"code": code, "message": "no"});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                passing.back.push(Line::Json(answer));
+                passing.back.push(LayerLine::Json(answer));
             }
         })
     }
@@ -140,7 +140,7 @@ pub(crate) fn refuse_from(
     method: &'static str,
     code: i64,
     first: usize,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let mut calls = 0;
         let mut refuse = refuse(method, code)();
@@ -157,7 +157,7 @@ pub(crate) fn refuse_from(
 pub(crate) fn call(
     method: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
         Box::new(move |passing| {
@@ -176,7 +176,7 @@ pub(crate) fn call(
 pub(crate) fn update(
     kind: &'static str,
     change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     call("session/update", move |params| {
         if params["update"]["sessionUpdate"] == kind {
             change(&mut params["update"]);
@@ -185,7 +185,7 @@ pub(crate) fn update(
 }
 
 /// Keeps back everything the peer says of `method`: its calls, or its answers.
-pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if passing.said && passing.answers == answers && passing.method == method {
@@ -196,7 +196,7 @@ pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Chan
 }
 
 /// Keeps everything of `method` from the peer: calls of it, or answers to it.
-pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         Box::new(move |passing| {
             if !passing.said && passing.answers == answers && passing.method == method {
@@ -207,10 +207,12 @@ pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Chang
 }
 
 /// Says twice what it says of `method`: its calls, or its answers.
-pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said && passing.answers == answers && passing.method == method {
-            passing.then.extend(passing.message.clone().map(Line::Json));
+            passing
+                .then
+                .extend(passing.message.clone().map(LayerLine::Json));
         }
     })
 }
@@ -219,7 +221,7 @@ pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Change 
 pub(crate) fn hear(
     method: &'static str,
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said
             && !passing.answers
@@ -233,13 +235,13 @@ pub(crate) fn hear(
 
 /// Two changes, the second of what the first has left.
 pub(crate) fn both(
-    first: impl Fn() -> Change + Send + Sync,
-    second: impl Fn() -> Change + Send + Sync,
-) -> impl Fn() -> Change + Send + Sync {
+    first: impl Fn() -> Mutation + Send + Sync,
+    second: impl Fn() -> Mutation + Send + Sync,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let (mut first, mut second) = (first(), second());
         Box::new(move |passing| {
-            first(Passing {
+            first(PassingMessage {
                 message: &mut *passing.message,
                 then: &mut *passing.then,
                 back: &mut *passing.back,
@@ -252,12 +254,12 @@ pub(crate) fn both(
 
 /// Calls a method when it has heard a message.
 pub(crate) fn says_at(
-    heard: impl Fn(&Passing<'_>) -> bool + Clone + Send + Sync + 'static,
+    heard: impl Fn(&PassingMessage<'_>) -> bool + Clone + Send + Sync + 'static,
     said: Value,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said && heard(passing) {
-            passing.back.push(Line::Json(said.clone()));
+            passing.back.push(LayerLine::Json(said.clone()));
         }
     })
 }
@@ -265,25 +267,25 @@ pub(crate) fn says_at(
 /// Ends when it hears such a message.
 pub(crate) fn ends_at(
     heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said && passing.message.as_ref().is_some_and(&heard) {
-            passing.back.push(Line::End);
+            passing.back.push(LayerLine::End);
         }
     })
 }
 
 /// Any other change.
 pub(crate) fn change(
-    change: impl Fn(&mut Passing<'_>) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+    change: impl Fn(&mut PassingMessage<'_>) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let change = change.clone();
         Box::new(move |mut passing| change(&mut passing))
     }
 }
 
-impl Passing<'_> {
+impl PassingMessage<'_> {
     /// Whether the peer calls `method`.
     pub(crate) fn says(&self, method: &str) -> bool {
         self.said && !self.answers && self.method == method
@@ -311,7 +313,7 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
 }
 
 /// Starts a peer that is behind a change.
-pub(crate) fn behind(change: Change, outside: Transport, peer: impl FnOnce(Transport)) {
+pub(crate) fn behind(change: Mutation, outside: Transport, peer: impl FnOnce(Transport)) {
     let (inside, transport) = transport::memory();
     peer(transport);
     join(outside, inside, change, None, false);
@@ -321,7 +323,7 @@ pub(crate) fn behind(change: Change, outside: Transport, peer: impl FnOnce(Trans
 fn join(
     outside: Transport,
     inside: Transport,
-    change: Change,
+    change: Mutation,
     dies_at: Option<fn(&[u8]) -> bool>,
     hangs: bool,
 ) {
@@ -330,8 +332,8 @@ fn join(
     let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
     let (from_peer, to_peer) = inside.into_split();
     let (from_suite, to_suite) = outside.into_split();
-    let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
-    let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
+    let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<LayerLine>();
+    let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<LayerLine>();
     tokio::spawn(async move { write(to_suite, &mut suite_lines).await });
     tokio::spawn(async move { write(to_peer, &mut peer_lines).await });
     for (said, reader) in [
@@ -355,7 +357,7 @@ fn join(
                     && let Some(dies_at) = dies_at
                     && reader.fill_buf().await.is_ok_and(dies_at)
                 {
-                    let _ = back.send(Line::End);
+                    let _ = back.send(LayerLine::End);
                     break;
                 }
                 let read = reader.read_until(b'\n', &mut line).await;
@@ -374,7 +376,7 @@ fn join(
             if hangs && !said {
                 std::future::pending::<()>().await;
             }
-            let _ = on.send(Line::End);
+            let _ = on.send(LayerLine::End);
         });
     }
 }
@@ -382,14 +384,14 @@ fn join(
 fn pass(
     said: bool,
     line: &[u8],
-    change: &Mutex<Change>,
+    change: &Mutex<Mutation>,
     asked: &[Mutex<HashMap<String, String>>; 2],
-    on: &tokio::sync::mpsc::UnboundedSender<Line>,
-    back: &tokio::sync::mpsc::UnboundedSender<Line>,
+    on: &tokio::sync::mpsc::UnboundedSender<LayerLine>,
+    back: &tokio::sync::mpsc::UnboundedSender<LayerLine>,
 ) {
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
         let (mut then, mut returned) = (Vec::new(), Vec::new());
-        (change.lock().unwrap())(Passing {
+        (change.lock().unwrap())(PassingMessage {
             said,
             method: "",
             answers: false,
@@ -398,7 +400,7 @@ fn pass(
             then: &mut then,
             back: &mut returned,
         });
-        let _ = on.send(Line::Bytes(line.to_vec()));
+        let _ = on.send(LayerLine::Bytes(line.to_vec()));
         then.into_iter().for_each(|line| drop(on.send(line)));
         returned.into_iter().for_each(|line| drop(back.send(line)));
         return;
@@ -426,7 +428,7 @@ fn pass(
         _ => String::new(),
     };
     let (mut message, mut then, mut returned) = (Some(value.clone()), Vec::new(), Vec::new());
-    (change.lock().unwrap())(Passing {
+    (change.lock().unwrap())(PassingMessage {
         said,
         method: &method,
         answers,
@@ -439,9 +441,9 @@ fn pass(
         // What nobody has changed goes on as it was written.
         let same = message == value;
         if same {
-            Line::Bytes(line.to_vec())
+            LayerLine::Bytes(line.to_vec())
         } else {
-            Line::Json(message)
+            LayerLine::Json(message)
         }
     });
     for line in message.into_iter().chain(then) {
@@ -454,13 +456,13 @@ fn pass(
 
 async fn write(
     mut to: impl tokio::io::AsyncWrite + Unpin,
-    lines: &mut tokio::sync::mpsc::UnboundedReceiver<Line>,
+    lines: &mut tokio::sync::mpsc::UnboundedReceiver<LayerLine>,
 ) {
     while let Some(line) = lines.recv().await {
         let bytes = match line {
-            Line::Json(value) => format!("{value}\n").into_bytes(),
-            Line::Bytes(bytes) => bytes,
-            Line::End => break,
+            LayerLine::Json(value) => format!("{value}\n").into_bytes(),
+            LayerLine::Bytes(bytes) => bytes,
+            LayerLine::End => break,
         };
         if to.write_all(&bytes).await.is_err() || to.flush().await.is_err() {
             break;

@@ -9,9 +9,9 @@ use tokio::process::{Child, Command};
 
 /// Servers that run. They end with the agent.
 #[derive(Default, Clone)]
-pub(crate) struct Servers(Arc<Mutex<Vec<Child>>>);
+pub(crate) struct RunningServers(Arc<Mutex<Vec<Child>>>);
 
-impl Servers {
+impl RunningServers {
     /// Connects to those over stdin and stdout. One that cannot be started is left out.
     pub(crate) async fn connect(&self, servers: &[McpServer]) {
         for server in servers {

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::Transport;
-use acp_check::Version;
-use acp_check::{Check, Options, Outcome, Play, Target, Verdict};
+use acp_check::SchemaVersion;
+use acp_check::{Check, CheckOptions, CheckOutcome, CheckProcedure, CheckTarget, Verdict};
 
 use layer::{Mutant, mutated};
 
@@ -36,10 +36,10 @@ const SHORT: [Duration; 3] = [Duration::from_millis(700), Duration::from_secs(4)
 /// How many mutants are tried at once.
 const JOBS: usize = 16;
 
-type Right = fn(Transport);
+type CorrectPeer = fn(Transport);
 
-fn options(patience: Duration) -> Options {
-    Options {
+fn options(patience: Duration) -> CheckOptions {
+    CheckOptions {
         patience,
         turn_patience: patience,
         limit: patience * 5,
@@ -50,7 +50,7 @@ fn options(patience: Duration) -> Options {
 }
 
 /// The right peer passes all, and skips only what is named.
-async fn passes(right: Right, checks: Vec<Check>, skipped: &[&str]) {
+async fn passes(right: CorrectPeer, checks: Vec<Check>, skipped: &[&str]) {
     let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let wrong = outcomes.iter().filter(|outcome| match outcome.verdict {
         Verdict::Pass => false,
@@ -74,16 +74,18 @@ async fn passes(right: Right, checks: Vec<Check>, skipped: &[&str]) {
     }
 }
 
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &CheckOutcome) -> String {
     let said: Vec<String> = outcome
         .transcript
         .entries()
         .iter()
         .map(|entry| match entry {
-            acp_check::Entry::Line {
+            acp_check::TranscriptEntry::Line {
                 direction, text, ..
             } => format!("    {direction}: {text}"),
-            acp_check::Entry::Event { what, .. } => format!("    * {what}"),
+            acp_check::TranscriptEntry::Event {
+                description: what, ..
+            } => format!("    * {what}"),
             _ => String::new(),
         })
         .collect();
@@ -96,12 +98,12 @@ fn told(outcome: &Outcome) -> String {
 }
 
 /// Every check catches each mutant that is made for it, for the reason that is wrong with it.
-async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
+async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut alive = Vec::new();
     let mut without = Vec::new();
     let played: Vec<Check> = checks
         .iter()
-        .filter(|check| !matches!(check.play, Play::Shape(_) | Play::Rules))
+        .filter(|check| !matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules))
         .copied()
         .collect();
     for check in &checks {
@@ -121,14 +123,14 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
             let mut checks = vec![check];
-            if matches!(check.play, Play::Shape(_) | Play::Rules) {
+            if matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules) {
                 // The message comes in the check that is named with the mutant.
                 let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
                 let carrier = played.iter().find(|check| check.id() == carrier);
                 checks.push(*carrier.unwrap_or_else(|| panic!("{} names no check", mutant.kills)));
             }
             let (kills, why, what) = (mutant.kills, mutant.why, mutant.what);
-            let target: Arc<dyn Target> = Arc::new(mutated(right, mutant));
+            let target: Arc<dyn CheckTarget> = Arc::new(mutated(right, mutant));
             let mut escaped = None;
             for patience in SHORT {
                 let target = Arc::clone(&target);
@@ -170,7 +172,7 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
 async fn the_right_agent_passes_version_1() {
     passes(
         agent::start,
-        acp_check::agents(Version::V1),
+        acp_check::agents(SchemaVersion::V1),
         v1_agent::SKIPPED,
     )
     .await;
@@ -178,7 +180,7 @@ async fn the_right_agent_passes_version_1() {
 
 #[tokio::test]
 async fn every_check_of_version_1_agents_kills_its_mutants() {
-    let checks = acp_check::agents(Version::V1);
+    let checks = acp_check::agents(SchemaVersion::V1);
     kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
@@ -186,7 +188,7 @@ async fn every_check_of_version_1_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_1() {
     passes(
         client::start,
-        acp_check::clients(Version::V1),
+        acp_check::clients(SchemaVersion::V1),
         v1_client::SKIPPED,
     )
     .await;
@@ -195,8 +197,8 @@ async fn the_right_client_passes_version_1() {
 /// What a client need not do, no check wants of it.
 #[tokio::test]
 async fn the_least_client_fails_nothing_of_version_1() {
-    let checks = acp_check::clients(Version::V1);
-    let target = Arc::new(client::start_least as Right);
+    let checks = acp_check::clients(SchemaVersion::V1);
+    let target = Arc::new(client::start_least as CorrectPeer);
     let mut outcomes = Vec::new();
     let mut wrong = None;
     for patience in SHORT {
@@ -223,7 +225,7 @@ async fn the_least_client_fails_nothing_of_version_1() {
 async fn every_check_of_version_1_clients_kills_its_mutants() {
     kills(
         client::start,
-        acp_check::clients(Version::V1),
+        acp_check::clients(SchemaVersion::V1),
         v1_client::mutants(),
     )
     .await;
@@ -233,7 +235,7 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
 async fn the_right_agent_passes_version_2() {
     passes(
         agent::start_v2,
-        acp_check::agents(Version::V2),
+        acp_check::agents(SchemaVersion::V2),
         v2_agent::SKIPPED,
     )
     .await;
@@ -243,7 +245,7 @@ async fn the_right_agent_passes_version_2() {
 async fn every_check_of_version_2_agents_kills_its_mutants() {
     kills(
         agent::start_v2,
-        acp_check::agents(Version::V2),
+        acp_check::agents(SchemaVersion::V2),
         v2_agent::mutants(),
     )
     .await;
@@ -253,7 +255,7 @@ async fn every_check_of_version_2_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_2() {
     passes(
         client_v2::start,
-        acp_check::clients(Version::V2),
+        acp_check::clients(SchemaVersion::V2),
         v2_client::SKIPPED,
     )
     .await;
@@ -263,14 +265,14 @@ async fn the_right_client_passes_version_2() {
 async fn every_check_of_version_2_clients_kills_its_mutants() {
     kills(
         client_v2::start,
-        acp_check::clients(Version::V2),
+        acp_check::clients(SchemaVersion::V2),
         v2_client::mutants(),
     )
     .await;
 }
 
 /// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
-async fn is_not_blamed(right: Right, checks: Vec<Check>) {
+async fn is_not_blamed(right: CorrectPeer, checks: Vec<Check>) {
     let outcomes = acp_check::run(Arc::new(right), &checks, options(PATIENCE)).await;
     let blamed = outcomes
         .iter()
@@ -281,10 +283,10 @@ async fn is_not_blamed(right: Right, checks: Vec<Check>) {
 
 #[tokio::test]
 async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(agent::start, acp_check::agents(Version::V2)).await;
+    is_not_blamed(agent::start, acp_check::agents(SchemaVersion::V2)).await;
 }
 
 #[tokio::test]
 async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(client::start, acp_check::clients(Version::V2)).await;
+    is_not_blamed(client::start, acp_check::clients(SchemaVersion::V2)).await;
 }

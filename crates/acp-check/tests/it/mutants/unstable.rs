@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use crate::mutants::changes::result;
-use crate::mutants::layer::{Change, Line, Passing};
+use crate::mutants::layer::{LayerLine, Mutation, PassingMessage};
 
 /// The texts of the system prompts, by session.
 pub(crate) type SystemPrompts = Arc<Mutex<HashMap<String, String>>>;
@@ -25,25 +25,25 @@ struct SessionRecord {
 }
 
 /// A request that waits for its answer, and what it has said.
-enum Request {
+enum UnstableRequest {
     /// Which archived sessions are listed.
     List(String),
     /// The system prompt of the session that is opened, and which it is, if that is known.
     Session(Option<String>, Option<String>),
 }
 
-struct UnstableParts {
+struct UnstablePeer {
     version: u64,
     sessions: HashMap<String, SessionRecord>,
-    asked: HashMap<String, Request>,
+    asked: HashMap<String, UnstableRequest>,
     logged_in: bool,
     providers: Vec<Value>,
     system_prompts: SystemPrompts,
 }
 
 /// An agent that has all of it, in front of one that has not.
-pub(crate) fn change(system_prompts: SystemPrompts) -> Change {
-    let mut unstable = UnstableParts {
+pub(crate) fn change(system_prompts: SystemPrompts) -> Mutation {
+    let mut unstable = UnstablePeer {
         version: 1,
         sessions: HashMap::new(),
         asked: HashMap::new(),
@@ -67,10 +67,10 @@ pub(crate) fn change(system_prompts: SystemPrompts) -> Change {
 }
 
 /// The code of an error, and its data.
-type Refusal = (i64, Value);
+type ErrorReply = (i64, Value);
 
-impl UnstableParts {
-    fn hears(&mut self, passing: Passing<'_>) {
+impl UnstablePeer {
+    fn hears(&mut self, passing: PassingMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
@@ -94,21 +94,21 @@ impl UnstableParts {
             Ok(Some(answer)) => result(message, answer),
             Err((code, data)) => {
                 let error = json!({"code": code, "message": "no", "data": data});
-                Line::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+                LayerLine::Json(json!({"jsonrpc": "2.0", "id": message["id"], "error": error}))
             }
         };
         *passing.message = None;
         passing.back.push(answer);
     }
 
-    fn known(&mut self, params: &Value) -> Result<&mut SessionRecord, Refusal> {
+    fn known(&mut self, params: &Value) -> Result<&mut SessionRecord, ErrorReply> {
         let id = params["sessionId"].as_str().unwrap_or_default();
         let refused = (NOT_FOUND, json!({"sessionId": id}));
         self.sessions.get_mut(id).ok_or(refused)
     }
 
     /// A session that is open is closed on the way.
-    fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+    fn archive(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let known = self.known(&message["params"])?;
         known.archived = true;
         if std::mem::take(&mut known.open) {
@@ -118,12 +118,12 @@ impl UnstableParts {
         Ok(Some(json!({})))
     }
 
-    fn unarchive(&mut self, params: &Value) -> Result<Value, Refusal> {
+    fn unarchive(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         self.known(params)?.archived = false;
         Ok(json!({}))
     }
 
-    fn status(&mut self, params: &Value) -> Result<Value, Refusal> {
+    fn status(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         let version = self.version;
         let known = self.known(params)?;
         let status = if known.open { "open" } else { "saved" };
@@ -135,7 +135,7 @@ impl UnstableParts {
         Ok(answer)
     }
 
-    fn list(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+    fn list(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let params = message["params"].as_object_mut();
         let filter = params.and_then(|params| params.remove("archived"));
         let filter = match filter.unwrap_or_default() {
@@ -144,11 +144,11 @@ impl UnstableParts {
             _ => return Err((INVALID_PARAMS, Value::Null)),
         };
         let id = message["id"].to_string();
-        self.asked.insert(id, Request::List(filter));
+        self.asked.insert(id, UnstableRequest::List(filter));
         Ok(None)
     }
 
-    fn open(&mut self, message: &mut Value) -> Result<Option<Value>, Refusal> {
+    fn open(&mut self, message: &mut Value) -> Result<Option<Value>, ErrorReply> {
         let params = message["params"].as_object_mut();
         let prompt = params.and_then(|params| params.remove("systemPrompt"));
         let text = match prompt.unwrap_or_default() {
@@ -160,11 +160,12 @@ impl UnstableParts {
             _ => None,
         };
         let id = message["id"].to_string();
-        self.asked.insert(id, Request::Session(text, session));
+        self.asked
+            .insert(id, UnstableRequest::Session(text, session));
         Ok(None)
     }
 
-    fn close(&mut self, method: &str, params: &Value) -> Result<Option<Value>, Refusal> {
+    fn close(&mut self, method: &str, params: &Value) -> Result<Option<Value>, ErrorReply> {
         if method == "session/delete" {
             self.sessions
                 .remove(params["sessionId"].as_str().unwrap_or_default());
@@ -188,7 +189,7 @@ impl UnstableParts {
         providers.find(|provider| provider["providerId"] == params["providerId"])
     }
 
-    fn set_provider(&mut self, params: &Value) -> Result<Value, Refusal> {
+    fn set_provider(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         let refused = (INVALID_PARAMS, Value::Null);
         let Some(provider) = self.provider(params) else {
             return Err(refused);
@@ -201,7 +202,7 @@ impl UnstableParts {
         Ok(json!({}))
     }
 
-    fn disable_provider(&mut self, params: &Value) -> Result<Value, Refusal> {
+    fn disable_provider(&mut self, params: &Value) -> Result<Value, ErrorReply> {
         match self.provider(params) {
             Some(provider) if provider["required"] == true => Err((INVALID_PARAMS, Value::Null)),
             Some(provider) => {
@@ -212,7 +213,7 @@ impl UnstableParts {
         }
     }
 
-    fn answers(&mut self, passing: Passing<'_>) {
+    fn answers(&mut self, passing: PassingMessage<'_>) {
         let Some(message) = passing.message else {
             return;
         };
@@ -224,8 +225,8 @@ impl UnstableParts {
             ("initialize", _) => self.offer(result),
             ("authenticate" | "auth/login", _) => self.logged_in = true,
             ("logout" | "auth/logout", _) => self.logged_in = false,
-            (_, Some(Request::List(filter))) => self.listed(result, &filter),
-            (_, Some(Request::Session(prompt, session))) => {
+            (_, Some(UnstableRequest::List(filter))) => self.listed(result, &filter),
+            (_, Some(UnstableRequest::Session(prompt, session))) => {
                 let opened = result["sessionId"].as_str().map(str::to_owned);
                 let Some(session) = session.or(opened) else {
                     return;
@@ -271,7 +272,7 @@ impl UnstableParts {
         });
     }
 
-    fn tells(&mut self, passing: &Passing<'_>) {
+    fn tells(&mut self, passing: &PassingMessage<'_>) {
         let Some(params) = passing.message.as_ref().map(|message| &message["params"]) else {
             return;
         };

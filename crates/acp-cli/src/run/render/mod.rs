@@ -11,28 +11,28 @@ use acp::Thread;
 use acp::thread::ItemKind;
 
 pub(crate) use self::question::question;
-use self::text::Text;
-use crate::args::run::Format;
-use crate::screen::Screen;
+use self::text::TextRenderer;
+use crate::args::run::RunFormat;
+use crate::screen::TerminalScreen;
 
 /// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.
 pub(super) struct Renderer {
-    format: Format,
-    screen: Screen,
-    text: Text,
+    format: RunFormat,
+    screen: TerminalScreen,
+    text: TextRenderer,
 }
 
 impl Renderer {
-    pub(super) fn new(format: Format) -> Self {
-        let screen = Screen::new(format == Format::Text);
+    pub(super) fn new(format: RunFormat) -> Self {
+        let screen = TerminalScreen::new(format == RunFormat::Text);
         Self {
             format,
             screen,
-            text: Text::default(),
+            text: TextRenderer::default(),
         }
     }
 
-    pub(super) fn screen(&self) -> Screen {
+    pub(super) fn screen(&self) -> TerminalScreen {
         self.screen.clone()
     }
 
@@ -45,9 +45,11 @@ impl Renderer {
     pub(super) fn render(&mut self, thread: &Thread) {
         match self.format {
             // The messages are printed as they are read.
-            Format::Json => {}
-            Format::Quiet => self.screen.draw(|out| self.text.messages(thread, out)),
-            Format::Text => self.screen.draw(|out| self.text.thread(thread, out)),
+            RunFormat::Json => {}
+            RunFormat::Quiet => self
+                .screen
+                .draw(|out| self.text.render_messages(thread, out)),
+            RunFormat::Text => self.screen.draw(|out| self.text.render_thread(thread, out)),
         }
     }
 
@@ -67,13 +69,13 @@ impl Renderer {
     }
 
     /// Nobody reads the output any more.
-    pub(super) fn broken(&self) -> bool {
-        self.screen.broken()
+    pub(super) fn is_broken(&self) -> bool {
+        self.screen.is_broken()
     }
 
     /// When to show that time passes; never, where that is not seen.
-    pub(super) fn ticks(&self) -> Ticks {
-        Ticks(
+    pub(super) fn ticks(&self) -> RenderTicks {
+        RenderTicks(
             self.screen
                 .is_live()
                 .then(|| tokio::time::interval(Duration::from_millis(120))),
@@ -102,9 +104,9 @@ impl Renderer {
     }
 }
 
-pub(super) struct Ticks(Option<tokio::time::Interval>);
+pub(super) struct RenderTicks(Option<tokio::time::Interval>);
 
-impl Ticks {
+impl RenderTicks {
     pub(super) async fn next(&mut self) {
         match &mut self.0 {
             Some(interval) => {

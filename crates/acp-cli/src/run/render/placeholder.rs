@@ -1,7 +1,7 @@
 //! What stands for content that is no text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
-use acp_host::clean;
+use acp_host::terminal_text;
 
 /// What stands for content that cannot be shown as text.
 pub(super) fn placeholder(block: &ContentBlock) -> String {
@@ -17,5 +17,5 @@ pub(super) fn placeholder(block: &ContentBlock) -> String {
         },
         _ => "[content of a kind unknown here]".to_owned(),
     };
-    clean::value(&text)
+    terminal_text::clean_value(&text)
 }

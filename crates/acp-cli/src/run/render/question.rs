@@ -6,31 +6,36 @@
 use std::path::Path;
 
 use acp::client::PermissionRequest;
-use acp::thread::{Diff, FileTexts, ToolCallContent};
-use acp_host::question::{self, Part};
-use acp_host::{Always, literal};
+use acp::thread::{FileTexts, ThreadDiff, ThreadToolCallContent};
+use acp_host::question::{self, QuestionPart};
+use acp_host::{AlwaysEffect, literal};
 use similar::TextDiff;
 
 use super::tool_call::DIFFING;
-use crate::screen::{BAR, Out, wrapped};
+use crate::screen::{BAR, ScreenOutput, wrapped};
 
 /// Draws the question. `cwd` is the session's directory.
-pub(crate) fn question(request: &PermissionRequest, always: &Always, cwd: &Path, out: &mut Out) {
+pub(crate) fn question(
+    request: &PermissionRequest,
+    always: &AlwaysEffect,
+    cwd: &Path,
+    out: &mut ScreenOutput,
+) {
     let mut text = String::new();
     let titles = question::titles(request);
-    let kind = literal::line(request.tool_call.kind.as_str());
+    let kind = literal::literal_line(request.tool_call.kind.as_str());
     for (n, title) in titles.iter().enumerate() {
-        let title = literal::line(title);
+        let title = literal::literal_line(title);
         match n {
             0 => text.push_str(&format!("? {title} ({kind})\n")),
-            _ => bar(&title, &mut text),
+            _ => render_quoted(&title, &mut text),
         }
     }
     if let Some(description) = request.description.as_deref().filter(|d| !d.is_empty()) {
-        bar(description, &mut text);
+        render_quoted(description, &mut text);
     }
     for shown in question::parts(request, cwd) {
-        part(&shown, request, &mut text);
+        render_part(&shown, request, &mut text);
     }
     if !question::is_whole(request) {
         text.push_str(
@@ -38,22 +43,22 @@ pub(crate) fn question(request: &PermissionRequest, always: &Always, cwd: &Path,
              call was cut. What is not shown can only be rejected.\n",
         );
     }
-    let (rows, most) = rows(&text);
+    let (rows, most) = count_rows(&text);
     if rows + request.options.len() + 2 > most {
         text.push_str(&format!(
             "  (the question has {rows} lines and began further up: scroll up to read all of it)\n"
         ));
     }
     for (n, option) in request.options.iter().enumerate() {
-        let meaning = question::meaning(&option.kind, always, request, cwd);
+        let meaning = question::answer_meaning(&option.kind, always, request, cwd);
         let meaning = meaning.unwrap_or_else(|| {
             let kind = option.kind.as_str();
             format!("the agent does not say whether this is a yes (its kind is {kind:?})")
         });
-        let name = literal::line(&option.name);
+        let name = literal::literal_line(&option.name);
         text.push_str(&format!("  {}) {name}", n + 1));
         if !meaning.is_empty() {
-            text.push_str(&format!(" – {}", literal::line(&meaning)));
+            text.push_str(&format!(" – {}", literal::literal_line(&meaning)));
         }
         text.push('\n');
     }
@@ -61,49 +66,57 @@ pub(crate) fn question(request: &PermissionRequest, always: &Always, cwd: &Path,
 }
 
 /// How many rows of the terminal a text takes, and how many there are.
-fn rows(text: &str) -> (usize, usize) {
+fn count_rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
     (wrapped(text).lines().count(), most)
 }
 
-fn part(part: &Part<'_>, request: &PermissionRequest, text: &mut String) {
+fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut String) {
     match part {
-        Part::Command(line) => command(line, text),
-        Part::Directory(cwd) => text.push_str(&format!("  in {}\n", literal::line(cwd))),
-        Part::Variable(name, value) => {
-            let (name, value) = (literal::line(name), literal::line(value));
+        QuestionPart::Command(line) => render_command(line, text),
+        QuestionPart::Directory(cwd) => {
+            text.push_str(&format!("  in {}\n", literal::literal_line(cwd)))
+        }
+        QuestionPart::Variable(name, value) => {
+            let (name, value) = (literal::literal_line(name), literal::literal_line(value));
             text.push_str(&format!("  with {name}={value}\n"));
         }
-        Part::Content(ToolCallContent::Diff(shown)) => diff(shown, text),
-        Part::Content(ToolCallContent::Content(block)) => {
+        QuestionPart::Content(ThreadToolCallContent::Diff(shown)) => render_diff(shown, text),
+        QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
             let (label, said) = question::block(block);
             if let Some(label) = label {
-                text.push_str(&format!("  {}\n", literal::line(&label)));
+                text.push_str(&format!("  {}\n", literal::literal_line(&label)));
             }
             if let Some(said) = said {
-                bar(said, text);
+                render_quoted(said, text);
             }
         }
-        Part::Content(ToolCallContent::Terminal(id)) => {
+        QuestionPart::Content(ThreadToolCallContent::Terminal(id)) => {
             let line = request
                 .thread
                 .read(|thread| thread.terminal(id)?.command.clone());
             match line {
-                Some(line) => command(&line, text),
-                None => text.push_str(&format!("  [terminal {}]\n", literal::line(id.as_str()))),
+                Some(line) => render_command(&line, text),
+                None => text.push_str(&format!(
+                    "  [terminal {}]\n",
+                    literal::literal_line(id.as_str())
+                )),
             }
         }
-        Part::File(file) => {
+        QuestionPart::File(file) => {
             let line = file.line.map(|line| format!(":{line}")).unwrap_or_default();
-            text.push_str(&format!("  file {}{line}\n", literal::line(&file.path)));
+            text.push_str(&format!(
+                "  file {}{line}\n",
+                literal::literal_line(&file.path)
+            ));
         }
-        Part::Field(key, value) if value.contains('\n') => {
-            text.push_str(&format!("  {}:\n", literal::line(key)));
-            bar(value, text);
+        QuestionPart::Field(key, value) if value.contains('\n') => {
+            text.push_str(&format!("  {}:\n", literal::literal_line(key)));
+            render_quoted(value, text);
         }
-        Part::Field(key, value) => {
-            let (key, value) = (literal::line(key), literal::line(value));
+        QuestionPart::Field(key, value) => {
+            let (key, value) = (literal::literal_line(key), literal::literal_line(value));
             text.push_str(&format!("  {key}: {value}\n"));
         }
         _ => text.push_str("  [content of a kind unknown here]\n"),
@@ -111,39 +124,39 @@ fn part(part: &Part<'_>, request: &PermissionRequest, text: &mut String) {
 }
 
 /// A command: its first line behind `$`, each further one behind `>`.
-fn command(line: &str, text: &mut String) {
-    for (n, line) in literal::lines(line).iter().enumerate() {
+fn render_command(line: &str, text: &mut String) {
+    for (n, line) in literal::literal_lines(line).iter().enumerate() {
         let mark = if n == 0 { '$' } else { '>' };
         text.push_str(&format!("  {mark} {line}\n"));
     }
 }
 
 /// Words of the agent's, line by line.
-fn bar(said: &str, text: &mut String) {
-    for line in literal::lines(said) {
+fn render_quoted(said: &str, text: &mut String) {
+    for line in literal::literal_lines(said) {
         text.push_str(&format!("{BAR}{line}\n"));
     }
 }
 
 /// Changes of files: of each what happens to it, and its texts as a unified diff; and the patch, as it is.
-fn diff(diff: &Diff, text: &mut String) {
+fn render_diff(diff: &ThreadDiff, text: &mut String) {
     for change in &diff.changes {
-        let path = literal::line(&change.path);
-        let what = literal::line(change.operation.as_str());
+        let path = literal::literal_line(&change.path);
+        let what = literal::literal_line(change.operation.as_str());
         let from = change.old_path.as_deref();
-        let from = from.map(|from| format!(" (from {})", literal::line(from)));
+        let from = from.map(|from| format!(" (from {})", literal::literal_line(from)));
         let from = from.unwrap_or_default();
         text.push_str(&format!("  {what} {path}{from}\n"));
         if let Some(texts) = &change.texts {
-            changed(texts, text);
+            render_change(texts, text);
         }
     }
     if let Some(patch) = &diff.patch {
-        bar(&patch.text, text);
+        render_quoted(&patch.text, text);
     }
 }
 
-fn changed(texts: &FileTexts, text: &mut String) {
+fn render_change(texts: &FileTexts, text: &mut String) {
     let lines = TextDiff::configure()
         .timeout(DIFFING)
         .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new);
@@ -154,7 +167,7 @@ fn changed(texts: &FileTexts, text: &mut String) {
         text.push_str("  (no change)\n");
         return;
     }
-    for line in literal::lines(&unified) {
+    for line in literal::literal_lines(&unified) {
         text.push_str(&format!("  {line}\n"));
     }
 }

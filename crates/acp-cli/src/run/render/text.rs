@@ -4,24 +4,25 @@ use std::collections::HashMap;
 
 use acp::Thread;
 use acp::thread::{
-    Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStatus, Subagent, ThreadPlan,
+    Item, ItemKind, PlanContent, PlanEntry, PlanEntryStatus, ThreadMessage, ThreadPlan,
+    ThreadSubagent,
 };
 use acp::v1::{CompactionStatus, ContentBlock, NoticeSeverity, PlanId, SessionId, ToolCallId};
 use acp::v2::StateUpdate;
-use acp_host::clean::{self, Clean};
+use acp_host::terminal_text::{self, TextCleaner};
 
 use super::placeholder::placeholder;
-use super::tool_call::{Shown, may_be_unfinished};
-use crate::screen::Out;
+use super::tool_call::{ShownToolCall, may_be_unfinished};
+use crate::screen::ScreenOutput;
 
 /// How much of a thread has been shown.
 #[derive(Default)]
-pub(super) struct Text {
+pub(super) struct TextRenderer {
     revision: u64,
     /// What was shown last; another thing begins on a line of its own.
-    last: Option<usize>,
+    last_item: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
-    tool_calls: HashMap<ToolCallId, Shown>,
+    tool_calls: HashMap<ToolCallId, ShownToolCall>,
     plans: HashMap<PlanId, Vec<PlanEntry>>,
     mode: Option<String>,
     subagents: HashMap<SessionId, ShownSubagent>,
@@ -31,13 +32,13 @@ pub(super) struct Text {
 #[derive(Default)]
 struct ShownSubagent {
     name: String,
-    text: Text,
+    text: TextRenderer,
     /// How it ended.
-    ended: Option<String>,
+    stop_reason: Option<String>,
 }
 
 /// Something of a thread that has changed.
-enum Change<'t> {
+enum ThreadChange<'t> {
     Plan(&'t ThreadPlan),
     Item(usize, &'t ItemKind),
 }
@@ -45,23 +46,23 @@ enum Change<'t> {
 #[derive(Default)]
 struct ShownMessage {
     /// How many blocks have been shown whole.
-    blocks: usize,
+    shown_blocks: usize,
     /// How many bytes of the next one.
-    bytes: usize,
+    shown_bytes: usize,
     /// The end of those bytes: an agent may put another text in their place.
-    end: String,
-    clean: Clean,
+    tail: String,
+    clean: TextCleaner,
 }
 
 impl ShownMessage {
-    fn is_beginning_of(&self, text: &str) -> bool {
-        text.get(..self.bytes)
-            .is_some_and(|shown| shown.ends_with(&self.end))
+    fn is_prefix_of(&self, text: &str) -> bool {
+        text.get(..self.shown_bytes)
+            .is_some_and(|shown| shown.ends_with(&self.tail))
     }
 }
 
 /// The last few bytes of a text: enough to tell it from another one.
-fn end(text: &str) -> &str {
+fn tail(text: &str) -> &str {
     let mut from = text.len().saturating_sub(64);
     while !text.is_char_boundary(from) {
         from += 1;
@@ -69,20 +70,20 @@ fn end(text: &str) -> &str {
     text.get(from..).unwrap_or_default()
 }
 
-impl Text {
+impl TextRenderer {
     /// Takes what there is for shown.
     pub(super) fn skip(&mut self, thread: &Thread) {
         self.revision = thread.revision();
     }
 
     /// Only what the agent says.
-    pub(super) fn messages(&mut self, thread: &Thread, out: &mut Out) {
-        for (at, item) in self.changed(thread) {
+    pub(super) fn render_messages(&mut self, thread: &Thread, out: &mut ScreenOutput) {
+        for (at, item) in self.changed_items(thread) {
             if let ItemKind::Agent(message) = &item.kind {
-                if self.last.is_some_and(|last| last != at) {
+                if self.last_item.is_some_and(|last| last != at) {
                     out.end_line();
                 }
-                self.message(at, message, out, false);
+                self.render_message(at, message, out, false);
             }
         }
         self.revision = thread.revision();
@@ -90,45 +91,45 @@ impl Text {
 
     /// All of it: in the order in which things last changed, which is the order they came in, but for
     /// what came faster than it was shown.
-    pub(super) fn thread(&mut self, thread: &Thread, out: &mut Out) {
-        let first = thread.dropped().items;
+    pub(super) fn render_thread(&mut self, thread: &Thread, out: &mut ScreenOutput) {
+        let first = thread.truncation().items;
         self.messages.retain(|at, _| *at >= first);
         let plans = thread
             .plans()
             .iter()
             .filter(|plan| plan.revision > self.revision);
-        let mut changes: Vec<(u64, Change<'_>)> = plans
-            .map(|plan| (plan.revision, Change::Plan(plan)))
+        let mut changes: Vec<(u64, ThreadChange<'_>)> = plans
+            .map(|plan| (plan.revision, ThreadChange::Plan(plan)))
             .collect();
-        for (at, item) in self.changed(thread) {
-            changes.push((item.revision, Change::Item(at, &item.kind)));
+        for (at, item) in self.changed_items(thread) {
+            changes.push((item.revision, ThreadChange::Item(at, &item.kind)));
         }
         changes.sort_by_key(|(revision, _)| *revision);
         for (_, change) in changes {
             match change {
-                Change::Plan(plan) => self.plan(plan, out),
-                Change::Item(at, kind) => self.item(at, kind, thread, out),
+                ThreadChange::Plan(plan) => self.render_plan(plan, out),
+                ThreadChange::Item(at, kind) => self.render_item(at, kind, thread, out),
             }
         }
-        self.mode(thread, out);
+        self.render_mode(thread, out);
         self.revision = thread.revision();
     }
 
-    fn item(&mut self, at: usize, kind: &ItemKind, thread: &Thread, out: &mut Out) {
+    fn render_item(&mut self, at: usize, kind: &ItemKind, thread: &Thread, out: &mut ScreenOutput) {
         match kind {
             // They have just typed it.
             ItemKind::User(_) => {}
             ItemKind::Agent(message) => {
                 self.separate(at, out);
-                self.message(at, message, out, false);
+                self.render_message(at, message, out, false);
             }
             ItemKind::Thought(message) => {
                 self.separate(at, out);
-                self.message(at, message, out, true);
+                self.render_message(at, message, out, true);
             }
             ItemKind::ToolCall(call) => {
                 let mut shown = self.tool_calls.remove(&call.id).unwrap_or_default();
-                let came_back = !shown.is_new() && self.last != Some(at);
+                let came_back = !shown.is_new() && self.last_item != Some(at);
                 if shown.is_new() {
                     if thread.is_running() && may_be_unfinished(call) {
                         self.tool_calls.insert(call.id.clone(), shown);
@@ -137,7 +138,7 @@ impl Text {
                     self.separate(at, out);
                 }
                 if shown.update(call, thread, out, came_back) {
-                    self.last = Some(at);
+                    self.last_item = Some(at);
                 }
                 self.tool_calls.insert(call.id.clone(), shown);
             }
@@ -147,13 +148,18 @@ impl Text {
                     NoticeSeverity::Error => out.styles.bad,
                     _ => out.styles.dim,
                 };
-                out.styled(style, &format!("! {}\n", clean::value(&notice.title)));
-                for line in clean::clean(notice.description.as_deref().unwrap_or_default()).lines()
+                out.styled(
+                    style,
+                    &format!("! {}\n", terminal_text::clean_value(&notice.title)),
+                );
+                for line in
+                    terminal_text::clean_text(notice.description.as_deref().unwrap_or_default())
+                        .lines()
                 {
                     out.styled(out.styles.dim, &format!("  {line}\n"));
                 }
             }
-            ItemKind::Subagent(subagent) => self.subagent(at, subagent, out),
+            ItemKind::Subagent(subagent) => self.render_subagent(at, subagent, out),
             ItemKind::SessionMessage(message) => {
                 self.separate(at, out);
                 let name = |id: &Option<SessionId>| Some(thread.subagent(id.as_ref()?)?.name());
@@ -164,21 +170,24 @@ impl Text {
                 };
                 out.styled(
                     out.styles.dim,
-                    &format!("(message {})\n", clean::value(&whose)),
+                    &format!("(message {})\n", terminal_text::clean_value(&whose)),
                 );
                 let text = message.content.iter().filter_map(ContentBlock::as_text);
                 let shown = self.messages.entry(at).or_default();
                 let text: String = text.collect();
-                let piece = text.get(shown.bytes..).unwrap_or_default();
-                out.below(|out| out.text(&clean::clean(piece)));
-                shown.bytes = text.len();
+                let piece = text.get(shown.shown_bytes..).unwrap_or_default();
+                out.nested(|out| out.text(&terminal_text::clean_text(piece)));
+                shown.shown_bytes = text.len();
             }
             ItemKind::Compaction(compaction) => {
                 self.separate(at, out);
                 let how = match (&compaction.status, &compaction.error) {
                     (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
                     (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
-                    (_, Some(error)) => format!("could not be shortened: {}", clean::value(error)),
+                    (_, Some(error)) => format!(
+                        "could not be shortened: {}",
+                        terminal_text::clean_value(error)
+                    ),
                     (_, None) => "could not be shortened".to_owned(),
                 };
                 out.styled(out.styles.dim, &format!("(the conversation {how})\n"));
@@ -188,7 +197,7 @@ impl Text {
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
                 let text = format!(
                     "(an update of a kind unknown here: {})\n",
-                    clean::value(&kind)
+                    terminal_text::clean_value(&kind)
                 );
                 out.styled(out.styles.dim, &text);
             }
@@ -197,7 +206,7 @@ impl Text {
     }
 
     /// What a subagent is for, and below it what it does.
-    fn subagent(&mut self, at: usize, subagent: &Subagent, out: &mut Out) {
+    fn render_subagent(&mut self, at: usize, subagent: &ThreadSubagent, out: &mut ScreenOutput) {
         let ended = match &subagent.state {
             Some(StateUpdate::Idle(idle)) => idle.stop_reason.as_ref().map(ToString::to_string),
             _ => None,
@@ -207,41 +216,47 @@ impl Text {
         let mut shown = known.unwrap_or_default();
         let news = subagent.thread.read(Thread::revision) > shown.text.revision;
         let named = shown.name != subagent.name();
-        let ends = ended.is_some() && shown.ended != ended;
+        let ends = ended.is_some() && shown.stop_reason != ended;
         if new || news || named || ends {
-            let again = self.last != Some(at);
+            let again = self.last_item != Some(at);
             self.separate(at, out);
             if again || named {
                 out.end_line();
-                let head = format!("Subagent: {}\n", clean::value(subagent.name()));
+                let head = format!(
+                    "Subagent: {}\n",
+                    terminal_text::clean_value(subagent.name())
+                );
                 out.styled(out.styles.bold, &head);
             }
-            out.below(|out| {
+            out.nested(|out| {
                 subagent
                     .thread
-                    .read(|thread| shown.text.thread(thread, out));
+                    .read(|thread| shown.text.render_thread(thread, out));
                 if let Some(how) = ended.as_ref().filter(|_| ends) {
                     out.end_line();
-                    out.styled(out.styles.dim, &format!("({})\n", clean::value(how)));
+                    out.styled(
+                        out.styles.dim,
+                        &format!("({})\n", terminal_text::clean_value(how)),
+                    );
                 }
             });
         }
         subagent.name().clone_into(&mut shown.name);
-        shown.ended = ended;
+        shown.stop_reason = ended;
         self.subagents.insert(subagent.session_id.clone(), shown);
     }
 
     /// The items that have changed, those whose terminals may have printed something, and those that were not to be
     /// shown yet.
-    fn changed<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
+    fn changed_items<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
         let revision = self.revision;
-        let due = |shown: &Shown| shown.has_terminal() || shown.is_new();
+        let due = |shown: &ShownToolCall| shown.has_terminal() || shown.is_new();
         let due = |item: &Item| {
             matches!(&item.kind, ItemKind::ToolCall(call)
                 if self.tool_calls.get(&call.id).is_some_and(due))
         };
         // Items keep their numbers when the earliest are dropped.
-        let numbers = thread.dropped().items..;
+        let numbers = thread.truncation().items..;
         numbers
             .zip(thread.items())
             .filter(|(_, item)| item.revision > revision || due(item))
@@ -249,32 +264,38 @@ impl Text {
     }
 
     /// Another thing begins on a line of its own, behind an empty one.
-    fn separate(&mut self, at: usize, out: &mut Out) {
-        if self.last == Some(at) {
+    fn separate(&mut self, at: usize, out: &mut ScreenOutput) {
+        if self.last_item == Some(at) {
             return;
         }
         out.end_line();
-        if self.last.is_some() {
+        if self.last_item.is_some() {
             out.text("\n");
         }
-        self.last = Some(at);
+        self.last_item = Some(at);
     }
 
-    fn message(&mut self, at: usize, message: &Message, out: &mut Out, thought: bool) {
-        self.last = Some(at);
+    fn render_message(
+        &mut self,
+        at: usize,
+        message: &ThreadMessage,
+        out: &mut ScreenOutput,
+        thought: bool,
+    ) {
+        self.last_item = Some(at);
         let shown = self.messages.entry(at).or_default();
-        for (n, block) in message.content.iter().enumerate().skip(shown.blocks) {
+        for (n, block) in message.content.iter().enumerate().skip(shown.shown_blocks) {
             let last = n + 1 == message.content.len();
             match block {
                 ContentBlock::Text(text) => {
-                    if !shown.is_beginning_of(&text.text) {
+                    if !shown.is_prefix_of(&text.text) {
                         // The agent has put another text in its place: that is shown as well.
-                        shown.bytes = 0;
-                        shown.end.clear();
+                        shown.shown_bytes = 0;
+                        shown.tail.clear();
                         out.end_line();
                     }
-                    let piece = text.text.get(shown.bytes..).unwrap_or_default();
-                    let piece = shown.clean.text(piece);
+                    let piece = text.text.get(shown.shown_bytes..).unwrap_or_default();
+                    let piece = shown.clean.clean_piece(piece);
                     if thought {
                         out.styled(out.styles.dim, &piece);
                     } else {
@@ -282,9 +303,9 @@ impl Text {
                     }
                     if last {
                         // More may come of it.
-                        shown.bytes = text.text.len();
-                        shown.end = end(&text.text).to_owned();
-                        shown.blocks = n;
+                        shown.shown_bytes = text.text.len();
+                        shown.tail = tail(&text.text).to_owned();
+                        shown.shown_blocks = n;
                         break;
                     }
                 }
@@ -293,17 +314,17 @@ impl Text {
                     out.styled(out.styles.dim, &format!("{}\n", placeholder(other)));
                 }
             }
-            shown.blocks = n + 1;
-            shown.bytes = 0;
-            shown.end.clear();
+            shown.shown_blocks = n + 1;
+            shown.shown_bytes = 0;
+            shown.tail.clear();
         }
     }
 
     /// The whole plan when its steps are new, and after that the steps that have moved on.
-    fn plan(&mut self, plan: &ThreadPlan, out: &mut Out) {
+    fn render_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let entries = plan.entries();
         if entries.is_empty() {
-            self.other_plan(plan, out);
+            self.render_other_plan(plan, out);
         }
         let before = self.plans.insert(plan.id.clone(), entries.to_vec());
         let same_steps = before.as_ref().is_some_and(|before| {
@@ -335,15 +356,18 @@ impl Text {
             };
             out.text("  ");
             out.styled(style, mark);
-            out.text(&format!(" {}\n", clean::value(&entry.content)));
+            out.text(&format!(
+                " {}\n",
+                terminal_text::clean_value(&entry.content)
+            ));
         }
     }
 
     /// A plan that is not made of steps.
-    fn other_plan(&mut self, plan: &ThreadPlan, out: &mut Out) {
+    fn render_other_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let text = match &plan.content {
-            PlanContent::Markdown(text) => clean::clean(text),
-            PlanContent::File(uri) => clean::value(uri),
+            PlanContent::Markdown(text) => terminal_text::clean_text(text),
+            PlanContent::File(uri) => terminal_text::clean_value(uri),
             _ => return,
         };
         self.separate(usize::MAX, out);
@@ -354,7 +378,7 @@ impl Text {
     }
 
     /// The mode, when the agent changes it.
-    fn mode(&mut self, thread: &Thread, out: &mut Out) {
+    fn render_mode(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         use acp::v1::{SessionConfigKind, SessionConfigOptionCategory};
         let mode = thread
             .config_options()
@@ -373,7 +397,10 @@ impl Text {
         let known = self.mode.is_some();
         if let (true, Some(mode)) = (known, &mode) {
             self.separate(usize::MAX, out);
-            out.styled(out.styles.dim, &format!("(mode: {})\n", clean::value(mode)));
+            out.styled(
+                out.styles.dim,
+                &format!("(mode: {})\n", terminal_text::clean_value(mode)),
+            );
         }
         self.mode = mode;
     }

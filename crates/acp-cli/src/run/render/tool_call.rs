@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use acp::Thread;
-use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::thread::{
+    FileChange, FileTexts, ThreadDiff, ThreadToolCall, ThreadToolCallContent, ToolCallStatus,
+};
 use acp::v1::{ContentBlock, TerminalId};
-use acp_host::clean::{self, Clean};
+use acp_host::terminal_text::{self, TextCleaner};
 use similar::TextDiff;
 
 use super::placeholder::placeholder;
-use crate::screen::Out;
+use crate::screen::ScreenOutput;
 
 /// How many lines of a tool's text are shown. Commands are shown whole, as they run.
 const LINES: usize = 12;
@@ -26,29 +28,29 @@ const OVERLAP: usize = 80;
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     let says_more =
         !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
-    call.status == ToolCallStatus::Pending && !says_more && !call.cancelled
+    call.status == ToolCallStatus::Pending && !says_more && !call.is_cancelled
 }
 
 /// How much of a tool call has been shown.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct ShownToolCall {
     /// Something of it was shown.
     begun: bool,
     title: String,
-    content: Vec<ToolCallContent>,
+    content: Vec<ThreadToolCallContent>,
     terminals: Vec<ShownTerminal>,
     finished: bool,
 }
 
 struct ShownTerminal {
     id: TerminalId,
-    bytes: u64,
-    clean: Clean,
+    shown_bytes: u64,
+    clean: TextCleaner,
     at_line_start: bool,
     command: bool,
 }
 
-impl Shown {
+impl ShownToolCall {
     /// Whether a terminal of it may print more.
     pub(super) fn has_terminal(&self) -> bool {
         !self.terminals.is_empty()
@@ -64,11 +66,11 @@ impl Shown {
         &mut self,
         call: &ThreadToolCall,
         thread: &Thread,
-        out: &mut Out,
+        out: &mut ScreenOutput,
         again: bool,
     ) -> bool {
         self.begun = true;
-        let mut part = Part {
+        let mut part = ToolCallPart {
             call,
             out,
             heading: again,
@@ -83,13 +85,13 @@ impl Shown {
         }
         // In their order: what a terminal has printed comes before a text that says how it ended.
         for content in &call.content {
-            if let ToolCallContent::Terminal(id) = content {
-                self.terminal(id).update(thread, &mut part);
+            if let ThreadToolCallContent::Terminal(id) = content {
+                self.terminal_mut(id).update(thread, &mut part);
             } else if !self.content.contains(content) {
                 for terminal in &mut self.terminals {
-                    terminal.end(&mut part);
+                    terminal.end_line(&mut part);
                 }
-                part.content(content, &self.content);
+                part.render_content(content, &self.content);
             }
         }
         if self.content != call.content {
@@ -102,15 +104,15 @@ impl Shown {
         if call.is_finished() && !self.finished {
             self.finished = true;
             for terminal in &mut self.terminals {
-                terminal.end(&mut part);
+                terminal.end_line(&mut part);
             }
-            part.end(thread);
+            part.render_end(thread);
         }
         part.shown
     }
 
     /// What has been shown of a terminal.
-    fn terminal(&mut self, id: &TerminalId) -> &mut ShownTerminal {
+    fn terminal_mut(&mut self, id: &TerminalId) -> &mut ShownTerminal {
         let known = self.terminals.iter().position(|known| known.id == *id);
         let at = known.unwrap_or(self.terminals.len());
         if known.is_none() {
@@ -124,14 +126,14 @@ impl ShownTerminal {
     fn new(id: &TerminalId) -> Self {
         Self {
             id: id.clone(),
-            bytes: 0,
-            clean: Clean::default(),
+            shown_bytes: 0,
+            clean: TextCleaner::default(),
             at_line_start: true,
             command: false,
         }
     }
 
-    fn update(&mut self, thread: &Thread, part: &mut Part<'_, '_>) {
+    fn update(&mut self, thread: &Thread, part: &mut ToolCallPart<'_, '_>) {
         let Some(terminal) = thread.terminal(&self.id) else {
             return;
         };
@@ -139,14 +141,18 @@ impl ShownTerminal {
             self.command = true;
             part.begin();
             let style = part.out.styles.dim;
-            part.out
-                .styled(style, &format!("  $ {}\n", clean::value(command)));
+            part.out.styled(
+                style,
+                &format!("  $ {}\n", terminal_text::clean_value(command)),
+            );
         }
-        if terminal.total() == self.bytes {
+        if terminal.total_bytes() == self.shown_bytes {
             return;
         }
-        let printed = self.clean.text(&terminal.output_since(self.bytes));
-        self.bytes = terminal.total();
+        let printed = self
+            .clean
+            .clean_piece(&terminal.output_since(self.shown_bytes));
+        self.shown_bytes = terminal.total_bytes();
         if printed.is_empty() {
             return;
         }
@@ -161,7 +167,7 @@ impl ShownTerminal {
         }
     }
 
-    fn end(&mut self, part: &mut Part<'_, '_>) {
+    fn end_line(&mut self, part: &mut ToolCallPart<'_, '_>) {
         if !self.at_line_start {
             part.out.end_line();
             self.at_line_start = true;
@@ -170,9 +176,9 @@ impl ShownTerminal {
 }
 
 /// What is shown of a tool call in one go.
-struct Part<'a, 'o> {
+struct ToolCallPart<'a, 'o> {
     call: &'a ThreadToolCall,
-    out: &'o mut Out,
+    out: &'o mut ScreenOutput,
     /// The heading is due before anything else.
     heading: bool,
     /// Something else was shown since.
@@ -180,19 +186,22 @@ struct Part<'a, 'o> {
     shown: bool,
 }
 
-impl Part<'_, '_> {
+impl ToolCallPart<'_, '_> {
     fn begin(&mut self) {
         self.shown = true;
         if std::mem::take(&mut self.heading) {
-            self.name();
+            self.render_title();
             self.out.styled(
                 self.out.styles.dim,
-                &format!(" ({})\n", clean::value(self.call.kind.as_str())),
+                &format!(
+                    " ({})\n",
+                    terminal_text::clean_value(self.call.kind.as_str())
+                ),
             );
         }
     }
 
-    fn name(&mut self) {
+    fn render_title(&mut self) {
         self.out.end_line();
         if std::mem::take(&mut self.again) {
             self.out.text("\n");
@@ -201,20 +210,26 @@ impl Part<'_, '_> {
         self.out.styled(self.out.styles.bold, &title(self.call));
     }
 
-    fn content(&mut self, content: &ToolCallContent, before: &[ToolCallContent]) {
+    fn render_content(
+        &mut self,
+        content: &ThreadToolCallContent,
+        before: &[ThreadToolCallContent],
+    ) {
         match content {
-            ToolCallContent::Diff(diff) => {
+            ThreadToolCallContent::Diff(diff) => {
                 self.begin();
                 show_diff(diff, self.out);
             }
-            ToolCallContent::Content(content) => match content {
+            ThreadToolCallContent::Content(content) => match content {
                 ContentBlock::Text(text) => {
-                    let text = unfenced(&text.text);
+                    let text = strip_fence(&text.text);
                     let grown = before.iter().find_map(|old| match old {
-                        ToolCallContent::Content(old) => grown(unfenced(old.as_text()?), text),
+                        ThreadToolCallContent::Content(old) => {
+                            appended_text(strip_fence(old.as_text()?), text)
+                        }
                         _ => None,
                     });
-                    self.text(grown.unwrap_or(text));
+                    self.render_text(grown.unwrap_or(text));
                 }
                 other => {
                     self.begin();
@@ -225,8 +240,8 @@ impl Part<'_, '_> {
         }
     }
 
-    fn text(&mut self, text: &str) {
-        let text = clean::clean(text);
+    fn render_text(&mut self, text: &str) {
+        let text = terminal_text::clean_text(text);
         if text.trim().is_empty() {
             return;
         }
@@ -242,8 +257,8 @@ impl Part<'_, '_> {
         }
     }
 
-    fn end(&mut self, thread: &Thread) {
-        let (style, how) = match (&self.call.status, self.call.cancelled) {
+    fn render_end(&mut self, thread: &Thread) {
+        let (style, how) = match (&self.call.status, self.call.is_cancelled) {
             (ToolCallStatus::Completed, _) => (self.out.styles.good, "completed"),
             (ToolCallStatus::Failed, _) => (self.out.styles.bad, "failed"),
             (ToolCallStatus::Cancelled, _) => (self.out.styles.dim, "cancelled"),
@@ -252,7 +267,7 @@ impl Part<'_, '_> {
         };
         if std::mem::take(&mut self.heading) {
             // Only this is new of it: one line says it all.
-            self.name();
+            self.render_title();
             self.out.text(": ");
         } else {
             self.begin();
@@ -261,11 +276,13 @@ impl Part<'_, '_> {
         }
         self.shown = true;
         let exit = self.call.content.iter().find_map(|content| match content {
-            ToolCallContent::Terminal(id) => {
+            ThreadToolCallContent::Terminal(id) => {
                 let status = thread.terminal(id)?.exit_status.clone()?;
                 Some(match (status.exit_code, status.signal) {
                     (Some(code), _) => format!(": exit code {code}"),
-                    (None, Some(signal)) => format!(": ended by {}", clean::value(&signal)),
+                    (None, Some(signal)) => {
+                        format!(": ended by {}", terminal_text::clean_value(&signal))
+                    }
                     (None, None) => String::new(),
                 })
             }
@@ -278,7 +295,7 @@ impl Part<'_, '_> {
 }
 
 /// What a tool gives is often one block of code; its fence says nothing here.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim_end();
     let inside = || {
         let ticks = trimmed.bytes().take_while(|byte| *byte == b'`').count();
@@ -292,7 +309,7 @@ fn unfenced(text: &str) -> &str {
 
 /// What of `new` has not been shown with `old`: text that grows is reported anew each time, all of it, or
 /// the end of it when it has become much. `None` if it is another text.
-fn grown<'t>(old: &str, new: &'t str) -> Option<&'t str> {
+fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;
     }
@@ -301,13 +318,13 @@ fn grown<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     }
     // Its beginning has been cut off: how it begins is how the other ended. A few bytes of that are
     // chance.
-    let both = overlap(old.as_bytes(), new.as_bytes());
+    let both = overlap_len(old.as_bytes(), new.as_bytes());
     new.get(both..).filter(|_| both >= OVERLAP)
 }
 
 /// The length of the longest beginning of `new` that is the end of `old`, in time that grows with their
 /// lengths alone (Knuth, Morris and Pratt's search).
-fn overlap(old: &[u8], new: &[u8]) -> usize {
+fn overlap_len(old: &[u8], new: &[u8]) -> usize {
     // For each beginning of `new`, how much of it is also its end, itself left out.
     let mut borders = vec![0; new.len()];
     let extend = |borders: &[usize], mut matched: usize, byte: u8| {
@@ -328,16 +345,16 @@ fn overlap(old: &[u8], new: &[u8]) -> usize {
 }
 
 fn title(call: &ThreadToolCall) -> String {
-    let title = clean::value(&call.title);
+    let title = terminal_text::clean_value(&call.title);
     if title.trim().is_empty() {
-        clean::value(call.id.as_str())
+        terminal_text::clean_value(call.id.as_str())
     } else {
         title
     }
 }
 
 /// Changes of files: as the agent shows them, or as a unified diff of the texts, or by name.
-fn show_diff(diff: &Diff, out: &mut Out) {
+fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
         show_patch(&patch.text, out);
     }
@@ -345,10 +362,10 @@ fn show_diff(diff: &Diff, out: &mut Out) {
         match &change.texts {
             Some(texts) => show_texts(change, texts, out),
             None if diff.patch.is_none() => {
-                let path = clean::value(&change.path);
-                let from = change.old_path.as_deref().map(clean::value);
+                let path = terminal_text::clean_value(&change.path);
+                let from = change.old_path.as_deref().map(terminal_text::clean_value);
                 let from = from.map_or_else(String::new, |from| format!(" (from {from})"));
-                let what = clean::value(change.operation.as_str());
+                let what = terminal_text::clean_value(change.operation.as_str());
                 out.styled(out.styles.dim, &format!("  {what} {path}{from}\n"));
             }
             None => {}
@@ -356,8 +373,8 @@ fn show_diff(diff: &Diff, out: &mut Out) {
     }
 }
 
-fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut Out) {
-    let path = clean::value(&change.path);
+fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
+    let path = terminal_text::clean_value(&change.path);
     let before = if texts.old.is_some() {
         path.as_str()
     } else {
@@ -377,8 +394,8 @@ fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut Out) {
     show_patch(&unified, out);
 }
 
-fn show_patch(patch: &str, out: &mut Out) {
-    for line in clean::clean(patch).lines() {
+fn show_patch(patch: &str, out: &mut ScreenOutput) {
+    for line in terminal_text::clean_text(patch).lines() {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("---") || line.starts_with("+++") => out.styles.bold,
             _ if line.starts_with("diff ") => continue,
@@ -399,24 +416,30 @@ mod tests {
 
     #[test]
     fn only_what_is_new_of_a_growing_text_is_shown() {
-        assert_eq!(grown("one\n", "one\ntwo\n"), Some("two\n"));
-        assert_eq!(grown("one\n", "another\n"), None);
-        assert_eq!(grown("", "one\n"), None);
+        assert_eq!(appended_text("one\n", "one\ntwo\n"), Some("two\n"));
+        assert_eq!(appended_text("one\n", "another\n"), None);
+        assert_eq!(appended_text("", "one\n"), None);
         // A fence is not part of it.
         let fenced = |text: &str| format!("````sh\n{text}````\n");
-        assert_eq!(unfenced(&fenced("one\n```\n")), "one\n```\n");
-        assert_eq!(unfenced("```\n```"), "");
+        assert_eq!(strip_fence(&fenced("one\n```\n")), "one\n```\n");
+        assert_eq!(strip_fence("```\n```"), "");
         for whole in ["```", "```\none", "one\n```", "```x```"] {
-            assert_eq!(unfenced(whole), whole);
+            assert_eq!(strip_fence(whole), whole);
         }
         let (before, after) = (fenced("one\n"), fenced("one\ntwo\n"));
-        assert_eq!(grown(unfenced(&before), unfenced(&after)), Some("two\n"));
+        assert_eq!(
+            appended_text(strip_fence(&before), strip_fence(&after)),
+            Some("two\n")
+        );
         // The end of what was printed, as one kilobyte of it slides by.
         let all: String = (0..1000).map(|n| format!("line {n}\n")).collect();
         let window = |end: usize| &all[end - 1000..end];
-        assert_eq!(grown(window(2000), window(2300)), Some(&all[2000..2300]));
-        assert_eq!(grown(window(2000), window(4000)), None);
+        assert_eq!(
+            appended_text(window(2000), window(2300)),
+            Some(&all[2000..2300])
+        );
+        assert_eq!(appended_text(window(2000), window(4000)), None);
         let same = "y\n".repeat(500);
-        assert_eq!(grown(&same, &same), Some(""));
+        assert_eq!(appended_text(&same, &same), Some(""));
     }
 }

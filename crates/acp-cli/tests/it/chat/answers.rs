@@ -16,7 +16,7 @@ const REST: &str = "  2. then to 32\n\n| step | before | after |\n|:--|--:|--:|\
 #[test]
 fn markdown_is_drawn_while_it_streams() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = with_player(&project, columns, rows, "");
         let mut steps: Vec<_> = pieces(BEGINNING).map(says).collect();
         steps.push(waits("go"));
@@ -43,7 +43,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn what_markdown_means_is_seen_by_its_colours() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 100, 40, "");
     play(&project, &mut screen, &json!([says(BEGINNING), says(REST)]));
     screen.until("That is all.");
@@ -73,7 +73,7 @@ fn what_markdown_means_is_seen_by_its_colours() {
 
 #[test]
 fn a_table_with_wide_characters_is_straight() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 60, 24, "");
     let table =
         "| 名前 | what it does |\n|--|--|\n| 読む | reads 本 and 📚 |\n| write | ✍ and é |\n";
@@ -97,7 +97,7 @@ fn a_table_with_wide_characters_is_straight() {
 
 #[test]
 fn thoughts_are_open_while_they_are_thought_and_folded_after() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     let steps = json!([
         thinks("Is it the parser?\n\nThe profile says so."),
@@ -136,7 +136,7 @@ fn thoughts_are_open_while_they_are_thought_and_folded_after() {
 
 #[test]
 fn an_image_is_labelled_where_the_terminal_shows_none() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     let image = json!({"update": {"sessionUpdate": "agent_message_chunk",
         "content": {"type": "image", "mimeType": "image/png", "data": PIXEL}}});

@@ -6,11 +6,11 @@ use vt100::Color;
 use super::*;
 
 /// A screen with all that has colours, on a terminal with this in its environment.
-fn with_colours(project: &Project, environment: &str, args: &str) -> Screen {
+fn with_colours(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
     hello(project);
     configure(project, &[("player", "--player --options")]);
     let line = format!("env {environment} {ACP} chat --agent player {args}");
-    let mut screen = Screen::start(project, 100, 40, &line);
+    let mut screen = ChatScreen::start(project, 100, 40, &line);
     screen.until("· Player");
     let diff = json!({"type": "diff", "path": project.file("src/main.rs").display().to_string(),
         "oldText": "fn main() {\n    one();\n}\n", "newText": "fn main() {\n    two();\n}\n"});
@@ -36,7 +36,7 @@ fn with_colours(project: &Project, environment: &str, args: &str) -> Screen {
 }
 
 /// The colours of all cells, those of the text and those behind it.
-fn colours(screen: &Screen) -> Vec<Color> {
+fn colours(screen: &ChatScreen) -> Vec<Color> {
     let (rows, columns) = screen.picture().size();
     let places =
         (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
@@ -48,7 +48,7 @@ fn colours(screen: &Screen) -> Vec<Color> {
 #[test]
 fn without_colours_no_cell_has_one() {
     for environment in ["NO_COLOR=1", "-u COLORTERM TERM=dumb"] {
-        let project = Project::new();
+        let project = TestProject::new();
         let screen = with_colours(&project, environment, "");
         assert_eq!(colours(&screen), [], "{environment}\n{}", screen.text());
         // What colours would have said is said otherwise.
@@ -64,7 +64,7 @@ fn without_colours_no_cell_has_one() {
 
 #[test]
 fn on_a_terminal_of_16_colours_only_those_are_used() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_colours(&project, "-u COLORTERM TERM=xterm", "");
     coloured(&mut screen, "\"text\"");
     let colours = colours(&screen);
@@ -89,7 +89,7 @@ fn on_a_light_terminal_what_is_behind_changes_is_light() {
         ("COLORFGBG=0;15", "", true),
         ("COLORFGBG=0;15", "--theme dark", false),
     ] {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = with_colours(&project, &format!("'{environment}'"), args);
         coloured(&mut screen, "\"text\"");
         for changed in ["one();", "two();"] {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A chat with the agent that asks with a field of every sort.
-fn asked(project: &Project, columns: u16, rows: u16) -> Screen {
+fn asked(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     configure(project, &[("helper", "")]);
     let mut screen = begin(project, columns, rows, "--agent helper");
     screen.until("· helper");
@@ -17,7 +17,7 @@ fn asked(project: &Project, columns: u16, rows: u16) -> Screen {
 
 /// What the agent has got, which it says as its answer.
 #[track_caller]
-fn got(screen: &mut Screen, project: &Project, action: &str) -> Value {
+fn got(screen: &mut ChatScreen, project: &TestProject, action: &str) -> Value {
     screen.until(&format!("{{\"action\":\"{action}\""));
     screen.until_gone("Esc cancels");
     heard(project)
@@ -26,7 +26,7 @@ fn got(screen: &mut Screen, project: &Project, action: &str) -> Value {
 #[test]
 fn a_form_is_filled_in_and_sent() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = asked(&project, columns, rows);
         is_golden(&mut screen, &project, &format!("form-{columns}x{rows}"));
         screen.key("abc");
@@ -63,7 +63,7 @@ fn a_form_is_filled_in_and_sent() {
 fn a_form_is_declined_and_left_by_its_buttons() {
     // The last two buttons, which Shift-Tab comes to from above all.
     for (steps, action) in [(2, "decline"), (1, "cancel")] {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = asked(&project, 80, 24);
         for _ in 0..steps {
             screen.key(SHIFT_TAB);
@@ -80,7 +80,7 @@ fn a_form_is_declined_and_left_by_its_buttons() {
 
 #[test]
 fn escape_leaves_a_form_and_cancels_the_turn() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = asked(&project, 80, 24);
     screen.key(ESCAPE);
     screen.until_gone("Who are you?");
@@ -100,7 +100,7 @@ fn address() -> String {
 }
 
 /// A chat where an address is asked to be gone to, with a program that opens addresses which writes down what it got.
-fn sent_to_a_page(project: &Project, url: &str, columns: u16, rows: u16) -> Screen {
+fn sent_to_a_page(project: &TestProject, url: &str, columns: u16, rows: u16) -> ChatScreen {
     let programs = project.file(".bin");
     std::fs::create_dir(&programs).unwrap();
     let opener = programs.join("xdg-open");
@@ -111,7 +111,7 @@ fn sent_to_a_page(project: &Project, url: &str, columns: u16, rows: u16) -> Scre
         "PATH={}:$PATH ENV= {ACP} chat --agent player",
         programs.display()
     );
-    let mut screen = Screen::start(project, columns, rows, &line);
+    let mut screen = ChatScreen::start(project, columns, rows, &line);
     screen.until("· Player");
     play(
         project,
@@ -126,7 +126,7 @@ fn sent_to_a_page(project: &Project, url: &str, columns: u16, rows: u16) -> Scre
 #[test]
 fn the_whole_of_an_address_is_shown_and_nothing_opened() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = sent_to_a_page(&project, &address(), columns, rows);
         is_golden(&mut screen, &project, &format!("address-{columns}x{rows}"));
         let shown: String = screen
@@ -148,7 +148,7 @@ fn the_whole_of_an_address_is_shown_and_nothing_opened() {
 
 #[test]
 fn an_address_is_opened_by_the_key_for_it_alone() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = sent_to_a_page(&project, &address(), 80, 40);
     screen.key("o");
     // The program for it here fails, which is told: so it was called.
@@ -160,7 +160,7 @@ fn an_address_is_opened_by_the_key_for_it_alone() {
 
 #[test]
 fn an_address_that_deceives_is_warned_of() {
-    let project = Project::new();
+    let project = TestProject::new();
     let url = "http://bank.example@evil.example/login";
     let mut screen = sent_to_a_page(&project, url, 80, 40);
     screen.until("! What stands before the @ is not the site. The site is evil.example.");

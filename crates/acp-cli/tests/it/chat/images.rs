@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::common::screen::Screen;
-use crate::common::{ACP, Project};
+use crate::common::screen::ChatScreen;
+use crate::common::{ACP, TestProject};
 
 /// An agent that takes images, and says what is in a file when it is asked for it by its name.
 const AGENT: &str = r#"
@@ -55,12 +55,16 @@ fn text(text: &str) -> String {
 }
 
 /// A chat with the agent, with this in the user's configuration.
-fn chat(project: &Project, images: &str) -> Screen {
+fn chat(project: &TestProject, images: &str) -> ChatScreen {
     chat_with(project, images, |_| {})
 }
 
 /// The same, with something done as soon as it is started.
-fn chat_with(project: &Project, images: &str, first: impl FnOnce(&mut Screen)) -> Screen {
+fn chat_with(
+    project: &TestProject,
+    images: &str,
+    first: impl FnOnce(&mut ChatScreen),
+) -> ChatScreen {
     project.configure("config.toml", &format!("[chat]\nimages = \"{images}\"\n"));
     project.write("agent.sh", AGENT);
     project.write("one", &(says(&image(HALVES)) + &says(&text("Nice."))));
@@ -76,7 +80,7 @@ fn chat_with(project: &Project, images: &str, first: impl FnOnce(&mut Screen)) -
     // All that is sent to the terminal is kept as well.
     let line = format!("{NOWHERE} {ACP} chat -- sh agent.sh");
     let line = format!("script --quiet --return --flush --command '{line}' sent");
-    let mut screen = Screen::start(project, 80, 40, &line);
+    let mut screen = ChatScreen::start(project, 80, 40, &line);
     first(&mut screen);
     // Its session is open: what the agent takes is known.
     screen.until("1 · sh");
@@ -84,14 +88,14 @@ fn chat_with(project: &Project, images: &str, first: impl FnOnce(&mut Screen)) -
 }
 
 /// What the terminal was sent so far.
-fn sent(project: &Project) -> String {
+fn sent(project: &TestProject) -> String {
     let sent = std::fs::read(project.file("sent")).unwrap();
     String::from_utf8_lossy(&sent).into_owned()
 }
 
 /// The same, once this is in it: the copy is written behind what is shown.
 #[track_caller]
-fn sent_with(project: &Project, text: &str) -> String {
+fn sent_with(project: &TestProject, text: &str) -> String {
     let begun = std::time::Instant::now();
     loop {
         let sent = sent(project);
@@ -105,7 +109,7 @@ fn sent_with(project: &Project, text: &str) -> String {
 
 /// The row of a text on the screen.
 #[track_caller]
-fn row(screen: &Screen, text: &str) -> u16 {
+fn row(screen: &ChatScreen, text: &str) -> u16 {
     let shown = screen.text();
     let row = shown.lines().position(|line| line.contains(text));
     let row = row.unwrap_or_else(|| panic!("no {text}:\n{shown}"));
@@ -114,14 +118,14 @@ fn row(screen: &Screen, text: &str) -> u16 {
 
 /// The colours of the upper and the lower half of a cell.
 #[track_caller]
-fn colors(screen: &Screen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
+fn colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
     let cell = screen.picture().cell(row, column).unwrap();
     (cell.fgcolor(), cell.bgcolor())
 }
 
 /// Waits until so many rows of blocks are there, each of so many columns.
 #[track_caller]
-fn until_blocks(screen: &mut Screen, rows: usize, columns: usize) {
+fn until_blocks(screen: &mut ChatScreen, rows: usize, columns: usize) {
     let whole = "▀".repeat(columns);
     screen.until_it(&format!("{rows} rows of {columns} blocks"), |text| {
         text.lines().filter(|line| line.contains(&whole)).count() == rows
@@ -134,7 +138,7 @@ const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
 
 #[test]
 fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
-    let project = Project::new();
+    let project = TestProject::new();
     // What the terminal can do is asked; this one answers too late, and nobody takes that for something typed.
     let mut screen = chat(&project, "auto");
     assert!(sent(&project).contains("\x1b[16t\x1b[c"));
@@ -145,7 +149,7 @@ fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
     screen.say("say one");
     screen.until("Nice.");
     until_blocks(&mut screen, 20, 40);
-    let is_there = |screen: &Screen| {
+    let is_there = |screen: &ChatScreen| {
         let label = row(screen, LABEL);
         assert_eq!(row(screen, "Nice."), label + 21);
         for column in [2, 20, 41] {
@@ -182,7 +186,7 @@ fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
 
 #[test]
 fn a_tool_call_and_the_person_show_images_too() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, "blocks");
     std::fs::write(project.file("own.png"), STANDARD.decode(HALVES).unwrap()).unwrap();
     // Dropped on the terminal, which pastes its path.
@@ -208,7 +212,7 @@ fn a_tool_call_and_the_person_show_images_too() {
 
 #[test]
 fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, "kitty");
     screen.say("say one");
     screen.until("Nice.");
@@ -253,7 +257,7 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
 
 #[test]
 fn a_terminal_that_says_that_it_has_sixels_is_sent_them() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat_with(&project, "auto", |screen| {
         // What the terminal says comes the same way as what the person types meanwhile.
         screen.key("say o\u{1b}[6;20;10t\u{1b}[?62;4;22c");
@@ -276,7 +280,7 @@ fn a_terminal_that_says_that_it_has_sixels_is_sent_them() {
 
 #[test]
 fn switched_off_they_are_a_line_that_says_what_they_are() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, "off");
     screen.say("say one");
     screen.until("Nice.");
@@ -287,7 +291,7 @@ fn switched_off_they_are_a_line_that_says_what_they_are() {
 
 #[test]
 fn a_broken_image_says_so_where_it_would_be() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, "blocks");
     screen.say("say broken");
     screen.until("it cannot be shown: it is broken");
@@ -299,9 +303,9 @@ fn a_broken_image_says_so_where_it_would_be() {
 
 #[test]
 fn a_way_that_is_not_known_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure("config.toml", "[chat]\nimages = \"ascii\"\n");
-    let mut screen = Screen::start(&project, 120, 24, &format!("{ACP} chat"));
+    let mut screen = ChatScreen::start(&project, 120, 24, &format!("{ACP} chat"));
     screen.until("config.toml, line 2: unknown variant");
     assert_eq!(screen.end().0, Some(2));
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A chat with an agent that has these ways to log in.
-fn locked_out(project: &Project, ways: &str, columns: u16, rows: u16) -> Screen {
+fn locked_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
     configure(project, &[("vault", &format!("--ways {ways}"))]);
     let mut screen = begin(project, columns, rows, "--agent vault");
     screen.until("vault wants you to log in");
@@ -14,7 +14,7 @@ fn locked_out(project: &Project, ways: &str, columns: u16, rows: u16) -> Screen 
 #[test]
 fn what_was_written_before_the_login_is_said_after_it() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = locked_out(&project, "plain", columns, rows);
         screen.say("hello");
         screen.until("↳ hello");
@@ -29,7 +29,7 @@ fn what_was_written_before_the_login_is_said_after_it() {
 
 #[test]
 fn a_prompt_that_is_refused_goes_on_after_the_login() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = locked_out(&project, "plain", 80, 24);
     screen.key("l");
     screen.until("· vault");
@@ -48,7 +48,7 @@ fn a_prompt_that_is_refused_goes_on_after_the_login() {
 
 #[test]
 fn a_program_that_asks_has_the_terminal_for_itself() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = locked_out(&project, "program", 80, 24);
     screen.key("l");
     screen.until("password for the vault:");
@@ -74,7 +74,7 @@ fn a_program_that_asks_has_the_terminal_for_itself() {
 #[test]
 fn of_several_ways_one_is_chosen() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = locked_out(&project, "plain,form,program", columns, rows);
         screen.key("l");
         screen.until("╭ Log in");
@@ -98,7 +98,7 @@ fn of_several_ways_one_is_chosen() {
 
 #[test]
 fn a_login_that_is_declined_can_be_tried_again() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = locked_out(&project, "form", 80, 24);
     screen.key("l");
     screen.until("vault asks: Who are you?");
@@ -113,7 +113,7 @@ fn a_login_that_is_declined_can_be_tried_again() {
 
 #[test]
 fn one_can_log_out() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = locked_out(&project, "plain", 80, 24);
     screen.key("l");
     screen.until("· vault");

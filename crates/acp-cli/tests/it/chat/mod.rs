@@ -20,8 +20,8 @@ mod trouble;
 mod turns;
 mod writing;
 
-use crate::common::screen::Screen;
-use crate::common::{self, ACP, Project, itself};
+use crate::common::screen::ChatScreen;
+use crate::common::{self, ACP, TestProject, itself};
 use stage::*;
 
 const ENTER: &str = "\r";

@@ -4,7 +4,7 @@
 use super::*;
 
 /// A chat with an agent that is a script of the shell: `$id` is that of the request in `$line`, `answer` answers it.
-fn with_script(project: &Project, columns: u16, rows: u16, script: &str) -> Screen {
+fn with_script(project: &TestProject, columns: u16, rows: u16, script: &str) -> ChatScreen {
     let helpers = r#"
         answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
         refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"%s"}}\n' "$id" "$1" "$2"; }
@@ -32,7 +32,7 @@ const F5: &str = "\u{1b}[15~";
 
 #[test]
 fn one_that_is_not_installed_is_told_with_how_to_install_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = begin(&project, 80, 24, "-- no-such-agent");
     screen.until("no-such-agent could not be started: `no-such-agent` was not found in PATH");
     screen.until("r: start again");
@@ -44,7 +44,7 @@ fn one_that_is_not_installed_is_told_with_how_to_install_it() {
 
 #[test]
 fn one_that_hangs_at_its_start_is_told_with_what_it_has_printed() {
-    let project = Project::new();
+    let project = TestProject::new();
     let hangs = "echo loading the model >&2; echo ready; sleep 1000";
     let mut screen = with_script(&project, 80, 24, hangs);
     screen.until("starting sh");
@@ -64,7 +64,7 @@ fn one_that_hangs_at_its_start_is_told_with_what_it_has_printed() {
 
 #[test]
 fn one_that_opens_no_session_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let hangs = r#"hear; answer '{"protocolVersion":1}'; hear; sleep 1000"#;
     let mut screen = with_script(&project, 80, 24, hangs);
     screen.until("opening the session");
@@ -75,7 +75,7 @@ fn one_that_opens_no_session_is_told() {
 #[test]
 fn one_that_only_says_how_it_is_used_is_told_with_that() {
     for (to, code) in [("", 0), (">&2", 2)] {
-        let project = Project::new();
+        let project = TestProject::new();
         let usage = format!("echo 'usage: agent [--acp]' {to}; exit {code}");
         let mut screen = with_script(&project, 80, 24, &usage);
         screen.until(&format!("sh ended before it answered: exit code {code}"));
@@ -86,7 +86,7 @@ fn one_that_only_says_how_it_is_used_is_told_with_that() {
 
 #[test]
 fn what_is_no_agent_at_all_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     // It sends back what it is sent.
     let mut screen = begin(&project, 80, 24, "-- cat");
     screen.until("cat does not speak ACP: it does not know `initialize`");
@@ -95,7 +95,7 @@ fn what_is_no_agent_at_all_is_told() {
 
 #[test]
 fn one_that_writes_noise_to_stdout_can_be_talked_to() {
-    let project = Project::new();
+    let project = TestProject::new();
     let noisy =
         format!("echo 'Welcome to Noisy 3!'; echo; printf '\\033[31mDEBUG\\033[0m on\\n'\n{PLAIN}");
     let mut screen = with_script(&project, 80, 24, &noisy);
@@ -113,7 +113,7 @@ fn one_that_writes_noise_to_stdout_can_be_talked_to() {
 
 #[test]
 fn one_without_any_optional_capability_can_be_talked_to() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_script(&project, 80, 24, PLAIN);
     screen.until("· sh");
     screen.say("hello");
@@ -159,7 +159,7 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
             "sh refused the connection: unsupported protocol version",
         ),
     ] {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = with_script(&project, 80, 24, script);
         screen.until(told);
         screen.until("v: speak version 2 with it, a draft that may still change");
@@ -170,7 +170,7 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
 
 #[test]
 fn one_that_wants_a_login_and_names_no_way_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let closed = r#"
         while hear; do case $line in
             *'"initialize"'*) answer '{"protocolVersion":1}';;
@@ -187,7 +187,7 @@ fn one_that_wants_a_login_and_names_no_way_is_told() {
 
 #[test]
 fn one_that_does_not_stop_can_be_started_again() {
-    let project = Project::new();
+    let project = TestProject::new();
     let deaf = PLAIN.replace("says 'hello yourself'; answer", ": ; : ");
     let mut screen = with_script(&project, 80, 24, &deaf);
     screen.until("· sh");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_mode_is_changed_by_a_key_and_from_a_list() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     screen.key(SHIFT_TAB);
     screen.until(" Architect");
@@ -30,7 +30,7 @@ fn session_line(text: &str) -> &str {
 #[test]
 fn a_config_option_is_changed_by_its_key_and_from_the_list_of_all() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = with_player(&project, columns, rows, "--options");
         screen.until_it("the options", |text| {
             session_line(text).starts_with(" Write · Swift 3 · Some")
@@ -73,7 +73,7 @@ fn a_config_option_is_changed_by_its_key_and_from_the_list_of_all() {
 
 #[test]
 fn values_stand_in_the_agents_order_with_what_they_mean() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "--options");
     screen.key("\u{1b}m");
     screen.until("Guide  says how");
@@ -96,7 +96,7 @@ fn values_stand_in_the_agents_order_with_what_they_mean() {
 
 #[test]
 fn what_an_agent_does_not_have_is_said() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     screen.key("\u{1b}p");
     screen.until("this agent has no option for its model");

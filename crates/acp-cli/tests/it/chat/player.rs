@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use acp::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::*;
 use acp::{Agent, Error, Options, Result};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ pub(crate) const HEARD: &str = "heard";
 /// A step.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Step {
+enum PlayerStep {
     /// Sends it.
     Update(Box<SessionUpdate>),
     /// Sends this in another session.
@@ -26,16 +26,16 @@ enum Step {
     /// Waits until there is a file of this name.
     Wait(String),
     /// Asks for permission; the outcome is heard.
-    Ask(Box<Asks>),
+    Ask(Box<PlayerPermission>),
     /// The same in another session.
-    AskIn(SessionId, Box<Asks>),
+    AskIn(SessionId, Box<PlayerPermission>),
     /// Sends the person to this address; what they answer is heard.
     Visit(String),
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asks {
+struct PlayerPermission {
     tool_call: ToolCallUpdate,
     options: Vec<PermissionOption>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn be(flags: &[String]) {
         true => serde_json::from_value(options()).unwrap(),
         false => Vec::new(),
     };
-    let player = Player {
+    let player = PlayerAgent {
         takes,
         options: Mutex::new(options),
     };
@@ -63,7 +63,7 @@ pub(crate) fn be(flags: &[String]) {
     served.unwrap();
 }
 
-struct Player {
+struct PlayerAgent {
     takes: PromptCapabilities,
     options: Mutex<Vec<SessionConfigOption>>,
 }
@@ -95,7 +95,7 @@ fn hear(what: &impl serde::Serialize) {
     std::fs::rename(".heard", HEARD).unwrap();
 }
 
-impl Agent for Player {
+impl Agent for PlayerAgent {
     type State = ();
 
     fn info(&self) -> Option<Implementation> {
@@ -106,9 +106,9 @@ impl Agent for Player {
         self.takes.clone()
     }
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         let options = self.options.lock().unwrap().clone();
-        Ok(SessionOpened::new().config_options(options))
+        Ok(OpenedSession::new().config_options(options))
     }
 
     async fn set_config_option(
@@ -148,25 +148,25 @@ impl Agent for Player {
             return Ok(StopReason::EndTurn);
         };
         let steps = std::fs::read_to_string(file).unwrap();
-        let steps: Vec<Step> = serde_json::from_str(&steps).unwrap();
+        let steps: Vec<PlayerStep> = serde_json::from_str(&steps).unwrap();
         for step in steps {
             match step {
-                Step::Update(update) => turn.update(*update).await?,
-                Step::In(told) => turn.connection().notify(&*told).await?,
-                Step::Wait(file) => turn.unless_cancelled(until_there(&file)).await?,
-                Step::Ask(asks) => {
+                PlayerStep::Update(update) => turn.update(*update).await?,
+                PlayerStep::In(told) => turn.connection().notify(&*told).await?,
+                PlayerStep::Wait(file) => turn.or_cancelled(until_there(&file)).await?,
+                PlayerStep::Ask(asks) => {
                     let outcome = turn
                         .request_permission(asks.tool_call, asks.options)
                         .await?;
                     hear(&outcome);
                 }
-                Step::AskIn(session, asks) => {
-                    let Asks { tool_call, options } = *asks;
+                PlayerStep::AskIn(session, asks) => {
+                    let PlayerPermission { tool_call, options } = *asks;
                     let request = RequestPermissionRequest::new(session, tool_call, options);
                     let answer = turn.connection().request(&request).await?;
                     hear(&answer.outcome);
                 }
-                Step::Visit(url) => {
+                PlayerStep::Visit(url) => {
                     let elicitation_id = "page".into();
                     let page = ElicitationMode::Url {
                         elicitation_id,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_old_session_is_loaded_from_the_list() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     read(&mut screen);
@@ -25,10 +25,10 @@ fn a_chat_in_a_sandbox_keeps_its_sessions() {
         eprintln!("skipped: {error}");
         return;
     }
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let confined = format!("{ACP} chat --sandbox");
-    let mut screen = Screen::start(&project, 80, 24, &confined);
+    let mut screen = ChatScreen::start(&project, 80, 24, &confined);
     screen.until("Ask");
     read(&mut screen);
     screen.key("\u{11}");
@@ -40,7 +40,7 @@ fn a_chat_in_a_sandbox_keeps_its_sessions() {
 }
 
 /// A session of before, which is called as what was said in it.
-fn of_before(project: &Project, said: &str, until: &str) {
+fn of_before(project: &TestProject, said: &str, until: &str) {
     let mut screen = chat(project, 80, 24);
     screen.say(said);
     screen.until(until);
@@ -50,8 +50,8 @@ fn of_before(project: &Project, said: &str, until: &str) {
 }
 
 /// A project with two sessions of before.
-fn with_two() -> Project {
-    let project = Project::new();
+fn with_two() -> TestProject {
+    let project = TestProject::new();
     hello(&project);
     of_before(&project, "/read src/main.rs", "✓ ▤ Read src/main.rs");
     of_before(&project, "/read notes.txt", "✓ ▤ Read notes.txt");
@@ -120,7 +120,7 @@ fn a_session_is_forked_and_the_copy_goes_its_own_way() {
 
 #[test]
 fn a_session_has_the_name_it_is_given() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     screen.key("\u{1b}OQ");
     screen.until("╭ Name of the session");
@@ -137,11 +137,11 @@ fn a_session_has_the_name_it_is_given() {
 
 #[test]
 fn a_conversation_is_saved_as_markdown() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     read(&mut screen);
-    let save = |screen: &mut Screen| {
+    let save = |screen: &mut ChatScreen| {
         screen.key("\u{10}");
         screen.until("╭ Do");
         screen.key("markdown");
@@ -165,7 +165,7 @@ fn a_conversation_is_saved_as_markdown() {
 
 #[test]
 fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = begin(&project, 80, 24, "--session build");
     screen.until("named `build`: acp chat --session finds it by that");
@@ -194,7 +194,7 @@ fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
 
 #[test]
 fn a_session_that_is_open_is_not_deleted() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     read(&mut screen);
@@ -218,7 +218,7 @@ fn a_session_that_is_open_is_not_deleted() {
 
 #[test]
 fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     read(&mut screen);
@@ -241,7 +241,7 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
 }
 
 /// A chat with an agent that has sessions of before, and the first of them chosen.
-fn with_sessions_of(project: &Project, flags: &str) -> Screen {
+fn with_sessions_of(project: &TestProject, flags: &str) -> ChatScreen {
     configure(project, &[("archive", flags)]);
     let mut screen = begin(project, 80, 24, "--agent archive");
     screen.until("· archive");
@@ -255,7 +255,7 @@ fn with_sessions_of(project: &Project, flags: &str) -> Screen {
 #[test]
 fn a_session_that_is_not_told_again_is_gone_on_with() {
     for (opens, told) in [("load", true), ("resume", false), ("load,resume", true)] {
-        let project = Project::new();
+        let project = TestProject::new();
         let flags = format!("--sessions 3 --opens {opens}");
         configure(&project, &[("archive", &flags)]);
         let mut screen = begin(&project, 80, 24, "--agent archive --resume sess_0");
@@ -273,7 +273,7 @@ fn a_session_that_is_not_told_again_is_gone_on_with() {
 
 #[test]
 fn a_session_that_cannot_be_opened_is_told_of_and_another_begun() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_sessions_of(&project, "--sessions 3 --opens load");
     screen.key("sess_2");
     screen.until("› sess_2");

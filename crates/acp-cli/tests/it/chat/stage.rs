@@ -10,21 +10,26 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A chat with the bundled agent, which answers typed commands.
-pub(crate) fn chat(project: &Project, columns: u16, rows: u16) -> Screen {
+pub(crate) fn chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
     let mut screen = begin(project, columns, rows, "");
     screen.until("Ask");
     screen
 }
 
 /// A chat with these arguments.
-pub(crate) fn begin(project: &Project, columns: u16, rows: u16, args: &str) -> Screen {
-    let mut screen = Screen::start(project, columns, rows, &format!("{ACP} chat {args}"));
+pub(crate) fn begin(project: &TestProject, columns: u16, rows: u16, args: &str) -> ChatScreen {
+    let mut screen = ChatScreen::start(project, columns, rows, &format!("{ACP} chat {args}"));
     screen.until("What is to be done?");
     screen
 }
 
 /// A chat with the [`player`], whose session is open.
-pub(crate) fn with_player(project: &Project, columns: u16, rows: u16, flags: &str) -> Screen {
+pub(crate) fn with_player(
+    project: &TestProject,
+    columns: u16,
+    rows: u16,
+    flags: &str,
+) -> ChatScreen {
     configure(project, &[("player", &format!("--player {flags}"))]);
     let mut screen = begin(project, columns, rows, "--agent player");
     screen.until("· Player");
@@ -32,7 +37,7 @@ pub(crate) fn with_player(project: &Project, columns: u16, rows: u16, flags: &st
 }
 
 /// Agents by name, each this program with flags.
-pub(crate) fn configure(project: &Project, agents: &[(&str, &str)]) {
+pub(crate) fn configure(project: &TestProject, agents: &[(&str, &str)]) {
     let mut config = String::new();
     for (name, flags) in agents {
         let script = itself::script("chat::the_agent", flags);
@@ -56,7 +61,7 @@ pub(crate) fn be_the_agent(flags: &[String]) {
 }
 
 /// Has the [`player`] play these steps, a JSON array.
-pub(crate) fn play(project: &Project, screen: &mut Screen, steps: &Value) {
+pub(crate) fn play(project: &TestProject, screen: &mut ChatScreen, steps: &Value) {
     project.write(".steps.json", &steps.to_string());
     screen.say("play .steps.json");
 }
@@ -95,13 +100,13 @@ pub(crate) fn waits(file: &str) -> Value {
 
 /// What the agent was told, or answered, as it has written it down.
 #[track_caller]
-pub(crate) fn heard(project: &Project) -> Value {
+pub(crate) fn heard(project: &TestProject) -> Value {
     serde_json::from_str(&project.read(player::HEARD)).unwrap()
 }
 
 /// Waits until the agent has been told this.
 #[track_caller]
-pub(crate) fn until_heard(project: &Project, what: &Value) {
+pub(crate) fn until_heard(project: &TestProject, what: &Value) {
     let begun = Instant::now();
     while !project.file(player::HEARD).exists() || heard(project) != *what {
         assert!(begun.elapsed() < PATIENCE, "not heard: {what}");
@@ -116,7 +121,7 @@ pub(crate) fn read_what_is_asked() {
 
 /// Waits until the screen is as it was when someone looked at it; `UPDATE_GOLDEN=1` takes it as it is.
 #[track_caller]
-pub(crate) fn is_golden(screen: &mut Screen, project: &Project, name: &str) {
+pub(crate) fn is_golden(screen: &mut ChatScreen, project: &TestProject, name: &str) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/chat/golden");
     let file = directory.join(format!("{name}.txt"));
     let root = project.path().display().to_string();
@@ -176,13 +181,13 @@ fn still(text: &str) -> String {
 }
 
 /// A turn, to its end.
-pub(crate) fn read(screen: &mut Screen) {
+pub(crate) fn read(screen: &mut ChatScreen) {
     screen.say("/read src/main.rs");
     screen.until("✓ ▤ Read src/main.rs");
     screen.until_gone("Esc cancels");
 }
 
-pub(crate) fn hello(project: &Project) {
+pub(crate) fn hello(project: &TestProject) {
     std::fs::create_dir_all(project.file("src")).unwrap();
     project.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
 }
@@ -190,7 +195,7 @@ pub(crate) fn hello(project: &Project) {
 /// Waits until this code has the colours of its language: at first it may have none, since they are unpacked while the
 /// chat is at work.
 #[track_caller]
-pub(crate) fn coloured(screen: &mut Screen, code: &str) {
+pub(crate) fn coloured(screen: &mut ChatScreen, code: &str) {
     screen.until_so(&format!("{code} in colours"), |screen| {
         cell(screen, code).fgcolor() != vt100::Color::Default
     });
@@ -198,14 +203,14 @@ pub(crate) fn coloured(screen: &mut Screen, code: &str) {
 
 /// The cell where a text begins.
 #[track_caller]
-pub(crate) fn cell<'a>(screen: &'a Screen, text: &str) -> &'a vt100::Cell {
+pub(crate) fn cell<'a>(screen: &'a ChatScreen, text: &str) -> &'a vt100::Cell {
     let (row, column) = find(screen, text);
     screen.picture().cell(row, column).unwrap()
 }
 
 /// Where a text is on the screen: row and column.
 #[track_caller]
-pub(crate) fn find(screen: &Screen, text: &str) -> (u16, u16) {
+pub(crate) fn find(screen: &ChatScreen, text: &str) -> (u16, u16) {
     let (rows, columns) = screen.picture().size();
     for row in 0..rows.get() {
         let cells = (0..columns.get()).filter_map(|column| {
@@ -231,7 +236,7 @@ pub(crate) fn find(screen: &Screen, text: &str) -> (u16, u16) {
 }
 
 /// The process of the agent that works in the project.
-pub(crate) fn agent_of(project: &Project) -> rustix::process::Pid {
+pub(crate) fn agent_of(project: &TestProject) -> rustix::process::Pid {
     let cwd = std::fs::canonicalize(project.path()).unwrap();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let Ok(id) = process.file_name().to_string_lossy().parse::<i32>() else {

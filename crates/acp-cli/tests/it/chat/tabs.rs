@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);
         screen.say("/run echo one");
@@ -26,7 +26,7 @@ fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
 
 #[test]
 fn two_agents_are_talked_to_in_two_tabs() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 80, 24, "");
     screen.say("first");
@@ -52,7 +52,7 @@ fn two_agents_are_talked_to_in_two_tabs() {
 
 #[test]
 fn what_happens_in_another_tab_is_marked_in_the_bar() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     screen.key("\u{14}");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_terminal_of_another_size_shows_the_same() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     screen.say("/help");
     screen.until("What is to be done?");
@@ -23,7 +23,7 @@ fn a_terminal_of_another_size_shows_the_same() {
 #[test]
 fn help_lists_the_keys() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = chat(&project, columns, rows);
         screen.key("?");
         screen.until("╭ Help");
@@ -36,12 +36,12 @@ fn help_lists_the_keys() {
 #[test]
 fn the_terminal_is_given_back_however_it_ends() {
     for how in ["quit", "ctrl-c twice", "TERM", "HUP"] {
-        let project = Project::new();
+        let project = TestProject::new();
         let line = format!(
             "stty -a > before; {ACP} chat & echo $! > chat; fg > /dev/null; stty -a > after; echo given back"
         );
         let line = format!("bash -c 'set -m; {line}'");
-        let mut screen = Screen::start(&project, 80, 24, &line);
+        let mut screen = ChatScreen::start(&project, 80, 24, &line);
         screen.until("What is to be done?");
         screen.until("Ask");
         let agent = agent_of(&project);
@@ -72,9 +72,9 @@ fn the_terminal_is_given_back_however_it_ends() {
 #[test]
 fn a_terminal_that_is_gone_ends_the_chat_and_its_agent() {
     for how in ["", "setsid --wait "] {
-        let project = Project::new();
+        let project = TestProject::new();
         let line = format!("{how}{ACP} chat");
-        let mut screen = Screen::start(&project, 80, 24, &line);
+        let mut screen = ChatScreen::start(&project, 80, 24, &line);
         screen.until("Ask");
         let (agent, chat) = (agent_of(&project), parent_of(agent_of(&project)));
         // What reads what is typed is at work.
@@ -88,7 +88,7 @@ fn a_terminal_that_is_gone_ends_the_chat_and_its_agent() {
 
 #[test]
 fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     configure(&project, &[("player", "--player --options")]);
     let mut screen = begin(&project, 80, 24, "--agent player --mouse");
@@ -126,7 +126,7 @@ fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
 
 #[test]
 fn the_mouse_is_left_to_the_terminal_otherwise() {
-    let project = Project::new();
+    let project = TestProject::new();
     let screen = chat(&project, 80, 24);
     assert_eq!(
         screen.picture().mouse_protocol_mode(),
@@ -136,7 +136,7 @@ fn the_mouse_is_left_to_the_terminal_otherwise() {
 
 #[test]
 fn everything_is_drawn_again_where_something_else_has_written() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     let tty = project.read(".tty");
     std::fs::write(tty.trim(), "\u{1b}[10;10Hfrom somewhere else").unwrap();
@@ -148,14 +148,14 @@ fn everything_is_drawn_again_where_something_else_has_written() {
 
 #[test]
 fn a_prompt_is_written_in_the_editor_one_likes() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write(
         "editor.sh",
         "echo an editor; cat \"$1\"; read line; echo \"$line, please\" > \"$1\"",
     );
     let editor = project.file("editor.sh").display().to_string();
     let line = format!("VISUAL= EDITOR='sh {editor}' {ACP} chat");
-    let mut screen = Screen::start(&project, 80, 24, &line);
+    let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("Ask");
     screen.key("begun here");
     screen.until("begun here");
@@ -171,7 +171,7 @@ fn a_prompt_is_written_in_the_editor_one_likes() {
 #[test]
 fn all_that_can_be_done_is_found_by_its_words() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = chat(&project, columns, rows);
         screen.key("\u{10}");
         screen.until("╭ Do");
@@ -185,10 +185,10 @@ fn all_that_can_be_done_is_found_by_its_words() {
 
 #[test]
 fn it_stops_for_the_shell_and_goes_on() {
-    let project = Project::new();
+    let project = TestProject::new();
     let line =
         format!("bash -c 'set -m; {ACP} chat; echo in the shell; read line; fg > /dev/null'");
-    let mut screen = Screen::start(&project, 80, 24, &line);
+    let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until(" Ask");
     screen.key("half a thought");
     screen.until("half a thought");
@@ -204,7 +204,7 @@ fn it_stops_for_the_shell_and_goes_on() {
 
 #[test]
 fn keys_are_those_of_the_configuration() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure(
         "config.toml",
         "[chat]\nkeys = { new-tab = [\"f5\"], quit = [\"ctrl-x\"] }\n",
@@ -225,7 +225,7 @@ fn keys_are_those_of_the_configuration() {
 
 #[test]
 fn a_terminal_without_room_is_survived() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     screen.say("/run echo one");
@@ -243,9 +243,9 @@ fn a_terminal_without_room_is_survived() {
 
 #[test]
 fn the_wheel_does_not_walk_through_what_was_written_before() {
-    let project = Project::new();
+    let project = TestProject::new();
     let line = format!("script --quiet --flush --command '{ACP} chat' typescript; echo given back");
-    let mut screen = Screen::start(&project, 80, 24, &line);
+    let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("What is to be done?");
     screen.until("Ask");
     screen.key("\u{11}");

@@ -5,7 +5,7 @@ use vt100::Color;
 
 use super::*;
 
-fn cards(project: &Project) -> serde_json::Value {
+fn cards(project: &TestProject) -> serde_json::Value {
     let path = |name: &str| project.file(name).display().to_string();
     json!([
         says("I look for it first."),
@@ -37,7 +37,7 @@ fn cards(project: &Project) -> serde_json::Value {
 #[test]
 fn cards_and_the_plan_say_how_far_the_agent_is() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         hello(&project);
         let mut screen = with_player(&project, columns, rows, "");
         play(&project, &mut screen, &cards(&project));
@@ -54,7 +54,7 @@ fn cards_and_the_plan_say_how_far_the_agent_is() {
 
 #[test]
 fn states_of_a_tool_call_have_their_colours() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 100, 40, "");
     play(&project, &mut screen, &cards(&project));
@@ -89,7 +89,7 @@ fn states_of_a_tool_call_have_their_colours() {
 
 #[test]
 fn a_card_shows_where_and_with_what_on_demand() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 100, 40, "");
     play(&project, &mut screen, &cards(&project));
@@ -112,7 +112,7 @@ fn a_card_shows_where_and_with_what_on_demand() {
 
 #[test]
 fn what_the_agent_has_cost_is_said() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     let steps = json!([{"update": {"sessionUpdate": "usage_update", "used": 900, "size": 1_000_000,
         "cost": {"amount": 1.25, "currency": "EUR"}}}]);
@@ -122,7 +122,7 @@ fn what_the_agent_has_cost_is_said() {
 
 #[test]
 fn the_plan_is_hidden_and_shown_by_a_key() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 80, 40, "");
     play(&project, &mut screen, &cards(&project));
@@ -136,7 +136,7 @@ fn the_plan_is_hidden_and_shown_by_a_key() {
 
 #[test]
 fn diffs_stand_side_by_side_where_there_is_room_or_as_one_likes() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 120, 40, "");
     play(&project, &mut screen, &cards(&project));
@@ -161,7 +161,7 @@ fn below(update: serde_json::Value) -> serde_json::Value {
 
 #[test]
 fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 80, 30, "");
     let mut steps = vec![
@@ -201,7 +201,7 @@ fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
 
 #[test]
 fn what_a_subagent_asks_is_asked_in_the_tab_of_its_session() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 80, 30, "");
     let asks = json!({"toolCall": {"toolCallId": "x", "title": "Sweep the floor", "kind": "other"},

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn an_agent_that_crashes_is_started_again_with_its_session() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);
         read(&mut screen);
@@ -26,7 +26,7 @@ fn an_agent_that_crashes_is_started_again_with_its_session() {
 
 #[test]
 fn without_a_terminal_it_says_what_to_do() {
-    let project = Project::new();
+    let project = TestProject::new();
     let output = project.acp(&["chat"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_change_is_asked_for_with_its_diff_and_made() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);
         is_golden(&mut screen, &project, &format!("welcome-{columns}x{rows}"));
@@ -42,7 +42,7 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
 
 #[test]
 fn a_command_is_seen_while_it_runs_with_its_colours() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
     let mut screen = chat(&project, 80, 24);
     let command =
@@ -61,7 +61,7 @@ fn a_command_is_seen_while_it_runs_with_its_colours() {
 
 #[test]
 fn escape_cancels_and_what_was_queued_waits() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
     let mut screen = chat(&project, 80, 24);
     screen.say("/run echo begun; sleep 1000");
@@ -88,7 +88,7 @@ fn escape_cancels_and_what_was_queued_waits() {
 
 #[test]
 fn what_waits_after_a_cancel_is_sent_by_enter() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
     let mut screen = chat(&project, 80, 24);
     screen.say("/run echo begun; sleep 1000");
@@ -106,7 +106,7 @@ fn what_waits_after_a_cancel_is_sent_by_enter() {
 
 #[test]
 fn what_is_queued_is_said_when_its_turn_comes() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.allow_commands();
     let mut screen = chat(&project, 80, 24);
     screen.say("/run while ! test -e go; do sleep 0.01; done");
@@ -120,10 +120,10 @@ fn what_is_queued_is_said_when_its_turn_comes() {
 
 #[test]
 fn always_says_what_it_comes_to_and_is_kept_to() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
-    let edit = |screen: &mut Screen, old: &str, new: &str| {
+    let edit = |screen: &mut ChatScreen, old: &str, new: &str| {
         for line in ["/edit src/main.rs", old, "==="] {
             screen.key(line);
             screen.key(NEW_LINE);
@@ -151,7 +151,7 @@ fn always_says_what_it_comes_to_and_is_kept_to() {
 
 #[test]
 fn an_option_is_taken_by_the_arrow_keys_and_shows_what_a_tool_is_given() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     let asks = serde_json::json!([{"ask": {
         "toolCall": {"toolCallId": "1", "title": "Send the letter", "kind": "other", "rawInput": {"to": "all@example.org"}},
@@ -179,7 +179,7 @@ fn an_option_is_taken_by_the_arrow_keys_and_shows_what_a_tool_is_given() {
 #[test]
 fn a_command_that_runs_is_seen_as_it_was_when_someone_looked() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         project.allow_commands();
         project.write(
             "build.sh",
@@ -199,7 +199,7 @@ fn a_command_that_runs_is_seen_as_it_was_when_someone_looked() {
 
 #[test]
 fn the_first_prompt_can_come_with_the_command() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = begin(&project, 80, 24, "/read src/main.rs");
     screen.until("▌ /read src/main.rs");

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn commands_and_files_are_completed() {
-    let project = Project::new();
+    let project = TestProject::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
     screen.key("/rea");
@@ -22,7 +22,7 @@ fn commands_and_files_are_completed() {
 
 #[test]
 fn many_lines_that_are_pasted_are_one_thing() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     let lines: String = (0..200).map(|n| format!("line {n}\r")).collect();
     screen.key(&format!("\u{1b}[200~{lines}\u{1b}[201~"));
@@ -38,19 +38,19 @@ fn pixel() -> Vec<u8> {
 }
 
 /// A project with a picture in it, by its path.
-fn with_picture(project: &Project) -> String {
+fn with_picture(project: &TestProject) -> String {
     std::fs::write(project.file("shot.png"), pixel()).unwrap();
     project.file("shot.png").display().to_string()
 }
 
 /// Pastes, as a terminal does.
-fn paste(screen: &mut Screen, text: &str) {
+fn paste(screen: &mut ChatScreen, text: &str) {
     screen.key(&format!("\u{1b}[200~{text}\u{1b}[201~"));
 }
 
 #[test]
 fn a_picture_that_is_dropped_goes_with_the_prompt() {
-    let project = Project::new();
+    let project = TestProject::new();
     let picture = with_picture(&project);
     let mut screen = with_player(&project, 80, 24, "--images");
     paste(&mut screen, &format!("'{picture}' "));
@@ -70,7 +70,7 @@ fn a_picture_that_is_dropped_goes_with_the_prompt() {
 
 #[test]
 fn a_picture_that_is_named_goes_as_a_picture_where_it_stands() {
-    let project = Project::new();
+    let project = TestProject::new();
     with_picture(&project);
     let mut screen = with_player(&project, 80, 24, "--images");
     screen.key("look at @sho");
@@ -90,7 +90,7 @@ fn a_picture_that_is_named_goes_as_a_picture_where_it_stands() {
 
 #[test]
 fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
-    let project = Project::new();
+    let project = TestProject::new();
     let picture = with_picture(&project);
     let mut screen = with_player(&project, 120, 24, "");
     paste(&mut screen, &picture);
@@ -108,7 +108,7 @@ fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
 
 #[test]
 fn a_file_is_attached_by_its_name() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "--embedded");
     screen.key("\u{10}");
     screen.until("╭ Do");
@@ -137,7 +137,7 @@ fn a_file_is_attached_by_its_name() {
 
 #[test]
 fn what_was_said_before_comes_back_by_up_and_by_search() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     for said in ["fix the parser", "measure the table", "explain the lines"] {
         screen.say(said);
@@ -171,7 +171,7 @@ fn what_was_said_before_comes_back_by_up_and_by_search() {
 #[test]
 fn files_and_commands_are_offered_while_one_types() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);
         screen.key("compare @");
@@ -186,7 +186,7 @@ fn files_and_commands_are_offered_while_one_types() {
 
 #[test]
 fn the_image_on_the_clipboard_goes_with_the_prompt() {
-    let project = Project::new();
+    let project = TestProject::new();
     with_picture(&project);
     configure(&project, &[("player", "--player --images")]);
     // The desktop's program gives what is in a file; the clipboard is empty as long as there is none.
@@ -200,7 +200,7 @@ fn the_image_on_the_clipboard_goes_with_the_prompt() {
         "WAYLAND_DISPLAY=wayland-0 PATH={}:$PATH {ACP} chat --agent player",
         bin.display()
     );
-    let mut screen = Screen::start(&project, 80, 24, &line);
+    let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("· Player");
     screen.key("\u{16}");
     screen.until("there is no image on the clipboard");
@@ -216,7 +216,7 @@ fn the_image_on_the_clipboard_goes_with_the_prompt() {
 #[test]
 fn the_list_of_commands_lies_over_the_line_that_says_what_goes_on() {
     for (columns, rows) in SIZES {
-        let project = Project::new();
+        let project = TestProject::new();
         project.allow_commands();
         let mut screen = chat(&project, columns, rows);
         screen.say("/run echo begun; sleep 1000");
@@ -237,7 +237,7 @@ fn without_an_editor_of_ones_own_one_that_is_there_is_taken() {
         ("VISUAL=my-editor", "by mine"),
         ("EDITOR=my-editor", "by mine"),
     ] {
-        let project = Project::new();
+        let project = TestProject::new();
         std::fs::create_dir(project.path().join("bin")).unwrap();
         for (program, words) in [("vi", "by vi"), ("my-editor", "by mine")] {
             let path = format!("bin/{program}");
@@ -251,14 +251,14 @@ fn without_an_editor_of_ones_own_one_that_is_there_is_taken() {
             "env -u VISUAL -u EDITOR PATH={}:$PATH {named} {ACP} chat",
             bin.display()
         );
-        let mut screen = Screen::start(&project, 80, 24, &line);
+        let mut screen = ChatScreen::start(&project, 80, 24, &line);
         screen.until("Ask");
         screen.key("\u{7}");
         screen.until(expected);
     }
-    let project = Project::new();
+    let project = TestProject::new();
     let line = format!("env -u VISUAL -u EDITOR PATH=/nowhere {ACP} chat");
-    let mut screen = Screen::start(&project, 80, 24, &line);
+    let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("Ask");
     screen.key("\u{7}");
     screen.until("there is no editor: set VISUAL or EDITOR");

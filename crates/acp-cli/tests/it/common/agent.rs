@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 
 use acp::agent::{
-    AuthContext, Authentication, ListSessions, LoadSession, Prompt, ResumeSession, Session,
-    SessionOpened, SessionSetup, Turn,
+    AuthContext, Authentication, ListSessions, LoadSession, OpenedSession, Prompt, ResumeSession,
+    Session, SessionSetup, Turn,
 };
 use acp::v1::*;
 use acp::{Agent, Error, Options, Result, jsonrpc};
@@ -47,7 +47,7 @@ pub(crate) fn be(args: &[String]) {
             .map(str::to_owned)
             .collect()
     };
-    let agent = Scripted {
+    let agent = ScriptedAgent {
         ways: list("--ways"),
         opens: list("--opens"),
         sessions: value("--sessions").map(|n| n.parse().unwrap()),
@@ -101,7 +101,7 @@ fn agent_runs() -> bool {
     false
 }
 
-struct Scripted {
+struct ScriptedAgent {
     /// How one can log in; without any, one need not.
     ways: Vec<String>,
     /// How old sessions are opened.
@@ -114,7 +114,7 @@ struct Scripted {
     forgets: bool,
 }
 
-impl Scripted {
+impl ScriptedAgent {
     fn check(&self) -> Result<()> {
         if self.ways.is_empty() || std::path::Path::new("signed-in").exists() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Scripted {
         Err(Error::Rpc(jsonrpc::Error::auth_required()))
     }
 
-    fn open(&self, session: &Session) -> Result<SessionOpened> {
+    fn open(&self, session: &Session) -> Result<OpenedSession> {
         self.check()?;
         if self.forgets {
             let what = format!("session {}", session.id());
@@ -134,7 +134,7 @@ impl Scripted {
                 session.id()
             )));
         }
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 }
 
@@ -162,7 +162,7 @@ fn heard(action: &ElicitationAction) -> String {
     told
 }
 
-impl Authentication for Scripted {
+impl Authentication for ScriptedAgent {
     fn methods(&self) -> Vec<AuthMethod> {
         let method = |way: &String| match way.as_str() {
             "program" => AuthMethod::Terminal(
@@ -224,7 +224,7 @@ impl Authentication for Scripted {
     }
 }
 
-impl ListSessions for Scripted {
+impl ListSessions for ScriptedAgent {
     async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
         self.check()?;
         if self.endless {
@@ -253,8 +253,8 @@ impl ListSessions for Scripted {
     }
 }
 
-impl LoadSession for Scripted {
-    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl LoadSession for ScriptedAgent {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         let opened = self.open(session)?;
         session
             .user_message(ContentBlock::text("old question"))
@@ -264,22 +264,22 @@ impl LoadSession for Scripted {
     }
 }
 
-impl ResumeSession for Scripted {
-    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl ResumeSession for ScriptedAgent {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.open(session)
     }
 }
 
-impl Agent for Scripted {
+impl Agent for ScriptedAgent {
     type State = ();
 
     fn new_session_id(&self) -> SessionId {
         "sess_0".into()
     }
 
-    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession> {
         self.check()?;
-        Ok(SessionOpened::new())
+        Ok(OpenedSession::new())
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {

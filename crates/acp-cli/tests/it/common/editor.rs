@@ -6,21 +6,21 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use super::patient::Patient;
+use super::patient::TimedReader;
 
-pub(crate) struct Editor {
+pub(crate) struct ScriptedEditor {
     pub(crate) child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<Patient>,
+    stdout: BufReader<TimedReader>,
     version: u16,
     requests: i64,
     /// What it was shown of the session it is in.
-    pub(crate) shown: Shown,
+    pub(crate) shown: ShownSession,
     /// How many updates have come of what the agent did.
     pub(crate) updates: usize,
 }
 
-impl Editor {
+impl ScriptedEditor {
     /// Starts the agent, and agrees on a version.
     pub(crate) fn start(mut command: Command, version: u16) -> Self {
         let mut child = command
@@ -30,11 +30,11 @@ impl Editor {
             .unwrap();
         let mut editor = Self {
             stdin: child.stdin.take(),
-            stdout: BufReader::new(Patient::new(child.stdout.take().unwrap())),
+            stdout: BufReader::new(TimedReader::new(child.stdout.take().unwrap())),
             child,
             version,
             requests: 0,
-            shown: Shown::default(),
+            shown: ShownSession::default(),
             updates: 0,
         };
         let info = json!({"name": "test", "version": "1"});
@@ -111,7 +111,7 @@ impl Editor {
 
     /// Opens an old session and is shown it again, all of it.
     pub(crate) fn load(&mut self, session: &str, cwd: &std::path::Path) -> Result<Value, String> {
-        self.shown = Shown::default();
+        self.shown = ShownSession::default();
         let mut params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
         if self.version == 2 {
             params["replayFrom"] = json!({"type": "start"});
@@ -161,7 +161,7 @@ impl Editor {
     }
 
     /// Kills the agent with SIGKILL, and reads what it had written before.
-    pub(crate) fn kill(mut self) -> Shown {
+    pub(crate) fn kill(mut self) -> ShownSession {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         while self.next().is_some() {}
@@ -176,7 +176,7 @@ impl Editor {
     }
 }
 
-impl Drop for Editor {
+impl Drop for ScriptedEditor {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -185,7 +185,7 @@ impl Drop for Editor {
 
 /// What an editor was shown of a session, put together in its own way.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownSession {
     /// Messages by their ids: who says it, and what.
     pub(crate) texts: BTreeMap<String, (String, String)>,
     pub(crate) calls: BTreeMap<String, Map<String, Value>>,
@@ -195,7 +195,7 @@ pub(crate) struct Shown {
     pub(crate) plan: Option<Vec<(String, String)>>,
 }
 
-impl Shown {
+impl ShownSession {
     fn update(&mut self, update: &Value) {
         let text = |name: &str| update[name].as_str().unwrap_or_default().to_owned();
         let kind = text("sessionUpdate");

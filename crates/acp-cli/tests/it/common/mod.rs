@@ -27,12 +27,12 @@ const COMMANDS: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
 /// A directory to work in, with the files of a small project, and one beside it for what a user has in
 /// their home: whoever runs the tests has rules, answers and sessions of their own.
-pub(crate) struct Project {
+pub(crate) struct TestProject {
     directory: tempfile::TempDir,
     home: tempfile::TempDir,
 }
 
-impl Project {
+impl TestProject {
     pub(crate) fn new() -> Self {
         let project = Self {
             directory: tempfile::tempdir().unwrap(),
@@ -102,8 +102,8 @@ impl Project {
     }
 
     /// `acp run` in this project.
-    pub(crate) fn run(&self, args: &[&str]) -> Ended {
-        Ended::of(self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> CommandResult {
+        CommandResult::of(self.command(args).output().unwrap())
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -134,8 +134,8 @@ impl Project {
     }
 
     /// What is typed in a shell, where the binary is in `PATH`.
-    pub(crate) fn shell(&self, line: &str) -> Ended {
-        Ended::of(self.in_shell(line).output().unwrap())
+    pub(crate) fn shell(&self, line: &str) -> CommandResult {
+        CommandResult::of(self.in_shell(line).output().unwrap())
     }
 
     /// The same, to be started; what it prints is caught.
@@ -159,7 +159,7 @@ impl Project {
     }
 
     /// `acp run` with the bundled agent playing a script.
-    pub(crate) fn play(&self, args: &[&str], turn: &str) -> Ended {
+    pub(crate) fn play(&self, args: &[&str], turn: &str) -> CommandResult {
         let script = self.script(turn);
         let mut all = args.to_vec();
         all.extend(["go", "--", ACP, "agent", "--script", &script]);
@@ -176,13 +176,13 @@ impl Project {
 
 /// How a run ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct CommandResult {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ended {
+impl CommandResult {
     pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),

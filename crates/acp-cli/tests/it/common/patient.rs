@@ -8,12 +8,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A reader that fails when nothing comes for too long.
-pub(crate) struct Patient {
+pub(crate) struct TimedReader {
     chunks: Receiver<Result<Vec<u8>>>,
     rest: Vec<u8>,
 }
 
-impl Patient {
+impl TimedReader {
     pub(crate) fn new(mut inner: impl Read + Send + 'static) -> Self {
         let (sender, chunks) = sync_channel(64);
         std::thread::spawn(move || {
@@ -47,7 +47,7 @@ impl Patient {
     }
 }
 
-impl Read for Patient {
+impl Read for TimedReader {
     fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
         if self.rest.is_empty() {
             self.rest = match self.chunks.recv_timeout(PATIENCE) {

@@ -5,8 +5,8 @@ use std::num::NonZeroU16;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Project;
-use super::patient::Patient;
+use super::TestProject;
+use super::patient::TimedReader;
 
 /// How long something that must be seen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,35 +35,35 @@ fn size(cells: u16) -> NonZeroU16 {
 
 /// What the program has called the terminal's window.
 #[derive(Default)]
-struct Title(String);
+struct WindowTitle(String);
 
-impl vt100::Callbacks for Title {
+impl vt100::Callbacks for WindowTitle {
     fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
         self.0 = String::from_utf8_lossy(title).into_owned();
     }
 }
 
 /// A program on a terminal, as `script` (of util-linux, and on every Debian) provides one.
-pub(crate) struct Screen {
+pub(crate) struct ChatScreen {
     child: Child,
     keys: ChildStdin,
-    printed: Patient,
-    picture: vt100::Parser<Title>,
+    printed: TimedReader,
+    picture: vt100::Parser<WindowTitle>,
     /// The terminal's file, by which its size is changed.
     tty: std::path::PathBuf,
 }
 
 /// Whoever fails leaves nothing that runs: without its terminal the program ends.
-impl Drop for Screen {
+impl Drop for ChatScreen {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Screen {
+impl ChatScreen {
     /// Starts a command line of the shell on a terminal with so many columns and rows.
-    pub(crate) fn start(project: &Project, columns: u16, rows: u16, line: &str) -> Self {
+    pub(crate) fn start(project: &TestProject, columns: u16, rows: u16, line: &str) -> Self {
         let tty = project.path().join(".tty");
         let line = format!(
             "stty rows {rows} cols {columns}; tty > {}; {line}",
@@ -86,12 +86,12 @@ impl Screen {
         Self {
             child,
             keys,
-            printed: Patient::new(printed),
+            printed: TimedReader::new(printed),
             picture: vt100::Parser::new_with_callbacks(
                 size(rows),
                 size(columns),
                 0,
-                Title::default(),
+                WindowTitle::default(),
             ),
             tty,
         }

@@ -3,20 +3,20 @@
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
 
-use super::Project;
-use super::patient::Patient;
+use super::TestProject;
+use super::patient::TimedReader;
 
 /// A command on a terminal.
-pub(crate) struct Terminal {
+pub(crate) struct CommandTerminal {
     child: Child,
     keys: ChildStdin,
-    screen: Patient,
+    screen: TimedReader,
     pub(crate) seen: String,
 }
 
-impl Terminal {
+impl CommandTerminal {
     /// Starts a command line of the shell in the project.
-    pub(crate) fn start(project: &Project, line: &str) -> Self {
+    pub(crate) fn start(project: &TestProject, line: &str) -> Self {
         let mut child = project
             .program("script")
             .args(["--quiet", "--return", "--flush", "--command"])
@@ -29,7 +29,7 @@ impl Terminal {
             .spawn()
             .expect("script, of util-linux, is installed");
         let (keys, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let screen = Patient::new(screen);
+        let screen = TimedReader::new(screen);
         Self {
             child,
             keys,

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{ACP, Ended, Project, Screen, Terminal, itself};
+use super::{ACP, ChatScreen, CommandResult, CommandTerminal, TestProject, itself};
 
 /// The variable that has the file with the agent's steps.
 pub(crate) const STEPS: &str = "HOSTILE_AGENT_STEPS";
@@ -75,7 +75,7 @@ pub(crate) fn terminal(command: &str, args: &[&str]) -> Value {
 }
 
 /// The command line that starts the agent with these steps.
-pub(crate) fn command(project: &Project, steps: &[Value]) -> Vec<String> {
+pub(crate) fn command(project: &TestProject, steps: &[Value]) -> Vec<String> {
     project.write(".steps", &Value::from(steps.to_vec()).to_string());
     let script = format!(
         "export {STEPS}={} {ANSWERS}={}
@@ -88,12 +88,16 @@ pub(crate) fn command(project: &Project, steps: &[Value]) -> Vec<String> {
 }
 
 /// `acp run` with the agent, without a terminal.
-pub(crate) fn run(project: &Project, args: &[&str], steps: &[Value]) -> Ended {
-    Ended::of(to_run(project, args, steps).output().unwrap())
+pub(crate) fn run(project: &TestProject, args: &[&str], steps: &[Value]) -> CommandResult {
+    CommandResult::of(to_run(project, args, steps).output().unwrap())
 }
 
 /// The same, to be started.
-pub(crate) fn to_run(project: &Project, args: &[&str], steps: &[Value]) -> std::process::Command {
+pub(crate) fn to_run(
+    project: &TestProject,
+    args: &[&str],
+    steps: &[Value],
+) -> std::process::Command {
     let agent = command(project, steps);
     let writable = writable(project, &args.join(" "));
     let mut all: Vec<&str> = args.to_vec();
@@ -104,7 +108,7 @@ pub(crate) fn to_run(project: &Project, args: &[&str], steps: &[Value]) -> std::
 }
 
 /// What lets the agent record its answers in a sandbox, if these arguments put it into one.
-fn writable(project: &Project, args: &str) -> Vec<String> {
+fn writable(project: &TestProject, args: &str) -> Vec<String> {
     let implied = ["--allow none", "--allow reads"];
     let is_confined = match args.contains("--sandbox") {
         true => !args.contains("--sandbox=off"),
@@ -118,19 +122,23 @@ fn writable(project: &Project, args: &str) -> Vec<String> {
 }
 
 /// `acp run` with the agent, on a terminal.
-pub(crate) fn run_on_terminal(project: &Project, args: &str, steps: &[Value]) -> Terminal {
+pub(crate) fn run_on_terminal(
+    project: &TestProject,
+    args: &str,
+    steps: &[Value],
+) -> CommandTerminal {
     configure(project, steps);
     let writable = writable(project, args).join(" ");
-    Terminal::start(
+    CommandTerminal::start(
         project,
         &format!("{ACP} run --agent hostile {args} {writable} go"),
     )
 }
 
 /// `acp chat` with the agent, which begins its steps when it is told something.
-pub(crate) fn chat(project: &Project, columns: u16, rows: u16, steps: &[Value]) -> Screen {
+pub(crate) fn chat(project: &TestProject, columns: u16, rows: u16, steps: &[Value]) -> ChatScreen {
     configure(project, steps);
-    let mut screen = Screen::start(
+    let mut screen = ChatScreen::start(
         project,
         columns,
         rows,
@@ -141,7 +149,7 @@ pub(crate) fn chat(project: &Project, columns: u16, rows: u16, steps: &[Value]) 
 }
 
 /// Makes the agent one that can be named.
-pub(crate) fn configure(project: &Project, steps: &[Value]) {
+pub(crate) fn configure(project: &TestProject, steps: &[Value]) {
     let command = serde_json::to_string(&command(project, steps)).unwrap();
     project.configure(
         "config.toml",
@@ -150,7 +158,7 @@ pub(crate) fn configure(project: &Project, steps: &[Value]) {
 }
 
 /// What the agent was answered to its requests, in the order in which the answers came: `result` or `error`.
-pub(crate) fn answers(project: &Project) -> Vec<Value> {
+pub(crate) fn answers(project: &TestProject) -> Vec<Value> {
     let text = std::fs::read_to_string(answers_file(project)).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -158,7 +166,7 @@ pub(crate) fn answers(project: &Project) -> Vec<Value> {
 }
 
 /// Beside the project, where the agent may write in a sandbox, too.
-fn answers_file(project: &Project) -> PathBuf {
+fn answers_file(project: &TestProject) -> PathBuf {
     project.beside("answers").join("answers")
 }
 
@@ -166,7 +174,7 @@ fn answers_file(project: &Project) -> PathBuf {
 pub(crate) fn be() {
     let steps = std::fs::read_to_string(std::env::var(STEPS).unwrap()).unwrap();
     let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
-    Agent {
+    HostileAgent {
         client: itself::client(),
         heard: BufReader::new(std::io::stdin()),
         asked: 0,
@@ -174,14 +182,14 @@ pub(crate) fn be() {
     .serve(&steps);
 }
 
-struct Agent<R> {
+struct HostileAgent<R> {
     client: File,
     heard: R,
     /// How many requests it has made.
     asked: u64,
 }
 
-impl<R: BufRead> Agent<R> {
+impl<R: BufRead> HostileAgent<R> {
     fn serve(&mut self, steps: &[Value]) {
         while let Some(message) = self.next() {
             let result = match message["method"].as_str() {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Waits for the next question and chooses the first option with this in its name.
-fn choose(terminal: &mut Terminal, name: &str) {
+fn choose(terminal: &mut CommandTerminal, name: &str) {
     terminal.until("answer [1-");
     let mut options = terminal.seen.lines().filter_map(|line| {
         let (number, option) = line.trim().split_once([')', '.'])?;
@@ -37,13 +37,13 @@ fn write(path: &str, content: &str) -> Value {
 }
 
 /// What was answered to the last request.
-fn last(project: &Project) -> Value {
+fn last(project: &TestProject) -> Value {
     agent::answers(project).pop().unwrap_or_default()
 }
 
 #[test]
 fn a_yes_to_reading_allows_no_command() {
-    let project = Project::new();
+    let project = TestProject::new();
     let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
         "locations": [{"path": project.file("notes.txt")}]});
     let steps = [agent::ask(read), agent::terminal("touch", &["stolen"])];
@@ -57,7 +57,7 @@ fn a_yes_to_reading_allows_no_command() {
 
 #[test]
 fn a_yes_covers_the_command_that_was_shown_and_covers_it_once() {
-    let project = Project::new();
+    let project = TestProject::new();
     let steps = [
         agent::ask(command("echo one >> runs")),
         create(json!({"command": "sh", "args": ["-c", "echo one >> runs"]})),
@@ -73,7 +73,7 @@ fn a_yes_covers_the_command_that_was_shown_and_covers_it_once() {
 
 #[test]
 fn a_yes_covers_no_other_directory_and_no_other_variables() {
-    let project = Project::new();
+    let project = TestProject::new();
     std::fs::create_dir(project.file("evil")).unwrap();
     project.write("evil/ls", "#!/bin/sh\ntouch stolen\n");
     let ls = project.file("evil/ls");
@@ -99,7 +99,7 @@ fn a_yes_covers_no_other_directory_and_no_other_variables() {
 
 #[test]
 fn a_yes_to_one_edit_covers_no_other_file_and_no_other_text() {
-    let project = Project::new();
+    let project = TestProject::new();
     let notes = project.file("notes.txt");
     let notes = notes.to_str().unwrap();
     let other = project.file("other.txt");
@@ -122,7 +122,7 @@ fn a_yes_to_one_edit_covers_no_other_file_and_no_other_text() {
 
 #[test]
 fn a_yes_ends_with_its_tool_call() {
-    let project = Project::new();
+    let project = TestProject::new();
     let done =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
     let steps = [
@@ -139,7 +139,7 @@ fn a_yes_ends_with_its_tool_call() {
 
 #[test]
 fn two_options_with_one_id_are_refused() {
-    let project = Project::new();
+    let project = TestProject::new();
     let ask = agent::request(
         "session/request_permission",
         json!({"sessionId": agent::SESSION, "toolCall": command("touch stolen"), "options": [
@@ -165,7 +165,7 @@ fn two_options_with_one_id_are_refused() {
 
 #[test]
 fn what_a_request_contains_counts_and_not_what_it_is_called() {
-    let project = Project::new();
+    let project = TestProject::new();
     let diff =
         json!([{"type": "diff", "path": project.file("x"), "oldText": null, "newText": "x"}]);
     for call in [
@@ -197,7 +197,7 @@ fn what_a_request_contains_counts_and_not_what_it_is_called() {
 
 #[test]
 fn never_is_not_evaded_by_what_is_put_around_the_command() {
-    let project = Project::new();
+    let project = TestProject::new();
     let marked = |call: &mut Value, key: &str, value: Value| call["rawInput"][key] = value;
     // "Never" is among the client's own options, for what the agent did not ask for.
     let steps = [agent::terminal("touch", &["stolen"])];
@@ -242,7 +242,7 @@ fn never_is_not_evaded_by_what_is_put_around_the_command() {
 
 #[test]
 fn always_covers_the_directory_that_it_was_given_in() {
-    let project = Project::new();
+    let project = TestProject::new();
     let sub = project.file("sub");
     std::fs::create_dir(&sub).unwrap();
     let steps = [agent::ask(command("make all"))];
@@ -270,7 +270,7 @@ fn always_covers_the_directory_that_it_was_given_in() {
 
 #[test]
 fn in_the_chat_a_yes_covers_what_was_shown_and_nothing_else() {
-    let project = Project::new();
+    let project = TestProject::new();
     let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
         "locations": [{"path": project.file("notes.txt")}]});
     let steps = [

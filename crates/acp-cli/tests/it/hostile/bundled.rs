@@ -6,7 +6,7 @@ use super::*;
 const DEEDS: [&str; 3] = ["/write made\nx", "/run touch made", "/read notes.txt"];
 
 /// Whether the agent has done it.
-fn is_done(project: &Project, deed: &str, shown: &str) -> bool {
+fn is_done(project: &TestProject, deed: &str, shown: &str) -> bool {
     let made = std::fs::remove_file(project.file("made")).is_ok();
     let read = shown.contains("second");
     match deed.starts_with("/read") {
@@ -16,8 +16,8 @@ fn is_done(project: &Project, deed: &str, shown: &str) -> bool {
 }
 
 /// Has something remembered that has nothing to do with the rest.
-fn remember(project: &Project) {
-    let mut terminal = Terminal::start(project, &format!("{ACP} run '/run touch other'"));
+fn remember(project: &TestProject) {
+    let mut terminal = CommandTerminal::start(project, &format!("{ACP} run '/run touch other'"));
     terminal.answer("answer [1-4]: ", "2\n");
     let screen = terminal.ends(0);
     assert!(screen.contains("remembered for this project"), "{screen}");
@@ -25,7 +25,7 @@ fn remember(project: &Project) {
 
 #[test]
 fn the_policy_of_acp_run_binds_it_in_every_mode() {
-    let project = Project::new();
+    let project = TestProject::new();
     for remembered in [false, true] {
         if remembered {
             remember(&project);
@@ -61,7 +61,7 @@ fn the_policy_of_acp_run_binds_it_in_every_mode() {
 
 /// What becomes of a deed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum ActionOutcome {
     Refused,
     /// The person is asked, once, and it is done when they say yes.
     Asked,
@@ -70,10 +70,10 @@ enum Fate {
 }
 
 /// What becomes of it in a chat.
-fn fate(project: &Project, args: &str, deed: &str) -> (Fate, String) {
+fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String) {
     project.write(".deed", deed);
     let line = format!("{ACP} chat {args} \"$(cat .deed)\"");
-    let mut screen = Screen::start(project, 100, 30, &line);
+    let mut screen = ChatScreen::start(project, 100, 30, &line);
     let done = |text: &str| {
         ["Created made", "exit code 0", "second"]
             .iter()
@@ -84,9 +84,9 @@ fn fate(project: &Project, args: &str, deed: &str) -> (Fate, String) {
     screen.until_it("what becomes of it", |text| {
         done(text) || refused(text) || asked(text)
     });
-    let mut fate = Fate::Done;
+    let mut fate = ActionOutcome::Done;
     if asked(&screen.text()) {
-        fate = Fate::Asked;
+        fate = ActionOutcome::Asked;
         // A person reads what is asked: keys count once nothing was typed for 300 ms.
         screen.settle();
         screen.key("y");
@@ -97,18 +97,18 @@ fn fate(project: &Project, args: &str, deed: &str) -> (Fate, String) {
     if !is_done(project, deed, &shown) {
         assert_eq!(
             fate,
-            Fate::Done,
+            ActionOutcome::Done,
             "{args} {deed}: allowed, and not done: {shown}"
         );
-        fate = Fate::Refused;
+        fate = ActionOutcome::Refused;
     }
     (fate, shown)
 }
 
 #[test]
 fn the_policy_of_acp_chat_binds_it_in_every_mode_and_nothing_is_asked_twice() {
-    use Fate::{Asked, Done, Refused};
-    let project = Project::new();
+    use ActionOutcome::{Asked, Done, Refused};
+    let project = TestProject::new();
     for remembered in [false, true] {
         if remembered {
             remember(&project);

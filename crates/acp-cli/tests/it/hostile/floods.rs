@@ -24,7 +24,7 @@ fn told(answers: &[Value]) -> usize {
 
 #[test]
 fn sessions_that_the_client_did_not_open_have_no_terminals() {
-    let project = Project::new();
+    let project = TestProject::new();
     let steps: Vec<Value> = (0..100)
         .map(|n| {
             let params =
@@ -43,7 +43,7 @@ fn sessions_that_the_client_did_not_open_have_no_terminals() {
 
 #[test]
 fn what_is_read_and_not_taken_does_not_fill_memory() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("large", &"some text\n".repeat(12 * MIB / 10));
     let read = |name: &str, id: usize| {
         let path = project.file(name);
@@ -68,7 +68,7 @@ fn what_is_read_and_not_taken_does_not_fill_memory() {
 
 #[test]
 fn a_file_is_as_large_as_it_is_when_it_is_written_down() {
-    let project = Project::new();
+    let project = TestProject::new();
     // Each of them takes six bytes in a message.
     project.write("controls", &"\0".repeat(12 * MIB));
     let params = json!({"sessionId": agent::SESSION, "path": project.file("controls")});

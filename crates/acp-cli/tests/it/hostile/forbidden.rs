@@ -21,14 +21,14 @@ fn possible() -> bool {
 }
 
 /// Someone's project, home, and all else that an agent could change.
-struct Victim {
-    project: Project,
+struct HostileFixture {
+    project: TestProject,
     home: tempfile::TempDir,
     /// In the directories that everybody may write to.
     elsewhere: Vec<tempfile::TempDir>,
 }
 
-impl Victim {
+impl HostileFixture {
     fn new() -> Self {
         let directory_in = |parent: &str| {
             tempfile::Builder::new()
@@ -37,7 +37,7 @@ impl Victim {
                 .unwrap()
         };
         let victim = Self {
-            project: Project::new(),
+            project: TestProject::new(),
             home: tempfile::tempdir().unwrap(),
             elsewhere: ["/tmp", "/var/tmp", "/dev/shm"].map(directory_in).into(),
         };
@@ -84,7 +84,7 @@ impl Victim {
     }
 
     /// Has the agent do all that it can think of, one attack after the other.
-    fn attack(&self, args: &[&str]) -> Ended {
+    fn attack(&self, args: &[&str]) -> CommandResult {
         let mut steps = vec![agent::shell("echo mine > ${HOSTILE_AGENT_ANSWERS}.more")];
         for place in self.places() {
             let attack =
@@ -93,7 +93,7 @@ impl Victim {
         }
         let mut run = agent::to_run(&self.project, args, &steps);
         let before = self.seen();
-        let ended = Ended::of(run.env("HOME", self.home.path()).output().unwrap());
+        let ended = CommandResult::of(run.env("HOME", self.home.path()).output().unwrap());
         let after = self.seen();
         let changed = |path: &&PathBuf| before.get(*path) != after.get(*path);
         let changed: Vec<_> = before.keys().chain(after.keys()).filter(changed).collect();
@@ -139,7 +139,7 @@ fn an_agent_that_never_asks_changes_nothing_where_it_may_only_read() {
         return;
     }
     for allow in ["none", "reads"] {
-        let victim = Victim::new();
+        let victim = HostileFixture::new();
         let ended = victim.attack(&["--allow", allow]).code(0);
         let answers = agent::answers(&victim.project);
         // It did all that it was told to, and no more than its first step came to anything.
@@ -160,7 +160,7 @@ fn read_only_is_the_same_by_name() {
     if !possible() {
         return;
     }
-    let victim = Victim::new();
+    let victim = HostileFixture::new();
     victim
         .attack(&["--allow", "all", "--sandbox=read-only"])
         .code(0);
@@ -169,7 +169,7 @@ fn read_only_is_the_same_by_name() {
 
 #[test]
 fn the_policy_that_nobody_typed_confines_nobody() {
-    let project = Project::new();
+    let project = TestProject::new();
     agent::run(&project, &[], &[agent::shell("echo its own > state")]);
     assert_eq!(project.read("state"), "its own\n");
     agent::run(
@@ -185,7 +185,7 @@ fn in_the_chat_it_is_the_same() {
     if !possible() {
         return;
     }
-    let project = Project::new();
+    let project = TestProject::new();
     let done = serde_json::json!({"sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "done with it"}});
     let steps = [
@@ -199,7 +199,7 @@ fn in_the_chat_it_is_the_same() {
         "{ACP} chat --allow none --writable {} --agent hostile go",
         answers.display()
     );
-    let mut screen = Screen::start(&project, 100, 30, &line);
+    let mut screen = ChatScreen::start(&project, 100, 30, &line);
     screen.until("done with it");
     let answers = agent::answers(&project);
     assert_eq!(answers[0]["code"], 0, "{answers:?}");
@@ -212,7 +212,7 @@ fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
     if !possible() {
         return;
     }
-    let project = Project::new();
+    let project = TestProject::new();
     let git = project
         .shell("git init -q . && git config user.name me")
         .code(0);
@@ -245,14 +245,14 @@ fn in_the_chat_it_leaves_none_when_its_turn_ends() {
     if !possible() {
         return;
     }
-    let project = Project::new();
+    let project = TestProject::new();
     agent::configure(&project, &[agent::shell("echo evil > .envrc")]);
     let answers = project.beside("answers");
     let line = format!(
         "{ACP} chat --sandbox --writable {} --agent hostile go",
         answers.display()
     );
-    let mut screen = Screen::start(&project, 160, 30, &line);
+    let mut screen = ChatScreen::start(&project, 160, 30, &line);
     screen.until("acp undid a change");
     assert_eq!(agent::answers(&project)[0]["code"], 0);
     assert!(!project.file(".envrc").exists());

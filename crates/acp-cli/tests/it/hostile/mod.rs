@@ -12,9 +12,9 @@ mod secrets;
 mod shown;
 mod type_ahead;
 
-use crate::common::screen::Screen;
-use crate::common::terminal::Terminal;
-use crate::common::{ACP, ELSEWHERE, Ended, Project, itself};
+use crate::common::screen::ChatScreen;
+use crate::common::terminal::CommandTerminal;
+use crate::common::{ACP, CommandResult, ELSEWHERE, TestProject, itself};
 
 /// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
 #[test]

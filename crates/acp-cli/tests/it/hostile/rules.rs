@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A project in which the commands of this pattern, and no others, are allowed.
-fn project_that_allows(pattern: &str) -> Project {
-    let project = Project::new();
+fn project_that_allows(pattern: &str) -> TestProject {
+    let project = TestProject::new();
     project.configure(
         "permissions.toml",
         &format!("[[rule]]\ndecision = \"allow\"\ncommand = {pattern:?}\n"),
@@ -16,7 +16,7 @@ fn project_that_allows(pattern: &str) -> Project {
 }
 
 /// Plays each step in a project of its own and gives those that did something that no rule allowed.
-fn that_got_through(pattern: &str, prepare: impl Fn(&Project), steps: &[Value]) -> Vec<String> {
+fn that_got_through(pattern: &str, prepare: impl Fn(&TestProject), steps: &[Value]) -> Vec<String> {
     let mut through = Vec::new();
     for step in steps {
         let project = project_that_allows(pattern);
@@ -68,7 +68,7 @@ fn what_a_shell_expands_is_not_what_was_allowed() {
         steps.extend(ways_to_run(line));
     }
     // The file that the name matches is a command line.
-    let prepare = |project: &Project| project.write("git log ;sh evil.sh", "");
+    let prepare = |project: &TestProject| project.write("git log ;sh evil.sh", "");
     let through = that_got_through("git log *", prepare, &steps);
     assert!(through.is_empty(), "{through:#?}");
 }
@@ -114,7 +114,7 @@ fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
 
 #[test]
 fn a_denied_command_does_not_run_behind_another() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.configure(
         "permissions.toml",
         "[[rule]]\ndecision = \"deny\"\ncommand = \"touch *\"\n",

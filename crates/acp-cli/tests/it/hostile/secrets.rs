@@ -15,7 +15,7 @@ const CLIENT: &str = r"client=$(sed 's/.*) [A-Z] \([0-9]*\) .*/\1/' /proc/$PPID/
 
 #[test]
 fn an_agent_does_not_find_the_keys_of_its_client() {
-    let project = Project::new();
+    let project = TestProject::new();
     let looks = [
         "tr '\\0' '\\n' < /proc/$client/environ",
         "cat /proc/$client/maps",
@@ -34,7 +34,7 @@ fn an_agent_does_not_find_the_keys_of_its_client() {
     let run = run
         .env("KEPT_OUT_API_KEY", "hush-of-the-client")
         .env("NOT_PASSED_ON", "here");
-    Ended::of(run.output().unwrap()).code(0);
+    CommandResult::of(run.output().unwrap()).code(0);
     let answers = agent::answers(&project);
     assert_eq!(answers.len(), steps.len(), "{answers:?}");
     // Root may look at everybody, and finds no key.
@@ -52,7 +52,7 @@ fn an_agent_does_not_find_the_keys_of_its_client() {
 
 #[test]
 fn a_key_that_was_passed_on_arrives() {
-    let project = Project::new();
+    let project = TestProject::new();
     let steps = [agent::shell("echo $PASSED_API_KEY $ALSO_TOKEN")];
     let args = [
         "--allow",
@@ -64,13 +64,13 @@ fn a_key_that_was_passed_on_arrives() {
     ];
     let mut run = agent::to_run(&project, &args, &steps);
     let run = run.env("PASSED_API_KEY", "passed");
-    Ended::of(run.output().unwrap()).code(0);
+    CommandResult::of(run.output().unwrap()).code(0);
     assert_eq!(agent::answers(&project)[0]["shell"], "passed given\n");
 }
 
 #[test]
 fn what_the_client_was_started_with_open_is_closed_in_agents_and_commands() {
-    let project = Project::new();
+    let project = TestProject::new();
     project.write("secret", "hush\n");
     let steps = [
         agent::shell("ls -l /proc/$PPID/fd /proc/self/fd"),
@@ -85,7 +85,7 @@ fn what_the_client_was_started_with_open_is_closed_in_agents_and_commands() {
         .args(acp.get_args())
         .current_dir(project.path())
         .envs(project.home());
-    Ended::of(run.output().unwrap()).code(0);
+    CommandResult::of(run.output().unwrap()).code(0);
     let answers = agent::answers(&project);
     let agents = answers[0]["shell"].as_str().unwrap();
     assert!(agents.contains("pipe:"), "{answers:?}");

@@ -58,7 +58,7 @@ fn unseen() -> String {
 /// A question of `acp run`, once all of it has been printed; it is answered with no.
 #[track_caller]
 fn question(step: Value) -> String {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &[step]);
     terminal.until("answer [1-");
     // What is shown of the tool call itself stands before it.
@@ -72,7 +72,7 @@ fn question(step: Value) -> String {
 /// The same in the chat, on a screen with room for all of it, with what one sees of it on each row put together.
 #[track_caller]
 fn question_in_chat(step: Value) -> String {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = agent::chat(&project, 120, 100, &[step]);
     screen.say("go");
     screen.until("asks for permission");
@@ -258,7 +258,7 @@ fn an_option_is_shown_with_what_it_does() {
 
 #[test]
 fn what_does_not_fit_is_no_yes_before_it_was_seen() {
-    let project = Project::new();
+    let project = TestProject::new();
     let content = format!("first\n{}rm -rf /\n", "\n".repeat(200));
     let text = json!({"type": "content", "content": {"type": "text", "text": content}});
     let step = ask(json!({"toolCallId": "c", "title": "Look", "kind": "read", "content": [text]}));
@@ -299,7 +299,7 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
         (asks("form", json!({"requestedSchema": form})), "1-1): ", 5),
         (asks("url", page), "go on? [Y/n]: ", 1),
     ] {
-        let project = Project::new();
+        let project = TestProject::new();
         let mut terminal = agent::run_on_terminal(&project, "", std::slice::from_ref(&step));
         terminal.until(until);
         let at = terminal.seen.find("\n? ").unwrap();
@@ -307,7 +307,7 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
         shows_all(&seen);
         assert!(seen.matches("\\u{202e}").count() >= times, "{seen}");
         drop(terminal);
-        let project = Project::new();
+        let project = TestProject::new();
         let mut screen = agent::chat(&project, 120, 100, &[step]);
         screen.say("go");
         screen.until("asks you");
@@ -324,7 +324,7 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
 
 #[test]
 fn what_is_remembered_is_listed_to_the_last_character() {
-    let project = Project::new();
+    let project = TestProject::new();
     let call = json!({"toolCallId": "c", "title": "t", "kind": "execute",
         "rawInput": {"command": "git log \u{200b}\u{1b}]\ntouch stolen\u{7}"}});
     let mut terminal = agent::run_on_terminal(&project, "", &[ask(call)]);
@@ -339,7 +339,7 @@ fn what_is_remembered_is_listed_to_the_last_character() {
 
 #[test]
 fn a_project_hides_nothing_of_what_its_agents_would_run() {
-    let project = Project::new();
+    let project = TestProject::new();
     std::fs::create_dir_all(project.file(".acp")).unwrap();
     let mut escaped = String::new();
     for c in UNSEEN {
@@ -351,7 +351,7 @@ fn a_project_hides_nothing_of_what_its_agents_would_run() {
         format!("[agents.x]\ncommand = [\"sh\"]\nmode = \"{escaped}\"\n"),
     ] {
         project.write(".acp/config.toml", &config);
-        let mut terminal = Terminal::start(&project, &format!("{ACP} agents allow"));
+        let mut terminal = CommandTerminal::start(&project, &format!("{ACP} agents allow"));
         terminal.until("[y/N] ");
         shows_all(&terminal.seen);
         terminal.key("n\n");
@@ -376,7 +376,7 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
         );
     };
 
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
     terminal.until("the end");
     is_cut(&terminal.seen);
@@ -391,7 +391,7 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
     terminal.key("3\n");
     terminal.ends(0);
 
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = agent::chat(&project, 120, 100, &steps);
     screen.say("go");
     screen.until("the end");
@@ -406,7 +406,7 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
     assert!(joined.contains(&"x".repeat(5_000)), "{text}");
 
     // A note about what was rejected.
-    let project = Project::new();
+    let project = TestProject::new();
     let told = agent::run(&project, &["--allow", "none"], &[ask(call)]);
     let note = told
         .stderr

@@ -7,7 +7,7 @@ use agent::{ask, notify, request_at_once, wait_for};
 
 /// What the agent was told about its last question.
 #[track_caller]
-fn last_choice(project: &Project) -> Value {
+fn last_choice(project: &TestProject) -> Value {
     let answers = agent::answers(project);
     let last = answers.last().expect("the agent was answered");
     last["result"]["outcome"]["optionId"].clone()
@@ -19,7 +19,7 @@ fn tool_call(command: &str) -> Value {
 
 #[test]
 fn a_line_typed_before_the_question_does_not_answer_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let steps = [wait_for("go"), ask(tool_call("touch stolen"))];
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
     terminal.key("1\n");
@@ -32,7 +32,7 @@ fn a_line_typed_before_the_question_does_not_answer_it() {
 
 #[test]
 fn half_a_line_typed_before_the_question_does_not_answer_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let steps = [wait_for("go"), ask(tool_call("touch stolen"))];
     let mut terminal = agent::run_on_terminal(&project, "", &steps);
     terminal.key("1");
@@ -61,7 +61,7 @@ fn replaces() -> [Value; 4] {
 
 #[test]
 fn an_answer_to_a_question_that_was_withdrawn_is_not_one_to_the_next() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &replaces());
     // The finger is over Enter.
     terminal.answer("answer [1-2]: ", "1");
@@ -76,7 +76,7 @@ fn an_answer_to_a_question_that_was_withdrawn_is_not_one_to_the_next() {
 
 #[test]
 fn a_line_that_comes_with_the_question_does_not_answer_it() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut terminal = agent::run_on_terminal(&project, "", &replaces());
     terminal.until("answer [1-2]: ");
     project.write("go", "");
@@ -90,7 +90,7 @@ fn a_line_that_comes_with_the_question_does_not_answer_it() {
 
 #[test]
 fn in_the_chat_a_replaced_question_takes_no_key_of_the_first() {
-    let project = Project::new();
+    let project = TestProject::new();
     let mut screen = agent::chat(&project, 80, 24, &replaces());
     screen.say("go");
     screen.until("ls (execute)");

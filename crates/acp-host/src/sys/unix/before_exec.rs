@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use super::keeper::Line;
+use super::keeper::KeeperMessage;
 use super::own_process::close_inherited_in_children;
 
 /// The highest number that a signal has on any system.
@@ -15,7 +15,7 @@ const SIGNALS: i32 = 64;
 /// A session rather than only a group: without a controlling terminal, a program that wants to ask for a
 /// password fails, instead of being stopped by the terminal for ever.
 #[allow(unsafe_code)]
-pub(super) fn before_exec(command: &mut Command, line: Option<Line>) {
+pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     let prepare = move || {
         rustix::process::setsid()?;
         if let Some(line) = &line {

@@ -32,7 +32,7 @@ const DEVICES: [&str; 8] = [
     "/dev/pts",
 ];
 
-type Work = Box<dyn FnOnce() + Send>;
+type ConfinedJob = Box<dyn FnOnce() + Send>;
 
 /// A thread that is there for starting processes, and for being confined: the rules are for a thread and
 /// what it starts from then on, and cannot be taken back.
@@ -40,16 +40,16 @@ type Work = Box<dyn FnOnce() + Send>;
 /// It is one thread for all that is started, so that all of it is in one domain and can send signals to one
 /// another. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Confined {
-    work: SyncSender<Work>,
+pub(crate) struct ConfinementThread {
+    work_sender: SyncSender<ConfinedJob>,
 }
 
-impl Confined {
+impl ConfinementThread {
     /// Starts a thread that, with what it starts, may write only what is given, and connects by TCP only to
     /// the ports of `tcp` if that is there.
     pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
-        let (work, todo) = sync_channel::<Work>(1);
+        let (work, todo) = sync_channel::<ConfinedJob>(1);
         let (told, confined) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sandbox".to_owned());
         let started = thread.spawn(move || {
@@ -62,8 +62,10 @@ impl Confined {
             }
         });
         started.map_err(failed)?;
-        confined.recv().map_err(|_| failed(thread_is_gone()))??;
-        Ok(Self { work })
+        confined
+            .recv()
+            .map_err(|_| failed(thread_ended_error()))??;
+        Ok(Self { work_sender: work })
     }
 
     /// Does something on the thread, and waits for it.
@@ -73,14 +75,14 @@ impl Confined {
     ) -> io::Result<T> {
         let (told, done) = sync_channel(1);
         let work = move || drop(told.send(work()));
-        self.work
+        self.work_sender
             .send(Box::new(work))
-            .map_err(|_| thread_is_gone())?;
-        done.recv().map_err(|_| thread_is_gone())
+            .map_err(|_| thread_ended_error())?;
+        done.recv().map_err(|_| thread_ended_error())
     }
 }
 
-fn thread_is_gone() -> io::Error {
+fn thread_ended_error() -> io::Error {
     io::Error::other("the sandbox's thread has ended")
 }
 
@@ -90,7 +92,7 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
         source: io::Error::other(error),
     };
     // What is not handled, reading and executing, is allowed everywhere. Rights that the kernel does not
-    // know yet are left out; `enough` looks what that means.
+    // know yet are left out; `check_restriction` looks what that means.
     let everything = AccessFs::from_write(ABI::V5);
     let mut rules = Ruleset::default()
         .handle_access(everything)
@@ -107,7 +109,7 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
             .map_err(failed)?;
     }
     for path in writable {
-        let rule = rule(path, everything).map_err(|source| SandboxError::Path {
+        let rule = path_rule(path, everything).map_err(|source| SandboxError::Path {
             path: path.clone(),
             source,
         })?;
@@ -115,15 +117,15 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
     }
     for device in DEVICES {
         // Containers do not have all of them.
-        if let Ok(rule) = rule(Path::new(device), AccessFs::from_file(ABI::V5) & everything) {
+        if let Ok(rule) = path_rule(Path::new(device), AccessFs::from_file(ABI::V5) & everything) {
             rules = rules.add_rule(rule).map_err(failed)?;
         }
     }
-    enough(&rules.restrict_self().map_err(failed)?, tcp.is_some())
+    check_restriction(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
 /// Allows what can be done with what is there, which may be a directory or a file.
-fn rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
+fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
     let opened = PathFd::new(path).map_err(|error| match error {
         PathFdError::OpenCall { source, .. } => source,
         other => io::Error::other(other),
@@ -138,28 +140,30 @@ fn rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathF
 }
 
 /// Whether a thread that was confined is confined enough.
-fn enough(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
-    supported(status.landlock)?;
+fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
+    check_support(status.landlock)?;
     if without_tcp {
         supports_tcp(status.landlock)?;
     }
     match status.ruleset {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => Err(not_supported("the kernel did not enforce the rules")),
+        RulesetStatus::NotEnforced => {
+            Err(not_supported_error("the kernel did not enforce the rules"))
+        }
     }
 }
 
 /// Whether the kernel has what is needed.
-fn supported(status: LandlockStatus) -> Result<(), SandboxError> {
+fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEEDED => Ok(()),
-        LandlockStatus::Available { effective_abi, .. } => Err(not_supported(format!(
+        LandlockStatus::Available { effective_abi, .. } => Err(not_supported_error(format!(
             "the kernel has version {effective_abi} of Landlock, and version {NEEDED} is needed, which Linux has since 6.2"
         ))),
-        LandlockStatus::NotEnabled => Err(not_supported(
+        LandlockStatus::NotEnabled => Err(not_supported_error(
             "the kernel has Landlock, but it is not enabled; add it to the boot parameter `lsm=`",
         )),
-        LandlockStatus::NotImplemented => Err(not_supported(
+        LandlockStatus::NotImplemented => Err(not_supported_error(
             "the kernel has no Landlock, or this container does not allow it",
         )),
     }
@@ -169,7 +173,7 @@ fn supported(status: LandlockStatus) -> Result<(), SandboxError> {
 fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi < NEEDED_FOR_TCP => {
-            Err(not_supported(format!(
+            Err(not_supported_error(format!(
                 "the kernel has version {effective_abi} of Landlock, and version {NEEDED_FOR_TCP} is needed to refuse TCP, which Linux has since 6.7"
             )))
         }
@@ -177,7 +181,7 @@ fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
     }
 }
 
-fn not_supported(why: impl Into<String>) -> SandboxError {
+fn not_supported_error(why: impl Into<String>) -> SandboxError {
     SandboxError::NotSupported { why: why.into() }
 }
 
@@ -197,12 +201,12 @@ mod tests {
             (with(1), "version 1 of Landlock"),
             (with(2), "version 2 of Landlock, and version 3 is needed"),
         ] {
-            let error = supported(status).unwrap_err();
+            let error = check_support(status).unwrap_err();
             assert!(matches!(error, SandboxError::NotSupported { .. }));
             assert!(error.to_string().contains(words), "{error}");
         }
         for abi in 3..=9 {
-            assert!(supported(with(abi)).is_ok());
+            assert!(check_support(with(abi)).is_ok());
         }
         let error = supports_tcp(with(3)).unwrap_err().to_string();
         assert!(

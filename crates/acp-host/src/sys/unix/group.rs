@@ -13,9 +13,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::before_exec::before_exec;
 use super::keeper;
-use super::mark::Mark;
-use super::processes::{Known, Left, look};
-use crate::process::Exit;
+use super::mark::GroupMark;
+use super::processes::{GroupIdentity, RemainingProcesses, remaining};
+use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
 /// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, on a
@@ -33,39 +33,39 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// why this builds on the standard library's `Child`, which reaps only when asked; tokio's reaps on
 /// exit.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     id: Pid,
-    mark: Mark,
-    leader: Mutex<Leader>,
+    mark: GroupMark,
+    leader: Mutex<GroupLeader>,
     /// Kept for as long as anything runs in it.
     sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug)]
-struct Leader {
+struct GroupLeader {
     /// Absent once reaped.
     child: Option<Child>,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
 }
 
 /// What a child was given pipes for.
-pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
+pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
-impl Group {
+impl ProcessGroup {
     /// Starts `command` as the leader of a new group, in a sandbox if there is one. `command` is consumed
     /// so that the writing ends of pipes that it holds are closed, without which they would never read
     /// as ended.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,
-    ) -> io::Result<(Self, Pipes)> {
+    ) -> io::Result<(Self, ChildPipes)> {
         // A handler must be there before the child can end: whoever started this process may have
         // set SIGCHLD to be ignored, and then the system would throw exit statuses away.
         let _ = signal(SignalKind::child())?;
-        let mark = Mark::new();
-        command.env(Mark::VARIABLE, mark.value());
-        let line = keeper::line(&mark);
-        let pipe = line.as_ref().map(keeper::Line::pipe);
+        let mark = GroupMark::new();
+        command.env(GroupMark::VARIABLE, mark.value());
+        let line = keeper::keeper_message(&mark);
+        let pipe = line.as_ref().map(keeper::KeeperMessage::pipe);
         before_exec(&mut command, line);
         // One that fails to execute has told the keeper of itself all the same.
         let spawned = match sandbox {
@@ -83,12 +83,12 @@ impl Group {
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the process has no usable id"))?;
         if let Some(pipe) = pipe {
-            keeper::told(&pipe, &mark, id);
+            keeper::confirm_group(&pipe, &mark, id);
         }
         let group = Self {
             id,
             mark,
-            leader: Mutex::new(Leader {
+            leader: Mutex::new(GroupLeader {
                 child: Some(child),
                 exit: None,
             }),
@@ -104,23 +104,23 @@ impl Group {
         self.id.as_raw_pid().unsigned_abs()
     }
 
-    fn leader(&self) -> MutexGuard<'_, Leader> {
+    fn leader(&self) -> MutexGuard<'_, GroupLeader> {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How the leader ended, if it has.
-    fn try_exit(&self) -> Option<Exit> {
+    fn try_exit(&self) -> Option<ProcessExit> {
         let mut leader = self.leader();
         if leader.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             match rustix::process::waitid(WaitId::Pid(self.id), options) {
-                Ok(Some(status)) => leader.exit = Some(exit(&status)),
+                Ok(Some(status)) => leader.exit = Some(process_exit(&status)),
                 Ok(None) | Err(Errno::INTR) => {}
                 // Someone else in this program waits for any child and took this one: its end is
                 // known, its status is not, and its id may be another's from now on.
                 Err(_) => {
                     leader.child = None;
-                    leader.exit = Some(Exit::unknown());
+                    leader.exit = Some(ProcessExit::unknown());
                     keeper::forget(&self.mark);
                 }
             }
@@ -129,7 +129,7 @@ impl Group {
     }
 
     /// Waits for the leader to end. Any number of callers may.
-    pub(crate) async fn exited(&self) -> Exit {
+    pub(crate) async fn wait(&self) -> ProcessExit {
         // Listening before looking, so that no end falls between the two.
         let mut signals = signal(SignalKind::child()).ok();
         loop {
@@ -144,7 +144,7 @@ impl Group {
         }
     }
 
-    /// Ends the group at once. Who has left it is for [`killed`](Self::killed).
+    /// Ends the group at once. Who has left it is for [`kill_and_wait`](Self::kill_and_wait).
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -160,35 +160,35 @@ impl Group {
     /// Asks all of the group to end, and whoever has left it.
     pub(crate) async fn terminate(&self) {
         self.signal(Signal::TERM);
-        self.look(Some(Signal::TERM)).await;
+        self.find_remaining(Some(Signal::TERM)).await;
     }
 
     /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
     /// whether that is so.
-    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
-        self.look_until_gone(None, patience).await
+    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
+        self.wait_until_empty(None, patience).await
     }
 
     /// Ends the group and whoever has left it, and waits, at most this long, until none of them runs.
     /// Returns whether that is so.
-    pub(crate) async fn killed(&self, patience: Duration) -> bool {
+    pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
-        self.look_until_gone(Some(Signal::KILL), patience).await
+        self.wait_until_empty(Some(Signal::KILL), patience).await
     }
 
     /// Looks who is left, and signals those who have left the group.
-    async fn look(&self, signal: Option<Signal>) -> Left {
-        let known = self.known();
-        let looked = tokio::task::spawn_blocking(move || look(known, signal));
-        looked.await.unwrap_or(Left::Unseen)
+    async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
+        let known = self.identity();
+        let looked = tokio::task::spawn_blocking(move || remaining(known, signal));
+        looked.await.unwrap_or(RemainingProcesses::Unknown)
     }
 
-    async fn look_until_gone(&self, signal: Option<Signal>, patience: Duration) -> bool {
+    async fn wait_until_empty(&self, signal: Option<Signal>, patience: Duration) -> bool {
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
         // No system tells when a group becomes empty, so this looks, ever more seldom.
         loop {
-            if gone(self.look(signal).await) {
+            if is_empty(self.find_remaining(signal).await) {
                 return true;
             }
             let left = patience.saturating_sub(start.elapsed());
@@ -201,8 +201,8 @@ impl Group {
     }
 
     /// As what the group is known now.
-    fn known(&self) -> Known {
-        Known {
+    fn identity(&self) -> GroupIdentity {
+        GroupIdentity {
             group: self.leader().child.is_some().then_some(self.id),
             mark: self.mark.clone(),
         }
@@ -211,13 +211,13 @@ impl Group {
     /// Ends the group, with whoever has left it, and waits until it is gone.
     pub(crate) async fn finish(&self) {
         self.kill();
-        if tokio::time::timeout(KILL_PATIENCE, self.exited())
+        if tokio::time::timeout(KILL_PATIENCE, self.wait())
             .await
             .is_err()
         {
             return;
         }
-        self.killed(KILL_PATIENCE).await;
+        self.kill_and_wait(KILL_PATIENCE).await;
         let mut leader = self.leader();
         if let Some(child) = leader.child.take() {
             reap(child, &self.mark);
@@ -226,16 +226,16 @@ impl Group {
 }
 
 /// The leader has ended, the group is done with, and nobody signals it from here on.
-fn reap(mut child: Child, mark: &Mark) {
+fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: from its reaping on, its id may be another's.
     keeper::forget(mark);
     let _ = child.wait();
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
-        let known = self.known();
+        let known = self.identity();
         let leader = self
             .leader
             .get_mut()
@@ -249,7 +249,7 @@ impl Drop for Group {
             let _ = reaper.spawn(move || {
                 let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
                 while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(id), ended) {}
-                kill_until_gone(&known);
+                kill_until_empty(&known);
                 reap(child, &known.mark);
                 drop(sandbox);
             });
@@ -258,28 +258,29 @@ impl Drop for Group {
 }
 
 /// Ends whoever has left the group, of which nothing runs any more, and waits for that.
-fn kill_until_gone(known: &Known) {
+fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
-    while !gone(look(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_PATIENCE {
+    while !is_empty(remaining(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_PATIENCE
+    {
         std::thread::sleep(LONGEST_PAUSE);
     }
 }
 
 /// Whether nobody is left, as far as that can be seen.
-fn gone(left: Left) -> bool {
-    left != Left::Somebody
+fn is_empty(left: RemainingProcesses) -> bool {
+    left != RemainingProcesses::Present
 }
 
-fn exit(status: &WaitIdStatus) -> Exit {
-    Exit {
+fn process_exit(status: &WaitIdStatus) -> ProcessExit {
+    ProcessExit {
         code: status.exit_status(),
         signal: status.terminating_signal().map(signal_name),
     }
 }
 
 /// How a process ended.
-pub(crate) fn exit_of(status: ExitStatus) -> Exit {
-    Exit {
+pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
+    ProcessExit {
         code: status.code(),
         signal: status.signal().map(signal_name),
     }

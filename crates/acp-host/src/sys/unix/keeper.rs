@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use super::before_exec::before_exec;
-use super::mark::Mark;
+use super::mark::GroupMark;
 
 const SHELL: &str = "/bin/sh";
 
@@ -35,17 +35,17 @@ const PATH: &str = "/usr/bin:/bin";
 static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
     running: None,
     groups: BTreeMap::new(),
-    warned: false,
+    has_warned: false,
 });
 
 struct Keeper {
-    running: Option<Running>,
+    running: Option<KeeperProcess>,
     /// The groups that there are, by their marks.
     groups: BTreeMap<String, Pid>,
-    warned: bool,
+    has_warned: bool,
 }
 
-struct Running {
+struct KeeperProcess {
     shell: Child,
     /// Nothing waits that is written to it.
     ///
@@ -55,13 +55,13 @@ struct Running {
 }
 
 /// What a child tells the keeper of itself.
-pub(super) struct Line {
+pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
     /// All of the line but the process's id, which in time the child alone knows.
-    begin: String,
+    prefix: String,
 }
 
-impl Line {
+impl KeeperMessage {
     /// Where it is told.
     pub(super) fn pipe(&self) -> Arc<PipeWriter> {
         Arc::clone(&self.pipe)
@@ -73,7 +73,7 @@ impl Line {
         // The mark has 32 digits, and an id has 10 at most.
         let mut line = [0; 64];
         let mut rest = &mut line[..];
-        if writeln!(rest, "{}{}", self.begin, id.as_raw_pid()).is_ok() {
+        if writeln!(rest, "{}{}", self.prefix, id.as_raw_pid()).is_ok() {
             let length = 64 - rest.len();
             // Lines as short as this arrive whole or not at all.
             let _ = rustix::io::write(&*self.pipe, line.get(..length).unwrap_or_default());
@@ -83,18 +83,18 @@ impl Line {
 
 /// Sees to it that there is a keeper, and gives what the leader of a new group is to tell it. `None` if
 /// there can be none on this system.
-pub(super) fn line(mark: &Mark) -> Option<Line> {
-    let mut keeper = keeper();
-    keeper.ensure();
-    keeper.running.as_ref().map(|running| Line {
+pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
+    let mut keeper = lock_keeper();
+    keeper.ensure_running();
+    keeper.running.as_ref().map(|running| KeeperMessage {
         pipe: Arc::clone(&running.pipe),
-        begin: format!("add {} ", mark.own()),
+        prefix: format!("add {} ", mark.own()),
     })
 }
 
 /// The group runs, and was told of to the keeper at the end of `pipe`.
-pub(super) fn told(pipe: &Arc<PipeWriter>, mark: &Mark, id: Pid) {
-    let mut keeper = keeper();
+pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
+    let mut keeper = lock_keeper();
     keeper.groups.insert(mark.own().to_owned(), id);
     // Another keeper may have taken its place meanwhile.
     if let Some(running) = &keeper.running
@@ -105,20 +105,20 @@ pub(super) fn told(pipe: &Arc<PipeWriter>, mark: &Mark, id: Pid) {
 }
 
 /// The group is gone. To be called while its id cannot be another's yet.
-pub(super) fn forget(mark: &Mark) {
-    let mut keeper = keeper();
+pub(super) fn forget(mark: &GroupMark) {
+    let mut keeper = lock_keeper();
     keeper.groups.remove(mark.own());
     keeper.tell(&format!("del {}\n", mark.own()));
 }
 
-fn keeper() -> MutexGuard<'static, Keeper> {
+fn lock_keeper() -> MutexGuard<'static, Keeper> {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Keeper {
     /// Starts a keeper if there is none that reads.
-    fn ensure(&mut self) {
-        if !self.running.as_mut().is_some_and(Running::reads) {
+    fn ensure_running(&mut self) {
+        if !self.running.as_mut().is_some_and(KeeperProcess::can_write) {
             self.replace();
         }
     }
@@ -129,11 +129,11 @@ impl Keeper {
             .groups
             .iter()
             .map(|(mark, id)| format!("{mark}={}", id.as_raw_pid()));
-        let started = Running::start(&groups.collect::<Vec<_>>().join(" "));
+        let started = KeeperProcess::start(&groups.collect::<Vec<_>>().join(" "));
         if let Err(error) = &started
-            && !self.warned
+            && !self.has_warned
         {
-            self.warned = true;
+            self.has_warned = true;
             tracing::warn!(%error, "{SHELL} cannot be started: if this program is killed, what it has started goes on");
         }
         if let Some(mut old) = std::mem::replace(&mut self.running, started.ok()) {
@@ -155,7 +155,7 @@ impl Keeper {
     }
 }
 
-impl Running {
+impl KeeperProcess {
     fn start(groups: &str) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&writer, true)?;
@@ -183,7 +183,7 @@ impl Running {
     }
 
     /// Whether it runs and there is room in its pipe.
-    fn reads(&mut self) -> bool {
+    fn can_write(&mut self) -> bool {
         // Asked first, so that one that has ended is cleared away.
         let ended = matches!(self.shell.try_wait(), Ok(Some(_)));
         let mut room = [PollFd::new(&*self.pipe, PollFlags::OUT)];
@@ -212,9 +212,9 @@ mod tests {
         let mut keeper = Keeper {
             running: None,
             groups: BTreeMap::new(),
-            warned: false,
+            has_warned: false,
         };
-        keeper.ensure();
+        keeper.ensure_running();
         let hangs = id(&keeper);
         kill_process(hangs, Signal::STOP).unwrap();
         // As many as no pipe holds; no process has this id.
@@ -232,9 +232,9 @@ mod tests {
         kill_process(ended, Signal::KILL).unwrap();
         let running = keeper.running.as_mut().unwrap();
         running.shell.wait().unwrap();
-        assert!(!running.reads());
-        keeper.ensure();
+        assert!(!running.can_write());
+        keeper.ensure_running();
         assert_ne!(id(&keeper), ended);
-        assert!(keeper.running.as_mut().unwrap().reads());
+        assert!(keeper.running.as_mut().unwrap().can_write());
     }
 }

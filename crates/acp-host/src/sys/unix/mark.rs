@@ -9,14 +9,14 @@ use uuid::Uuid;
 /// What is started inside another marked process carries both marks, so that whoever ends the outer one
 /// finds it, too.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(super) struct GroupMark {
     /// No other group has it. Hexadecimal digits.
-    own: String,
+    id: String,
     /// What its processes have in their environment.
-    value: OsString,
+    environment_value: OsString,
 }
 
-impl Mark {
+impl GroupMark {
     /// The environment variable.
     pub(super) const VARIABLE: &str = "ACP_PROCESS";
 
@@ -30,16 +30,19 @@ impl Mark {
             }
             _ => OsString::from(&own),
         };
-        Self { own, value }
+        Self {
+            id: own,
+            environment_value: value,
+        }
     }
 
     /// What no other mark has.
     pub(super) fn own(&self) -> &str {
-        &self.own
+        &self.id
     }
 
     /// What the environment variable is set to.
     pub(super) fn value(&self) -> &OsStr {
-        &self.value
+        &self.environment_value
     }
 }

@@ -2,36 +2,36 @@
 
 use rustix::process::{Pid, Signal};
 
-use super::mark::Mark;
+use super::mark::GroupMark;
 
 /// As what a group is known.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct GroupIdentity {
     /// Its id, as long as nobody else can have it.
     pub(super) group: Option<Pid>,
-    pub(super) mark: Mark,
+    pub(super) mark: GroupMark,
 }
 
 /// Who is left of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
-    Nobody,
-    Somebody,
+pub(super) enum RemainingProcesses {
+    Absent,
+    Present,
     /// That cannot be seen here.
-    Unseen,
+    Unknown,
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::look;
+pub(super) use linux::remaining;
 
 /// Whether any process of the group runs. Systems other than Linux do not show what processes carry. A
 /// group of which only its leader is left, which has ended, cannot be signalled.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn look(known: Known, _signal: Option<Signal>) -> Left {
+pub(super) fn look(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
-        Some(Ok(())) => Left::Somebody,
-        Some(Err(_)) => Left::Nobody,
-        None => Left::Unseen,
+        Some(Ok(())) => RemainingProcesses::Present,
+        Some(Err(_)) => RemainingProcesses::Absent,
+        None => RemainingProcesses::Unknown,
     }
 }
 
@@ -46,13 +46,13 @@ mod linux {
 
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
-    use super::{Known, Left, Mark, Pid, Signal};
+    use super::{GroupIdentity, GroupMark, Pid, RemainingProcesses, Signal};
 
     /// A question that waits for its answer.
-    struct Question {
-        known: Known,
+    struct ScanRequest {
+        identity: GroupIdentity,
         signal: Option<Signal>,
-        answer: Arc<Mutex<Option<Left>>>,
+        answer: Arc<Mutex<Option<RemainingProcesses>>>,
     }
 
     /// How long one look may take: a process shows nothing while it executes a program or ends, and on a
@@ -64,7 +64,7 @@ mod linux {
     const PAUSE: Duration = Duration::from_millis(1);
 
     /// The questions that nobody has begun to answer.
-    static QUESTIONS: Mutex<Vec<Question>> = Mutex::new(Vec::new());
+    static QUESTIONS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
 
     /// Held by whoever looks at all processes.
     static LOOKING: Mutex<()> = Mutex::new(());
@@ -81,27 +81,35 @@ mod linux {
     /// What it costs: a file of `/proc` is read for each process of this user's, and one is refused for
     /// each of others': 40 ms where there are 1,100 processes and two busy cores. So it is not for the
     /// threads of an asynchronous runtime, and those who ask while one looks share the next look.
-    pub(in super::super) fn look(known: Known, signal: Option<Signal>) -> Left {
+    pub(in super::super) fn remaining(
+        known: GroupIdentity,
+        signal: Option<Signal>,
+    ) -> RemainingProcesses {
         let answer = Arc::default();
-        lock(&QUESTIONS).push(Question {
-            known,
+        lock(&QUESTIONS).push(ScanRequest {
+            identity: known,
             signal,
             answer: Arc::clone(&answer),
         });
         let looking = lock(&LOOKING);
         if lock(&answer).is_none() {
-            let mut asked: Vec<(Question, Left)> = std::mem::take(&mut *lock(&QUESTIONS))
-                .into_iter()
-                .map(|question| (question, Left::Nobody))
-                .collect();
-            let seen = look_at_all(&mut asked);
+            let mut asked: Vec<(ScanRequest, RemainingProcesses)> =
+                std::mem::take(&mut *lock(&QUESTIONS))
+                    .into_iter()
+                    .map(|question| (question, RemainingProcesses::Absent))
+                    .collect();
+            let seen = inspect_all(&mut asked);
             for (question, left) in asked {
-                *lock(&question.answer) = Some(if seen { left } else { Left::Unseen });
+                *lock(&question.answer) = Some(if seen {
+                    left
+                } else {
+                    RemainingProcesses::Unknown
+                });
             }
         }
         drop(looking);
         let answer = *lock(&answer);
-        answer.unwrap_or(Left::Unseen)
+        answer.unwrap_or(RemainingProcesses::Unknown)
     }
 
     /// Looks at each process for all who ask. Returns whether processes can be seen.
@@ -111,7 +119,7 @@ mod linux {
     /// again, and who is new in it is looked at. The list goes by ids, which rise, so that one who begins
     /// while it is made is in it if its parent could have been. The rest does not matter: it is a child of
     /// one that was seen, or of nobody who is asked for.
-    fn look_at_all(asked: &mut [(Question, Left)]) -> bool {
+    fn inspect_all(asked: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
         let start = Instant::now();
         let mut environment = Vec::new();
         let mut known = HashSet::new();
@@ -132,9 +140,9 @@ mod linux {
                 std::thread::sleep(pause);
                 pause = PAUSE;
                 news.retain(|id| {
-                    let sight = look_at(*id, asked, &mut environment);
-                    again |= sight == Sight::Ended;
-                    sight == Sight::Between && start.elapsed() < PATIENCE
+                    let sight = inspect_process(*id, asked, &mut environment);
+                    again |= sight == EnvironmentSight::Ended;
+                    sight == EnvironmentSight::Transient && start.elapsed() < PATIENCE
                 });
             }
             if !again || start.elapsed() >= PATIENCE {
@@ -144,26 +152,32 @@ mod linux {
     }
 
     /// Looks at one process for all who ask.
-    fn look_at(id: Pid, asked: &mut [(Question, Left)], environment: &mut Vec<u8>) -> Sight {
-        let group = match group_of(id) {
+    fn inspect_process(
+        id: Pid,
+        asked: &mut [(ScanRequest, RemainingProcesses)],
+        environment: &mut Vec<u8>,
+    ) -> EnvironmentSight {
+        let group = match process_group(id) {
             Ok(Some(group)) if id != rustix::process::getpid() => group,
-            Ok(_) => return Sight::Hidden,
-            Err(_) => return Sight::Ended,
+            Ok(_) => return EnvironmentSight::Hidden,
+            Err(_) => return EnvironmentSight::Ended,
         };
-        let is_in = |known: &Known| known.group == Some(group);
-        if asked.iter().any(|(question, _)| is_in(&question.known))
-            && !Stat::read(id).is_some_and(|stat| stat.runs)
+        let is_in = |known: &GroupIdentity| known.group == Some(group);
+        if asked.iter().any(|(question, _)| is_in(&question.identity))
+            && !ProcessStat::read(id).is_some_and(|stat| stat.is_running)
         {
-            return Sight::Ended;
+            return EnvironmentSight::Ended;
         }
-        let sight = environment_of(id, environment);
+        let sight = read_environment(id, environment);
         for (question, left) in asked {
-            if is_in(&question.known) {
-                *left = Left::Somebody;
-            } else if sight == Sight::Seen && carries(environment, &question.known.mark) {
-                *left = Left::Somebody;
+            if is_in(&question.identity) {
+                *left = RemainingProcesses::Present;
+            } else if sight == EnvironmentSight::Read
+                && has_mark(environment, &question.identity.mark)
+            {
+                *left = RemainingProcesses::Present;
                 if let Some(signal) = question.signal {
-                    send(id, &question.known.mark, signal);
+                    send_signal(id, &question.identity.mark, signal);
                 }
             }
         }
@@ -180,7 +194,7 @@ mod linux {
     ///
     /// There is no such process (any more).
     #[allow(unsafe_code)]
-    fn group_of(id: Pid) -> io::Result<Option<Pid>> {
+    fn process_group(id: Pid) -> io::Result<Option<Pid>> {
         // SAFETY: it takes a number and gives a number. It is not rustix's because that takes no process
         // to be without a group.
         match unsafe { libc::getpgid(id.as_raw_pid()) } {
@@ -191,11 +205,11 @@ mod linux {
 
     /// What was seen of the environment that a process was started with.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum Sight {
+    enum EnvironmentSight {
         /// All of it.
-        Seen,
+        Read,
         /// It has none: it is executing a program or ending.
-        Between,
+        Transient,
         /// It is another user's process, or the kernel's, or keeps to itself.
         Hidden,
         /// It has ended, and nobody can say whose it was.
@@ -203,7 +217,7 @@ mod linux {
     }
 
     /// Reads the environment of a process.
-    fn environment_of(id: Pid, environment: &mut Vec<u8>) -> Sight {
+    fn read_environment(id: Pid, environment: &mut Vec<u8>) -> EnvironmentSight {
         // A process that executes a program after its file was opened and before it was read shows nothing,
         // though it has finished by then. One that shows nothing again and again was given nothing.
         for _ in 0..3 {
@@ -211,33 +225,35 @@ mod linux {
             let read = File::open(format!("/proc/{}/environ", id.as_raw_pid()))
                 .and_then(|mut file| file.read_to_end(environment));
             match read {
-                Ok(1..) => return Sight::Seen,
+                Ok(1..) => return EnvironmentSight::Read,
                 Ok(0) => {}
                 // So newer kernels say that there is none.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Sight::Ended,
-                Err(_) => return Sight::Hidden,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return EnvironmentSight::Ended;
+                }
+                Err(_) => return EnvironmentSight::Hidden,
             }
-            match Stat::read(id) {
-                Some(stat) if stat.between => return Sight::Between,
-                Some(stat) if stat.runs => {}
-                Some(_) | None => return Sight::Ended,
+            match ProcessStat::read(id) {
+                Some(stat) if stat.is_transient => return EnvironmentSight::Transient,
+                Some(stat) if stat.is_running => {}
+                Some(_) | None => return EnvironmentSight::Ended,
             }
         }
-        Sight::Seen
+        EnvironmentSight::Read
     }
 
-    fn carries(environment: &[u8], mark: &Mark) -> bool {
+    fn has_mark(environment: &[u8], mark: &GroupMark) -> bool {
         memchr::memmem::find(environment, mark.own().as_bytes()).is_some()
     }
 
     /// Signals a process that carries the mark, and never another that has got its id since.
-    fn send(id: Pid, mark: &Mark, signal: Signal) {
+    fn send_signal(id: Pid, mark: &GroupMark, signal: Signal) {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {
                 let mut environment = Vec::new();
-                if environment_of(id, &mut environment) == Sight::Seen
-                    && carries(&environment, mark)
+                if read_environment(id, &mut environment) == EnvironmentSight::Read
+                    && has_mark(&environment, mark)
                 {
                     let _ = pidfd_send_signal(process, signal);
                 }
@@ -251,14 +267,14 @@ mod linux {
     }
 
     /// What `/proc/PID/stat` says of a process.
-    struct Stat {
+    struct ProcessStat {
         /// It has not ended.
-        runs: bool,
+        is_running: bool,
         /// It is executing a program at this moment, or it is ending.
-        between: bool,
+        is_transient: bool,
     }
 
-    impl Stat {
+    impl ProcessStat {
         fn read(id: Pid) -> Option<Self> {
             /// A flag of the kernel's: one of its own threads.
             const PF_KTHREAD: u64 = 0x0020_0000;
@@ -275,8 +291,8 @@ mod linux {
             // that are hidden it is said to be 1.
             let code_begins: u64 = fields.nth(26 - 10)?.parse().ok()?;
             Some(Self {
-                runs,
-                between: runs && flags & PF_KTHREAD == 0 && code_begins == 0,
+                is_running: runs,
+                is_transient: runs && flags & PF_KTHREAD == 0 && code_begins == 0,
             })
         }
     }

@@ -23,8 +23,8 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
 /// Runs a test of what could block a thread for good. A runtime waits for its threads when it ends, and the
 /// test would not fail, but hang.
 pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
-    struct Left(Option<tokio::runtime::Runtime>);
-    impl Drop for Left {
+    struct BackgroundRuntime(Option<tokio::runtime::Runtime>);
+    impl Drop for BackgroundRuntime {
         fn drop(&mut self) {
             self.0.take().unwrap().shutdown_background();
         }
@@ -33,7 +33,7 @@ pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
         .worker_threads(2)
         .enable_all()
         .build();
-    let runtime = Left(Some(runtime.unwrap()));
+    let runtime = BackgroundRuntime(Some(runtime.unwrap()));
     runtime.0.as_ref().unwrap().block_on(test)
 }
 

@@ -21,24 +21,24 @@ pub(crate) const SECRET: &str = "s3cr3t";
 /// What an attempt to write writes.
 pub(crate) const WRITTEN: &str = "written by an attempt";
 
-pub(crate) struct Scene {
+pub(crate) struct EscapeScene {
     _base: tempfile::TempDir,
     pub(crate) base: PathBuf,
     /// What may be used. `outside` begins with its name.
     pub(crate) root: PathBuf,
     pub(crate) outside: PathBuf,
-    before: BTreeMap<PathBuf, Seen>,
+    before: BTreeMap<PathBuf, FileFingerprint>,
     outside_open: fs::File,
     secret_open: fs::File,
     _socket: UnixListener,
 }
 
 /// What can be seen of a file without being able to change it.
-type Seen = (u64, u32, i64, i64, Vec<u8>);
+type FileFingerprint = (u64, u32, i64, i64, Vec<u8>);
 
 /// Why an attempt must come to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum RefusalReason {
     /// It leads out, and this is said.
     Outside,
     /// It leads out, and the system stumbles before it sees that.
@@ -51,12 +51,12 @@ pub(crate) enum Why {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt {
+pub(crate) struct EscapeAttempt {
     pub(crate) path: PathBuf,
-    pub(crate) why: Why,
+    pub(crate) why: RefusalReason,
 }
 
-impl Scene {
+impl EscapeScene {
     pub(crate) fn new() -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let base = temporary.path().canonicalize().unwrap();
@@ -122,13 +122,13 @@ impl Scene {
     }
 
     /// Every way to a file that must not be reached.
-    pub(crate) fn attempts(&self) -> Vec<Attempt> {
+    pub(crate) fn attempts(&self) -> Vec<EscapeAttempt> {
         let secret = self.outside.join("secret");
         let secret = secret.to_str().unwrap();
         let up = "../".repeat(100);
-        let from_root: &[(Why, &[&str])] = &[
+        let from_root: &[(RefusalReason, &[&str])] = &[
             (
-                Why::Outside,
+                RefusalReason::Outside,
                 &[
                     "../proj-secret/secret",
                     "../proj-secret/new",
@@ -170,7 +170,7 @@ impl Scene {
                 ],
             ),
             (
-                Why::Nowhere,
+                RefusalReason::Nowhere,
                 &[
                     "not-there/../../proj-secret/secret",
                     "file/../../proj-secret/secret",
@@ -181,7 +181,7 @@ impl Scene {
                 ],
             ),
             (
-                Why::NotAFile,
+                RefusalReason::NotAFile,
                 &[
                     "", "/", ".", "sub", "sub/", "sub/.", "sub/..", "fifo", "socket", "file/",
                     "file/.", "new/", "new/a/..", "new/.",
@@ -189,7 +189,7 @@ impl Scene {
             ),
         ];
         let mut attempts = Vec::new();
-        let mut add = |why, path: PathBuf| attempts.push(Attempt { path, why });
+        let mut add = |why, path: PathBuf| attempts.push(EscapeAttempt { path, why });
         for (why, paths) in from_root {
             for path in *paths {
                 add(*why, from(&self.root, path));
@@ -221,7 +221,7 @@ impl Scene {
             format!("{}x", self.root.display()),
             format!("{}\n/file", self.root.display()),
         ] {
-            add(Why::Outside, path.into());
+            add(RefusalReason::Outside, path.into());
         }
         for path in [
             "file",
@@ -232,7 +232,7 @@ impl Scene {
             "~/x",
             "file:///etc/passwd",
         ] {
-            add(Why::Relative, path.into());
+            add(RefusalReason::Relative, path.into());
         }
         let long = "n".repeat(300);
         let deep = "d/".repeat(2500);
@@ -245,12 +245,12 @@ impl Scene {
             &*deep,
             &*endless,
         ] {
-            add(Why::Name, from(&self.root, name));
+            add(RefusalReason::Name, from(&self.root, name));
         }
         // Names that are no text lead out no more than others.
         for (why, name) in [
-            (Why::Outside, &b"../\xFF"[..]),
-            (Why::Outside, b"d-absolute/\xFF\xFE"),
+            (RefusalReason::Outside, &b"../\xFF"[..]),
+            (RefusalReason::Outside, b"d-absolute/\xFF\xFE"),
         ] {
             add(why, self.root.join(OsStr::from_bytes(name)));
         }
@@ -326,7 +326,7 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-fn snapshot(directory: &Path) -> BTreeMap<PathBuf, Seen> {
+fn snapshot(directory: &Path) -> BTreeMap<PathBuf, FileFingerprint> {
     let mut seen = BTreeMap::new();
     let mut ahead = vec![directory.to_owned()];
     while let Some(path) = ahead.pop() {
@@ -355,12 +355,12 @@ fn snapshot(directory: &Path) -> BTreeMap<PathBuf, Seen> {
 }
 
 /// Swaps two names for as long as it lives.
-pub(crate) struct Swapper {
+pub(crate) struct NameSwapper {
     done: Arc<AtomicBool>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl Swapper {
+impl NameSwapper {
     pub(crate) fn new(one: PathBuf, other: PathBuf) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let stop = done.clone();
@@ -395,7 +395,7 @@ impl Swapper {
     }
 }
 
-impl Drop for Swapper {
+impl Drop for NameSwapper {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         let ended = self.thread.take().unwrap().join();

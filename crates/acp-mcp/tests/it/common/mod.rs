@@ -7,7 +7,7 @@ use acp::v1::{McpServer, McpServerStdio};
 use acp_mcp::proxy::{ProxyError, run_with};
 use acp_mcp::rmcp::service::RunningService;
 use acp_mcp::rmcp::{RoleClient, ServiceExt};
-use acp_mcp::{Endpoint, ProxyCommand, Token, ToolServer};
+use acp_mcp::{Endpoint, LocalToken, ProxyCommand, ToolServer};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
@@ -34,7 +34,7 @@ pub(crate) fn stdio(server: &ToolServer) -> McpServerStdio {
 }
 
 /// What a proxy is told of the server.
-pub(crate) fn way_to(server: &ToolServer) -> (Endpoint, Token) {
+pub(crate) fn way_to(server: &ToolServer) -> (Endpoint, LocalToken) {
     let told = stdio(server);
     let endpoint = told.args.last().unwrap().parse().unwrap();
     (endpoint, told.env[0].value.parse().unwrap())
@@ -43,7 +43,10 @@ pub(crate) fn way_to(server: &ToolServer) -> (Endpoint, Token) {
 pub(crate) type Running = JoinHandle<Result<(), ProxyError>>;
 
 /// A proxy with the agent's ends of its stdin and stdout.
-pub(crate) fn proxy(endpoint: Endpoint, token: Token) -> (Running, DuplexStream, DuplexStream) {
+pub(crate) fn proxy(
+    endpoint: Endpoint,
+    token: LocalToken,
+) -> (Running, DuplexStream, DuplexStream) {
     let (stdin, its_stdin) = tokio::io::duplex(64 * 1024);
     let (its_stdout, stdout) = tokio::io::duplex(64 * 1024);
     let transport = Transport::new(its_stdin, its_stdout);

@@ -4,7 +4,7 @@ use acp::v1::AvailableCommand;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use crate::editor::popup::Row;
+use crate::editor::popup::PopupRow;
 
 /// The most commands that are offered: an agent can name any number.
 const MOST: usize = 1_000;
@@ -13,7 +13,7 @@ const LONGEST: usize = 200;
 
 /// A command of the agent's, fit to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Command {
+pub(crate) struct CommandItem {
     /// Without the slash.
     pub(crate) name: String,
     description: String,
@@ -21,12 +21,12 @@ pub(crate) struct Command {
     pub(crate) hint: Option<String>,
 }
 
-impl Command {
+impl CommandItem {
     /// The commands that can be typed.
     pub(crate) fn all(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
             let start: String = text.chars().take(LONGEST).collect();
-            acp_host::clean::line(&start)
+            acp_host::terminal_text::clean_line(&start)
         };
         let commands = commands.iter().take(MOST).map(|command| Self {
             name: fit(&command.name),
@@ -40,7 +40,7 @@ impl Command {
 }
 
 /// The commands that fit, as indices and rows: the best first, and in the agent's order where nothing is typed.
-pub(super) fn search(commands: &[Command], query: &str) -> Vec<(usize, Row)> {
+pub(super) fn search(commands: &[CommandItem], query: &str) -> Vec<(usize, PopupRow)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::new(
         query,
@@ -58,10 +58,10 @@ pub(super) fn search(commands: &[Command], query: &str) -> Vec<(usize, Row)> {
         };
         matched.sort_unstable();
         matched.dedup();
-        let row = Row {
+        let row = PopupRow {
             label: format!("/{}", command.name),
             // The slash is before them.
-            matched: matched.into_iter().map(|at| at + 1).collect(),
+            match_indices: matched.into_iter().map(|at| at + 1).collect(),
             detail: command.description.clone(),
             end_first: false,
         };
@@ -86,7 +86,7 @@ mod tests {
             let does = format!("what {name}\u{1b}[2J does\nand more");
             AvailableCommand::new(name, does)
         });
-        let commands = Command::all(&commands);
+        let commands = CommandItem::all(&commands);
         let labels = |query| -> Vec<String> {
             let found = search(&commands, query).into_iter();
             found.map(|(_, row)| row.label).collect()
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(labels("pl"), ["/plan"]);
         let (_, row) = search(&commands, "cmp").remove(0);
         assert_eq!(
-            (row.label.as_str(), row.matched),
+            (row.label.as_str(), row.match_indices),
             ("/compact", vec![1, 3, 4])
         );
         assert_eq!(row.detail, "what compact does and more");

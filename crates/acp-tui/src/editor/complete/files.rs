@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::walk::{Entry, MOST, walk};
+use super::walk::{MOST, ProjectEntry, walk};
 
 /// The most that are given for one question.
 const FOUND: usize = 100;
@@ -21,55 +21,55 @@ const MEANWHILE: Duration = Duration::from_millis(100);
 /// The files of a project, to be asked for. Clones are the same: the thread behind them begins with the first
 /// question and ends with the last of them.
 #[derive(Clone)]
-pub(crate) struct Files(Arc<Handle>);
+pub(crate) struct FileFinder(Arc<FinderHandle>);
 
-struct Handle(Arc<Shared>);
+struct FinderHandle(Arc<FinderShared>);
 
-struct Shared {
+struct FinderShared {
     root: PathBuf,
     /// Called when there is another answer.
     wake: Box<dyn Fn() + Send + Sync>,
-    state: Mutex<State>,
+    state: Mutex<FinderState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct FinderState {
     begun: bool,
     closed: bool,
     /// The question, until it is taken up.
-    asked: Option<String>,
-    found: Arc<Found>,
+    query: Option<String>,
+    matches: Arc<FileMatches>,
 }
 
 /// An answer.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct FileMatches {
     /// To which question; `None` if none was asked.
     pub(crate) query: Option<String>,
     /// The best first.
-    pub(crate) files: Vec<FoundFile>,
+    pub(crate) files: Vec<FileMatch>,
     /// Whether the project is still being looked through for the first time.
-    pub(crate) looking: bool,
+    pub(crate) is_searching: bool,
     /// Whether the project has more files than are looked at.
-    pub(crate) more: bool,
+    pub(crate) has_more: bool,
 }
 
 /// A file or a directory that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundFile {
+pub(crate) struct FileMatch {
     /// Its path in the project as it is shown; a directory ends with `/`.
-    pub(crate) shown: String,
+    pub(crate) display_path: String,
     /// Its path in the project.
     pub(crate) path: PathBuf,
     /// The clusters of what is shown by which it was found.
-    pub(crate) matched: Vec<u32>,
+    pub(crate) match_indices: Vec<u32>,
 }
 
-impl Files {
+impl FileFinder {
     /// The files under a directory. `wake` is called on another thread whenever there is another answer.
     pub(crate) fn new(root: PathBuf, wake: impl Fn() + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Handle(Arc::new(Shared {
+        Self(Arc::new(FinderHandle(Arc::new(FinderShared {
             root,
             wake: Box::new(wake),
             state: Mutex::default(),
@@ -86,12 +86,12 @@ impl Files {
     pub(crate) fn ask(&self, query: &str) {
         let shared = &self.0.0;
         let mut state = shared.lock();
-        state.asked = Some(query.to_owned());
+        state.query = Some(query.to_owned());
         if !state.begun {
             state.begun = true;
             let worker = Arc::clone(shared);
             let thread = std::thread::Builder::new().name("files".to_owned());
-            if let Err(e) = thread.spawn(move || Worker::default().run(&worker)) {
+            if let Err(e) = thread.spawn(move || FinderWorker::default().run(&worker)) {
                 tracing::warn!("files cannot be completed: {e}");
             }
         }
@@ -100,15 +100,15 @@ impl Files {
     }
 
     /// The newest answer.
-    pub(crate) fn found(&self) -> Arc<Found> {
-        Arc::clone(&self.0.0.lock().found)
+    pub(crate) fn matches(&self) -> Arc<FileMatches> {
+        Arc::clone(&self.0.0.lock().matches)
     }
 
     /// The answer to this question, for which it waits so long; otherwise the newest that there is.
-    pub(crate) fn settled(&self, query: &str, within: Duration) -> Arc<Found> {
-        let unsettled = |state: &mut State| {
-            state.found.query.as_deref() != Some(query)
-                || (state.found.looking && state.found.files.is_empty())
+    pub(crate) fn matches_for(&self, query: &str, within: Duration) -> Arc<FileMatches> {
+        let unsettled = |state: &mut FinderState| {
+            state.matches.query.as_deref() != Some(query)
+                || (state.matches.is_searching && state.matches.files.is_empty())
         };
         let shared = &self.0.0;
         let state = shared.lock();
@@ -116,26 +116,26 @@ impl Files {
             .changed
             .wait_timeout_while(state, within, unsettled)
             .unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&waited.0.found)
+        Arc::clone(&waited.0.matches)
     }
 }
 
-impl Drop for Handle {
+impl Drop for FinderHandle {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.changed.notify_all();
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl FinderShared {
+    fn lock(&self) -> MutexGuard<'_, FinderState> {
         // What is in it is whole at any time.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, found: Found) {
+    fn publish(&self, found: FileMatches) {
         let mut state = self.lock();
-        state.found = Arc::new(found);
+        state.matches = Arc::new(found);
         drop(state);
         self.changed.notify_all();
         (self.wake)();
@@ -143,18 +143,18 @@ impl Shared {
 }
 
 /// What the thread keeps.
-struct Worker {
+struct FinderWorker {
     matcher: Matcher,
     /// Without what is hidden, and with it.
-    lists: [Option<List>; 2],
+    lists: [Option<FileList>; 2],
 }
 
-struct List {
-    entries: Vec<Entry>,
-    made: Instant,
+struct FileList {
+    entries: Vec<ProjectEntry>,
+    created_at: Instant,
 }
 
-impl Default for Worker {
+impl Default for FinderWorker {
     fn default() -> Self {
         Self {
             matcher: Matcher::new(Config::DEFAULT.match_paths()),
@@ -163,29 +163,29 @@ impl Default for Worker {
     }
 }
 
-impl Worker {
-    fn run(&mut self, shared: &Shared) {
+impl FinderWorker {
+    fn run(&mut self, shared: &FinderShared) {
         loop {
-            let idle = |state: &mut State| state.asked.is_none() && !state.closed;
+            let idle = |state: &mut FinderState| state.query.is_none() && !state.closed;
             let state = shared.changed.wait_while(shared.lock(), idle);
             let mut state = state.unwrap_or_else(PoisonError::into_inner);
             if state.closed {
                 return;
             }
-            let Some(query) = state.asked.take() else {
+            let Some(query) = state.query.take() else {
                 continue;
             };
             drop(state);
-            self.answer(shared, query);
+            self.run_query(shared, query);
         }
     }
 
-    fn answer(&mut self, shared: &Shared, mut query: String) {
+    fn run_query(&mut self, shared: &FinderShared, mut query: String) {
         let hidden = wants_hidden(&query);
         // What is known is said at once, and said again if it has changed since.
         if let Some(kept) = &self.lists[usize::from(hidden)] {
             shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
-            if kept.made.elapsed() < FRESH {
+            if kept.created_at.elapsed() < FRESH {
                 return;
             }
         }
@@ -202,7 +202,7 @@ impl Worker {
             }
             let mut state = shared.lock();
             let closed = state.closed;
-            let other = state.asked.take_if(|asked| wants_hidden(asked) == hidden);
+            let other = state.query.take_if(|asked| wants_hidden(asked) == hidden);
             drop(state);
             let another = other.is_some();
             query = other.unwrap_or_else(|| std::mem::take(&mut query));
@@ -218,7 +218,10 @@ impl Worker {
         });
         shared.publish(search(matcher, &entries, &query, false));
         let made = Instant::now();
-        self.lists[usize::from(hidden)] = Some(List { entries, made });
+        self.lists[usize::from(hidden)] = Some(FileList {
+            entries,
+            created_at: made,
+        });
     }
 }
 
@@ -228,9 +231,14 @@ fn wants_hidden(query: &str) -> bool {
 }
 
 /// How well an entry fits: the higher the better. Of those that fit as well, the shorter comes first.
-type Rank = (u32, Reverse<usize>, Reverse<usize>);
+type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
-fn search(matcher: &mut Matcher, entries: &[Entry], query: &str, looking: bool) -> Found {
+fn search(
+    matcher: &mut Matcher,
+    entries: &[ProjectEntry],
+    query: &str,
+    looking: bool,
+) -> FileMatches {
     let pattern = Pattern::new(
         query,
         CaseMatching::Smart,
@@ -238,16 +246,17 @@ fn search(matcher: &mut Matcher, entries: &[Entry], query: &str, looking: bool) 
         AtomKind::Fuzzy,
     );
     let mut buffer = Vec::new();
-    let mut best: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
+    let mut best: BinaryHeap<Reverse<(MatchRank, usize)>> = BinaryHeap::new();
     for (index, entry) in entries.iter().enumerate() {
-        let Some(score) = pattern.score(Utf32Str::new(&entry.shown, &mut buffer), matcher) else {
+        let Some(score) = pattern.score(Utf32Str::new(&entry.display_path, &mut buffer), matcher)
+        else {
             continue;
         };
         // Without a question what is near the top is likelier to be meant.
         let first = if query.is_empty() {
             entry.depth()
         } else {
-            entry.shown.len()
+            entry.display_path.len()
         };
         best.push(Reverse(((score, Reverse(first), Reverse(index)), index)));
         if best.len() > FOUND {
@@ -258,21 +267,21 @@ fn search(matcher: &mut Matcher, entries: &[Entry], query: &str, looking: bool) 
     let files = best.into_iter().filter_map(|Reverse((_, index))| {
         let entry = entries.get(index)?;
         let mut matched = Vec::new();
-        let shown = Utf32Str::new(&entry.shown, &mut buffer);
+        let shown = Utf32Str::new(&entry.display_path, &mut buffer);
         pattern.indices(shown, matcher, &mut matched);
         matched.sort_unstable();
         matched.dedup();
-        Some(FoundFile {
-            shown: entry.shown.to_string(),
+        Some(FileMatch {
+            display_path: entry.display_path.to_string(),
             path: entry.path(),
-            matched,
+            match_indices: matched,
         })
     });
-    Found {
+    FileMatches {
         query: Some(query.to_owned()),
         files: files.collect(),
-        looking,
-        more: entries.len() >= MOST,
+        is_searching: looking,
+        has_more: entries.len() >= MOST,
     }
 }
 
@@ -291,31 +300,35 @@ mod tests {
         directory
     }
 
-    fn shown(found: &Found) -> Vec<&str> {
-        found.files.iter().map(|file| file.shown.as_str()).collect()
+    fn shown(found: &FileMatches) -> Vec<&str> {
+        found
+            .files
+            .iter()
+            .map(|file| file.display_path.as_str())
+            .collect()
     }
 
     #[test]
     fn files_are_found_by_their_letters_and_the_listener_is_woken() {
         let directory = project();
         let (woken, wakes) = std::sync::mpsc::channel();
-        let files = Files::new(directory.path().to_owned(), move || {
+        let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = woken.send(());
         });
         files.ask("edmod");
-        let found = files.settled("edmod", LONG);
+        let found = files.matches_for("edmod", LONG);
         assert_eq!(shown(&found), ["src/editor/mod.rs"]);
-        assert_eq!(found.files[0].matched, [4, 5, 11, 12, 13]);
+        assert_eq!(found.files[0].match_indices, [4, 5, 11, 12, 13]);
         assert!(wakes.recv_timeout(LONG).is_ok());
 
         files.ask("");
-        let all = files.settled("", LONG);
+        let all = files.matches_for("", LONG);
         assert_eq!(all.files.len(), 5);
         assert!(shown(&all)[..2].contains(&"README.md"));
         files.ask(".env");
-        assert_eq!(shown(&files.settled(".env", LONG)), [".env"]);
+        assert_eq!(shown(&files.matches_for(".env", LONG)), [".env"]);
         files.ask("nothing-like-it");
-        assert!(files.settled("nothing-like-it", LONG).files.is_empty());
+        assert!(files.matches_for("nothing-like-it", LONG).files.is_empty());
     }
 
     #[test]
@@ -323,11 +336,11 @@ mod tests {
         let directory = project();
         let alive = Arc::new(());
         let kept = Arc::clone(&alive);
-        let files = Files::new(directory.path().to_owned(), move || {
+        let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = &kept;
         });
         files.ask("");
-        files.settled("", LONG);
+        files.matches_for("", LONG);
         let shared = Arc::clone(&files.0.0);
         drop(files);
         // The thread lets go of what it shares as it ends.
@@ -345,10 +358,10 @@ mod tests {
             std::fs::write(directory.path().join(format!("some-text-{i}")), "").unwrap();
         }
         std::fs::write(directory.path().join("text"), "").unwrap();
-        let files = Files::new(directory.path().to_owned(), || {});
+        let files = FileFinder::new(directory.path().to_owned(), || {});
         files.ask("text");
-        let found = files.settled("text", LONG);
+        let found = files.matches_for("text", LONG);
         assert_eq!(found.files.len(), FOUND);
-        assert_eq!(found.files[0].shown, "text");
+        assert_eq!(found.files[0].display_path, "text");
     }
 }

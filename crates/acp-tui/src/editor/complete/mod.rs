@@ -9,16 +9,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use self::commands::Command;
-pub(crate) use self::files::Files;
-use self::files::Found;
-use super::marked::Marked;
-use super::popup::Row;
+pub(crate) use self::commands::CommandItem;
+pub(crate) use self::files::FileFinder;
+use self::files::FileMatches;
+use super::marked_text::MarkedText;
+use super::popup::PopupRow;
 
 /// What can be completed where the cursor is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
-    kind: Kind,
+    kind: TriggerKind,
     /// Where the `/` or the `@` is, in bytes.
     pub(crate) start: usize,
     /// What is behind it, up to the cursor.
@@ -26,14 +26,14 @@ pub(crate) struct Trigger {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TriggerKind {
     Command,
     File,
 }
 
 impl Trigger {
     /// What there is to complete before the cursor.
-    pub(crate) fn at(marked: &Marked, cursor: usize) -> Option<Self> {
+    pub(crate) fn at(marked: &MarkedText, cursor: usize) -> Option<Self> {
         let before = marked.text().get(..cursor)?;
         let word = before.rfind(char::is_whitespace).map_or(0, |at| {
             at + before[at..].chars().next().map_or(0, char::len_utf8)
@@ -44,8 +44,8 @@ impl Trigger {
             .any(|m| m.range.end > word && m.range.start < cursor);
         let (first, query) = before[word..].split_at_checked(1)?;
         let kind = match first {
-            "/" if word == 0 => Kind::Command,
-            "@" => Kind::File,
+            "/" if word == 0 => TriggerKind::Command,
+            "@" => TriggerKind::File,
             _ => return None,
         };
         (!marked).then(|| Self {
@@ -57,7 +57,7 @@ impl Trigger {
 
     /// Whether it is a file that is named.
     pub(crate) fn is_file(&self) -> bool {
-        self.kind == Kind::File
+        self.kind == TriggerKind::File
     }
 }
 
@@ -65,21 +65,21 @@ impl Trigger {
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) trigger: Trigger,
-    pub(crate) picked: usize,
-    pub(crate) rows: Vec<Row>,
-    offers: Offers,
+    pub(crate) selected_index: usize,
+    pub(crate) rows: Vec<PopupRow>,
+    items: CompletionItems,
 }
 
 #[derive(Debug)]
-enum Offers {
-    Commands(Vec<Command>),
-    Files(Arc<Found>),
+enum CompletionItems {
+    Commands(Vec<CommandItem>),
+    Files(Arc<FileMatches>),
 }
 
 /// What was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Command(Command),
+pub(crate) enum TakenCompletion {
+    Command(CommandItem),
     /// A file or a directory of the project.
     File {
         shown: String,
@@ -89,17 +89,17 @@ pub(crate) enum Taken {
 
 impl Completion {
     /// What is offered for that.
-    pub(crate) fn new(trigger: Trigger, commands: &[Command], files: &Files) -> Self {
-        if trigger.kind == Kind::File {
+    pub(crate) fn new(trigger: Trigger, commands: &[CommandItem], files: &FileFinder) -> Self {
+        if trigger.kind == TriggerKind::File {
             files.ask(&trigger.query);
             // Until it is answered, what was found last.
             let mut completion = Self {
                 trigger,
-                picked: 0,
+                selected_index: 0,
                 rows: Vec::new(),
-                offers: Offers::Files(Arc::default()),
+                items: CompletionItems::Files(Arc::default()),
             };
-            completion.look(files.found());
+            completion.set_matches(files.matches());
             return completion;
         }
         let found = commands::search(commands, &trigger.query).into_iter();
@@ -107,81 +107,89 @@ impl Completion {
         let offered = indices.into_iter().filter_map(|at| commands.get(at));
         Self {
             trigger,
-            picked: 0,
+            selected_index: 0,
             rows,
-            offers: Offers::Commands(offered.cloned().collect()),
+            items: CompletionItems::Commands(offered.cloned().collect()),
         }
     }
 
     /// What was found since.
-    pub(crate) fn refresh(&mut self, files: &Files) {
+    pub(crate) fn refresh(&mut self, files: &FileFinder) {
         if self.trigger.is_file() {
-            self.look(files.found());
+            self.set_matches(files.matches());
         }
     }
 
-    fn look(&mut self, found: Arc<Found>) {
-        if let Offers::Files(old) = &self.offers
+    fn set_matches(&mut self, found: Arc<FileMatches>) {
+        if let CompletionItems::Files(old) = &self.items
             && Arc::ptr_eq(old, &found)
         {
             return;
         }
-        let rows = found.files.iter().map(|file| Row {
-            label: file.shown.clone(),
-            matched: file.matched.clone(),
+        let rows = found.files.iter().map(|file| PopupRow {
+            label: file.display_path.clone(),
+            match_indices: file.match_indices.clone(),
             detail: String::new(),
             end_first: true,
         });
         self.rows = rows.collect();
-        self.picked = self.picked.min(self.rows.len().saturating_sub(1));
-        self.offers = Offers::Files(found);
+        self.selected_index = self.selected_index.min(self.rows.len().saturating_sub(1));
+        self.items = CompletionItems::Files(found);
     }
 
     /// What the list is of.
     pub(crate) fn title(&self) -> &'static str {
-        match &self.offers {
-            Offers::Commands(_) => "commands",
-            Offers::Files(found) if found.looking => "files, still looking",
-            Offers::Files(found) if found.more => "files, of the first 100,000",
-            Offers::Files(_) => "files",
+        match &self.items {
+            CompletionItems::Commands(_) => "commands",
+            CompletionItems::Files(found) if found.is_searching => "files, still looking",
+            CompletionItems::Files(found) if found.has_more => "files, of the first 100,000",
+            CompletionItems::Files(_) => "files",
         }
     }
 
     /// What is picked, for what is typed by now; for the files that fit that it waits so long.
-    pub(crate) fn take(&mut self, files: &Files, within: Duration) -> Option<Taken> {
-        if self.is_late() {
-            self.look(files.settled(&self.trigger.query, within));
-            if self.is_late() {
+    pub(crate) fn take(&mut self, files: &FileFinder, within: Duration) -> Option<TakenCompletion> {
+        if self.is_stale() {
+            self.set_matches(files.matches_for(&self.trigger.query, within));
+            if self.is_stale() {
                 return None;
             }
             // It was picked from another list.
-            self.picked = 0;
+            self.selected_index = 0;
         }
-        match &self.offers {
-            Offers::Commands(commands) => commands.get(self.picked).cloned().map(Taken::Command),
-            Offers::Files(found) => found.files.get(self.picked).map(|file| Taken::File {
-                shown: file.shown.clone(),
-                path: file.path.clone(),
-            }),
+        match &self.items {
+            CompletionItems::Commands(commands) => commands
+                .get(self.selected_index)
+                .cloned()
+                .map(TakenCompletion::Command),
+            CompletionItems::Files(found) => {
+                found
+                    .files
+                    .get(self.selected_index)
+                    .map(|file| TakenCompletion::File {
+                        shown: file.display_path.clone(),
+                        path: file.path.clone(),
+                    })
+            }
         }
     }
 
     /// Whether what is offered is for what was typed before.
-    pub(crate) fn is_late(&self) -> bool {
-        match &self.offers {
-            Offers::Commands(_) => false,
-            Offers::Files(found) => found.query.as_deref() != Some(&self.trigger.query),
+    pub(crate) fn is_stale(&self) -> bool {
+        match &self.items {
+            CompletionItems::Commands(_) => false,
+            CompletionItems::Files(found) => found.query.as_deref() != Some(&self.trigger.query),
         }
     }
 
     /// Whether all of the picked command has been typed.
     pub(crate) fn is_typed(&self) -> bool {
-        match &self.offers {
-            Offers::Commands(commands) => {
-                let picked = commands.get(self.picked);
+        match &self.items {
+            CompletionItems::Commands(commands) => {
+                let picked = commands.get(self.selected_index);
                 picked.is_some_and(|command| command.name == self.trigger.query)
             }
-            Offers::Files(_) => false,
+            CompletionItems::Files(_) => false,
         }
     }
 
@@ -189,17 +197,17 @@ impl Completion {
     pub(crate) fn pick(&mut self, back: bool) {
         let all = self.rows.len().max(1);
         let step = if back { all - 1 } else { 1 };
-        self.picked = (self.picked + step) % all;
+        self.selected_index = (self.selected_index + step) % all;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::editor::marked::Stands;
+    use crate::editor::marked_text::MarkContent;
 
     fn at(text: &str, cursor: usize) -> Option<(bool, usize, String)> {
-        let trigger = Trigger::at(&Marked::from(text), cursor)?;
+        let trigger = Trigger::at(&MarkedText::from(text), cursor)?;
         Some((trigger.is_file(), trigger.start, trigger.query))
     }
 
@@ -214,9 +222,9 @@ mod tests {
         assert_eq!(at("me@here", 7), None);
         assert_eq!(at("é", 2), None);
         assert_eq!(at("", 0), None);
-        let mut marked = Marked::label("@a.rs", Stands::File("/a.rs".into()));
+        let mut marked = MarkedText::label("@a.rs", MarkContent::File("/a.rs".into()));
         assert_eq!(Trigger::at(&marked, 5), None);
-        marked.push(&Marked::from(" @"));
+        marked.push(&MarkedText::from(" @"));
         assert!(Trigger::at(&marked, 7).is_some());
     }
 }

@@ -9,24 +9,24 @@ pub(super) const MOST: usize = 100_000;
 
 /// A file or a directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ProjectEntry {
     /// Its path in the project, fit to be shown; a directory ends with `/`.
-    pub(super) shown: Box<str>,
+    pub(super) display_path: Box<str>,
     /// The path itself, where it is not what is shown.
     path: Option<Box<Path>>,
 }
 
-impl Entry {
+impl ProjectEntry {
     fn new(path: &Path, directory: bool) -> Self {
         let written = path.to_string_lossy().replace('\\', "/");
         // A name can hold anything.
-        let mut shown = acp_host::clean::line(&written);
+        let mut shown = acp_host::terminal_text::clean_line(&written);
         let path = (path.to_str() != Some(&shown)).then(|| path.into());
         if directory {
             shown.push('/');
         }
         Self {
-            shown: shown.into(),
+            display_path: shown.into(),
             path,
         }
     }
@@ -35,13 +35,13 @@ impl Entry {
     pub(super) fn path(&self) -> PathBuf {
         match &self.path {
             Some(path) => path.to_path_buf(),
-            None => self.shown.trim_end_matches('/').into(),
+            None => self.display_path.trim_end_matches('/').into(),
         }
     }
 
     /// In how many directories it is.
     pub(super) fn depth(&self) -> usize {
-        self.shown.trim_end_matches('/').matches('/').count()
+        self.display_path.trim_end_matches('/').matches('/').count()
     }
 }
 
@@ -50,8 +50,8 @@ impl Entry {
 pub(super) fn walk(
     root: &Path,
     hidden: bool,
-    mut go_on: impl FnMut(&[Entry]) -> bool,
-) -> Vec<Entry> {
+    mut go_on: impl FnMut(&[ProjectEntry]) -> bool,
+) -> Vec<ProjectEntry> {
     let mut entries = Vec::new();
     let walk = WalkBuilder::new(root)
         .hidden(!hidden)
@@ -67,7 +67,7 @@ pub(super) fn walk(
             continue;
         }
         let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entries.push(Entry::new(path, directory));
+        entries.push(ProjectEntry::new(path, directory));
         if entries.len() >= MOST || !go_on(&entries) {
             break;
         }
@@ -98,7 +98,7 @@ mod tests {
         }
         let listed = |hidden| {
             let entries = walk(root, hidden, |_| true);
-            let mut shown: Vec<_> = entries.iter().map(|e| e.shown.to_string()).collect();
+            let mut shown: Vec<_> = entries.iter().map(|e| e.display_path.to_string()).collect();
             shown.sort();
             shown
         };
@@ -109,11 +109,11 @@ mod tests {
 
     #[test]
     fn a_name_that_commands_a_terminal_is_shown_without_that_and_kept_as_it_is() {
-        let entry = Entry::new(Path::new("a\u{1b}[31m\u{202e}b"), false);
-        assert_eq!(&*entry.shown, "ab");
+        let entry = ProjectEntry::new(Path::new("a\u{1b}[31m\u{202e}b"), false);
+        assert_eq!(&*entry.display_path, "ab");
         assert_eq!(entry.path(), Path::new("a\u{1b}[31m\u{202e}b"));
-        let plain = Entry::new(Path::new("src/x"), true);
+        let plain = ProjectEntry::new(Path::new("src/x"), true);
         assert_eq!((plain.path(), plain.depth()), ("src/x".into(), 1));
-        assert_eq!(&*plain.shown, "src/x/");
+        assert_eq!(&*plain.display_path, "src/x/");
     }
 }

@@ -1,16 +1,16 @@
 //! A field that is being filled in.
 
 use acp::v1::ElicitationContentValue as Value;
-use acp_host::elicitation::{Field, FieldKind};
+use acp_host::elicitation::{FormField, FormFieldKind};
 use acp_host::literal;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::super::lines::{Break, exact, wrap};
-use crate::fuzzy::{self, Found, marked};
-use crate::input::{Edit, Input};
-use crate::look::Look;
+use super::super::lines::{LineBreak, exact, wrap};
+use crate::draw_context::DrawContext;
+use crate::fuzzy::{self, FuzzyMatch, marked};
+use crate::input::{InputOutcome, LineInput};
 
 /// How much may be typed into a field, in bytes.
 const MOST: usize = 64 * 1024;
@@ -19,64 +19,68 @@ const SEEN: usize = 8;
 
 /// What a key did to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum FieldOutcome {
     /// Nothing: it is for the form.
     Ignored,
     /// What it does.
-    Done,
+    Handled,
     /// It is filled in.
     Next,
 }
 
 /// A field that is being filled in.
-pub(super) struct Entry {
-    field: Field,
-    state: State,
+pub(super) struct FormEntry {
+    field: FormField,
+    state: FormEntryState,
     /// What is wrong with it is said: the person has typed into it, or tried to send it.
     touched: bool,
     /// Not all that was put in had room.
     full: bool,
 }
 
-enum State {
-    Typed(Input),
+enum FormEntryState {
+    Text(LineInput),
     /// Yes, no, or not said yet.
-    Said(Option<bool>),
-    Chosen(List),
+    Boolean(Option<bool>),
+    Choice(ChoiceList),
 }
 
 /// What there is to choose from.
-struct List {
+struct ChoiceList {
     titles: Vec<String>,
     chosen: Vec<bool>,
     many: bool,
-    filter: Input,
-    found: Vec<Found>,
+    filter: LineInput,
+    matches: Vec<FuzzyMatch>,
     /// Among those found.
-    at: usize,
+    cursor: usize,
 }
 
-impl Entry {
+impl FormEntry {
     /// With its default filled in.
-    pub(super) fn new(field: Field) -> Self {
+    pub(super) fn new(field: FormField) -> Self {
         let default = field.default();
         let state = match field.kind() {
-            FieldKind::Boolean => State::Said(match default {
+            FormFieldKind::Boolean => FormEntryState::Boolean(match default {
                 Some(Value::Boolean(said)) => Some(said),
                 _ => None,
             }),
-            kind @ (FieldKind::One | FieldKind::Some) => {
+            kind @ (FormFieldKind::SingleChoice | FormFieldKind::MultipleChoice) => {
                 let values = match default {
                     Some(Value::String(value)) => vec![value],
                     Some(Value::StringArray(values)) => values,
                     _ => Vec::new(),
                 };
-                State::Chosen(List::new(&field, kind == FieldKind::Some, &values))
+                FormEntryState::Choice(ChoiceList::new(
+                    &field,
+                    kind == FormFieldKind::MultipleChoice,
+                    &values,
+                ))
             }
             kind => {
                 let mut input = match kind {
-                    FieldKind::Secret => Input::secret(MOST),
-                    _ => Input::new(MOST),
+                    FormFieldKind::Secret => LineInput::secret(MOST),
+                    _ => LineInput::new(MOST),
                 };
                 // As it came, and not as it is shown: it may be sent back.
                 let text = match &default {
@@ -85,7 +89,7 @@ impl Entry {
                     None => String::new(),
                 };
                 input.insert(&text, true);
-                State::Typed(input)
+                FormEntryState::Text(input)
             }
         };
         Self {
@@ -102,18 +106,18 @@ impl Entry {
 
     /// It has got the keyboard, from below or from above.
     pub(super) fn enter(&mut self, from_below: bool) {
-        if let State::Chosen(list) = &mut self.state {
-            list.at = match from_below {
-                true => list.found.len().saturating_sub(1),
-                false => list.first(),
+        if let FormEntryState::Choice(list) = &mut self.state {
+            list.cursor = match from_below {
+                true => list.matches.len().saturating_sub(1),
+                false => list.initial_cursor(),
             };
         }
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> Key {
-        let lines = self.field.kind() == FieldKind::Text;
+    pub(super) fn key(&mut self, key: KeyEvent) -> FieldOutcome {
+        let lines = self.field.kind() == FormFieldKind::Text;
         match &mut self.state {
-            State::Typed(input) => {
+            FormEntryState::Text(input) => {
                 let control = key.modifiers.contains(KeyModifiers::CONTROL);
                 let feed = match key.code {
                     KeyCode::Enter => !key.modifiers.is_empty(),
@@ -125,27 +129,27 @@ impl Entry {
                     false => input.key(key),
                 };
                 match edit {
-                    Edit::Ignored => return Key::Ignored,
-                    Edit::Moved => {}
+                    InputOutcome::Ignored => return FieldOutcome::Ignored,
+                    InputOutcome::Moved => {}
                     edit => {
                         self.touched = true;
-                        self.full = edit == Edit::Full;
+                        self.full = edit == InputOutcome::Full;
                     }
                 }
-                Key::Done
+                FieldOutcome::Handled
             }
-            State::Said(said) => {
+            FormEntryState::Boolean(said) => {
                 *said = match key.code {
                     KeyCode::Char(' ') => Some(*said != Some(true)),
                     KeyCode::Char('y') => Some(true),
                     KeyCode::Char('n') => Some(false),
                     KeyCode::Backspace | KeyCode::Delete => None,
-                    _ => return Key::Ignored,
+                    _ => return FieldOutcome::Ignored,
                 };
                 self.touched = true;
-                Key::Done
+                FieldOutcome::Handled
             }
-            State::Chosen(list) => {
+            FormEntryState::Choice(list) => {
                 let (key, touched) = list.key(key);
                 self.touched |= touched;
                 key
@@ -154,13 +158,13 @@ impl Entry {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        let lines = matches!(self.field.kind(), FieldKind::Text);
+        let lines = matches!(self.field.kind(), FormFieldKind::Text);
         match &mut self.state {
-            State::Typed(input) => {
+            FormEntryState::Text(input) => {
                 self.touched = true;
-                self.full = input.insert(text, lines) == Edit::Full;
+                self.full = input.insert(text, lines) == InputOutcome::Full;
             }
-            State::Chosen(list) if list.is_long() => {
+            FormEntryState::Choice(list) if list.is_long() => {
                 list.filter.insert(text, false);
                 list.search();
             }
@@ -171,10 +175,12 @@ impl Entry {
     /// What it is now; `None` if it is left out.
     fn value(&self) -> Result<Option<Value>, String> {
         let value = match &self.state {
-            State::Typed(input) if input.is_empty() => None,
-            State::Typed(input) => Some(self.field.parse(input.text()).map_err(|e| e.to_string())?),
-            State::Said(said) => said.map(Value::Boolean),
-            State::Chosen(list) => {
+            FormEntryState::Text(input) if input.is_empty() => None,
+            FormEntryState::Text(input) => {
+                Some(self.field.parse(input.text()).map_err(|e| e.to_string())?)
+            }
+            FormEntryState::Boolean(said) => said.map(Value::Boolean),
+            FormEntryState::Choice(list) => {
                 let chosen = list.chosen.iter().zip(self.field.choices());
                 let chosen = chosen.filter(|(chosen, _)| **chosen);
                 let mut chosen = chosen.map(|(_, choice)| choice.value.clone());
@@ -208,13 +214,13 @@ impl Entry {
         &self,
         width: u16,
         focused: bool,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
         let theme = look.theme;
         let label = if focused { theme.accent } else { theme.strong };
         let mark = if focused { "› " } else { "  " };
         let mut head = vec![Span::styled(mark, theme.accent)];
-        if let State::Said(said) = &self.state {
+        if let FormEntryState::Boolean(said) = &self.state {
             let said = match said {
                 Some(true) => "[x] ",
                 Some(false) => "[ ] ",
@@ -229,12 +235,12 @@ impl Entry {
             hints.push("required".to_owned());
         }
         hints.extend(self.field.bounds());
-        hints.extend(self.manual(focused));
+        hints.extend(self.key_hint(focused));
         if !hints.is_empty() {
             let hints = format!("  {}", hints.join(" · "));
             head.push(Span::styled(hints, theme.dim));
         }
-        let mut lines = wrap(&head, Break::Words, 2, width);
+        let mut lines = wrap(&head, LineBreak::Words, 2, width);
         let indented = |lines: Vec<Line<'static>>| {
             lines.into_iter().map(|mut line| {
                 line.spans.insert(0, Span::raw("  "));
@@ -245,11 +251,11 @@ impl Entry {
         let description = self.field.description();
         for line in description.lines() {
             let spans = [Span::styled(line.to_owned(), theme.dim)];
-            lines.extend(indented(wrap(&spans, Break::Words, 0, inner)));
+            lines.extend(indented(wrap(&spans, LineBreak::Words, 0, inner)));
         }
         let mut cursor = None;
         match &self.state {
-            State::Typed(input) => {
+            FormEntryState::Text(input) => {
                 let room = inner.min(72);
                 let style = theme.text.add_modifier(Modifier::UNDERLINED);
                 let (text, column) = input.view(room, style);
@@ -258,10 +264,10 @@ impl Entry {
                 let blank = Span::styled(" ".repeat(blank), style);
                 lines.push(Line::from(vec![Span::raw("  "), text, blank]));
             }
-            State::Said(_) => {}
-            State::Chosen(list) => {
+            FormEntryState::Boolean(_) => {}
+            FormEntryState::Choice(list) => {
                 let first = lines.len();
-                let (rows, at) = list.lines(&self.field, inner, focused, look);
+                let (rows, at) = list.render_lines(&self.field, inner, focused, look);
                 lines.extend(indented(rows));
                 cursor = at.map(|(line, column)| (first + line, 2 + column));
             }
@@ -271,27 +277,27 @@ impl Entry {
         for wrong in wrong.into_iter().chain(self.full.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
             spans.push(Span::styled(wrong, theme.bad));
-            lines.extend(wrap(&spans, Break::Words, 4, width));
+            lines.extend(wrap(&spans, LineBreak::Words, 4, width));
         }
         (lines, cursor)
     }
 
     /// What keys do here.
-    fn manual(&self, focused: bool) -> Option<String> {
+    fn key_hint(&self, focused: bool) -> Option<String> {
         let text = match &self.state {
-            State::Said(None) if !focused => "not answered",
+            FormEntryState::Boolean(None) if !focused => "not answered",
             _ if !focused => return None,
-            State::Said(_) => "space: yes or no",
-            State::Chosen(list) if list.is_long() => "type to find, space chooses",
-            State::Chosen(_) => "space chooses",
-            State::Typed(_) => return None,
+            FormEntryState::Boolean(_) => "space: yes or no",
+            FormEntryState::Choice(list) if list.is_long() => "type to find, space chooses",
+            FormEntryState::Choice(_) => "space chooses",
+            FormEntryState::Text(_) => return None,
         };
         Some(text.to_owned())
     }
 }
 
-impl List {
-    fn new(field: &Field, many: bool, values: &[String]) -> Self {
+impl ChoiceList {
+    fn new(field: &FormField, many: bool, values: &[String]) -> Self {
         let choices = field.choices();
         let mut chosen: Vec<bool> = choices
             .iter()
@@ -305,15 +311,18 @@ impl List {
             }
         }
         let mut list = Self {
-            titles: choices.iter().map(|c| literal::line(&c.title)).collect(),
+            titles: choices
+                .iter()
+                .map(|c| literal::literal_line(&c.title))
+                .collect(),
             chosen,
             many,
-            filter: Input::new(1024),
-            found: Vec::new(),
-            at: 0,
+            filter: LineInput::new(1024),
+            matches: Vec::new(),
+            cursor: 0,
         };
         list.search();
-        list.at = list.first();
+        list.cursor = list.initial_cursor();
         list
     }
 
@@ -322,49 +331,49 @@ impl List {
     }
 
     fn search(&mut self) {
-        self.found = fuzzy::find(self.filter.text(), self.titles.iter().map(String::as_str));
-        self.at = 0;
+        self.matches = fuzzy::find(self.filter.text(), self.titles.iter().map(String::as_str));
+        self.cursor = 0;
     }
 
     /// Where among those found one begins: at the one that is chosen, where only one can be.
-    fn first(&self) -> usize {
-        let is_chosen = |found: &Found| self.chosen.get(found.index) == Some(&true);
-        let chosen = self.found.iter().position(is_chosen);
+    fn initial_cursor(&self) -> usize {
+        let is_chosen = |found: &FuzzyMatch| self.chosen.get(found.index) == Some(&true);
+        let chosen = self.matches.iter().position(is_chosen);
         chosen.filter(|_| !self.many).unwrap_or(0)
     }
 
     /// Whether something was chosen by it, too.
-    fn key(&mut self, key: KeyEvent) -> (Key, bool) {
-        let last = self.found.len().saturating_sub(1);
+    fn key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
+        let last = self.matches.len().saturating_sub(1);
         match key.code {
-            KeyCode::Up if self.at > 0 => self.at -= 1,
-            KeyCode::Down if self.at < last => self.at += 1,
+            KeyCode::Up if self.cursor > 0 => self.cursor -= 1,
+            KeyCode::Down if self.cursor < last => self.cursor += 1,
             KeyCode::Char(' ') => {
                 self.toggle();
-                return (Key::Done, true);
+                return (FieldOutcome::Handled, true);
             }
             KeyCode::Enter if !self.many && key.modifiers.is_empty() => {
-                if let Some(found) = self.found.get(self.at) {
+                if let Some(found) = self.matches.get(self.cursor) {
                     self.chosen.fill(false);
                     if let Some(chosen) = self.chosen.get_mut(found.index) {
                         *chosen = true;
                     }
                 }
-                return (Key::Next, true);
+                return (FieldOutcome::Next, true);
             }
-            KeyCode::Up | KeyCode::Down => return (Key::Ignored, false),
+            KeyCode::Up | KeyCode::Down => return (FieldOutcome::Ignored, false),
             _ if self.is_long() => match self.filter.key(key) {
-                Edit::Ignored => return (Key::Ignored, false),
-                Edit::Moved => {}
-                Edit::Changed | Edit::Full => self.search(),
+                InputOutcome::Ignored => return (FieldOutcome::Ignored, false),
+                InputOutcome::Moved => {}
+                InputOutcome::Changed | InputOutcome::Full => self.search(),
             },
-            _ => return (Key::Ignored, false),
+            _ => return (FieldOutcome::Ignored, false),
         }
-        (Key::Done, false)
+        (FieldOutcome::Handled, false)
     }
 
     fn toggle(&mut self) {
-        let Some(found) = self.found.get(self.at) else {
+        let Some(found) = self.matches.get(self.cursor) else {
             return;
         };
         let was = self.chosen.get(found.index) == Some(&true);
@@ -376,12 +385,12 @@ impl List {
         }
     }
 
-    fn lines(
+    fn render_lines(
         &self,
-        field: &Field,
+        field: &FormField,
         width: u16,
         focused: bool,
-        look: &Look<'_>,
+        look: &DrawContext<'_>,
     ) -> (Vec<Line<'static>>, Option<(usize, u16)>) {
         let theme = look.theme;
         if self.is_long() && !focused {
@@ -394,7 +403,7 @@ impl List {
                 false => chosen.join(", "),
             };
             let spans = [Span::styled(said, theme.text)];
-            return (wrap(&spans, Break::Words, 0, width), None);
+            return (wrap(&spans, LineBreak::Words, 0, width), None);
         }
         let mut lines = Vec::new();
         let mut cursor = None;
@@ -404,10 +413,15 @@ impl List {
             cursor = Some((0, 2 + column));
             lines.push(Line::from(vec![Span::styled("> ", theme.accent), text]));
         }
-        let top = (self.at + 1).saturating_sub(SEEN);
-        for (n, found) in self.found.iter().enumerate().skip(top).take(SEEN) {
-            let here = focused && n == self.at;
-            let rows = wrap(&self.choice(field, found, look), Break::Words, 4, width);
+        let top = (self.cursor + 1).saturating_sub(SEEN);
+        for (n, found) in self.matches.iter().enumerate().skip(top).take(SEEN) {
+            let here = focused && n == self.cursor;
+            let rows = wrap(
+                &self.render_choice(field, found, look),
+                LineBreak::Words,
+                4,
+                width,
+            );
             if here && cursor.is_none() {
                 cursor = Some((lines.len(), 1));
             }
@@ -420,8 +434,8 @@ impl List {
                 row
             }));
         }
-        let rest = self.found.len().saturating_sub(top + SEEN);
-        match self.found.is_empty() {
+        let rest = self.matches.len().saturating_sub(top + SEEN);
+        match self.matches.is_empty() {
             true => lines.push(Line::styled("nothing fits what you typed", theme.dim)),
             false if rest + top > 0 => {
                 let more = format!("⋯ {} more", rest + top);
@@ -432,7 +446,12 @@ impl List {
         (lines, cursor)
     }
 
-    fn choice(&self, field: &Field, found: &Found, look: &Look<'_>) -> Vec<Span<'static>> {
+    fn render_choice(
+        &self,
+        field: &FormField,
+        found: &FuzzyMatch,
+        look: &DrawContext<'_>,
+    ) -> Vec<Span<'static>> {
         let theme = look.theme;
         let chosen = self.chosen.get(found.index) == Some(&true);
         let mark = match (self.many, chosen) {

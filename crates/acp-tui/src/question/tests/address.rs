@@ -1,7 +1,7 @@
 use super::*;
 
-fn address(url: &str) -> Shown {
-    Shown::new(elicit(ElicitationMode::Url {
+fn address(url: &str) -> ShownQuestion {
+    ShownQuestion::new(elicit(ElicitationMode::Url {
         elicitation_id: "e".into(),
         url: url.to_owned(),
     }))
@@ -35,9 +35,17 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
             .add_modifier
             .contains(strong)
     );
-    assert!(matches!(shown.key(KeyCode::Enter), Outcome::Changed));
-    assert!(matches!(shown.key(KeyCode::Char('o')), Outcome::Open(_)));
-    shown.view.opened(Err("no-browser: not found".to_owned()));
+    assert!(matches!(
+        shown.key(KeyCode::Enter),
+        QuestionOutcome::Changed
+    ));
+    assert!(matches!(
+        shown.key(KeyCode::Char('o')),
+        QuestionOutcome::OpenAddress(_)
+    ));
+    shown
+        .view
+        .on_address_opened(Err("no-browser: not found".to_owned()));
     assert!(
         shown
             .screen()
@@ -47,7 +55,7 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
     assert!(
         matches!(
             &outcome,
-            Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(_)))
+            QuestionOutcome::Answer(ChatAnswer::Elicitation(ElicitationAction::Accept(_)))
         ),
         "{outcome:?}"
     );
@@ -55,7 +63,7 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
     assert!(
         matches!(
             &outcome,
-            Outcome::Answer(Answer::Elicitation(ElicitationAction::Decline(_)))
+            QuestionOutcome::Answer(ChatAnswer::Elicitation(ElicitationAction::Decline(_)))
         ),
         "{outcome:?}"
     );
@@ -84,7 +92,10 @@ fn an_address_that_misleads_is_warned_of() {
         screen.contains("no web page") && !screen.contains("o  open"),
         "{screen}"
     );
-    assert!(matches!(file.key(KeyCode::Char('o')), Outcome::Changed));
+    assert!(matches!(
+        file.key(KeyCode::Char('o')),
+        QuestionOutcome::Changed
+    ));
     let screen = address("not an\u{202e} address").screen();
     assert!(screen.contains(r"not an\u{202e} address"), "{screen}");
     assert!(

@@ -1,15 +1,15 @@
 use super::*;
 
-fn accepted(outcome: Outcome) -> serde_json::Value {
+fn accepted(outcome: QuestionOutcome) -> serde_json::Value {
     match outcome {
-        Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(accept))) => {
+        QuestionOutcome::Answer(ChatAnswer::Elicitation(ElicitationAction::Accept(accept))) => {
             serde_json::to_value(accept).unwrap()["content"].take()
         }
         other => panic!("{other:?}"),
     }
 }
 
-fn person() -> Question {
+fn person() -> ChatQuestion {
     form(
         r#"{
         "type": "object", "title": "About you", "required": ["name", "sure"],
@@ -28,7 +28,7 @@ fn person() -> Question {
 
 #[test]
 fn a_form_is_filled_in() {
-    let mut shown = Shown::new(person());
+    let mut shown = ShownQuestion::new(person());
     let screen = shown.screen();
     assert_eq!(
         screen,
@@ -56,7 +56,7 @@ fn a_form_is_filled_in() {
 "
     );
     // What is missing is said, and gone to.
-    assert!(matches!(shown.control('s'), Outcome::Changed));
+    assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
     let screen = shown.screen();
     assert_eq!(screen.matches("✗ This is required.").count(), 2, "{screen}");
     shown.keys("A");
@@ -107,11 +107,11 @@ fn a_form_is_filled_in() {
 
 #[test]
 fn a_form_can_be_declined_and_cancelled() {
-    let mut shown = Shown::new(person());
+    let mut shown = ShownQuestion::new(person());
     shown.key(KeyCode::BackTab);
     let outcome = shown.key(KeyCode::Enter);
-    let is = |outcome: &Outcome, name: &str| match outcome {
-        Outcome::Answer(Answer::Elicitation(action)) => {
+    let is = |outcome: &QuestionOutcome, name: &str| match outcome {
+        QuestionOutcome::Answer(ChatAnswer::Elicitation(action)) => {
             serde_json::to_value(action).unwrap()["action"] == name
         }
         _ => false,
@@ -120,9 +120,9 @@ fn a_form_can_be_declined_and_cancelled() {
     shown.key(KeyCode::Left);
     let outcome = shown.key(KeyCode::Char(' '));
     assert!(is(&outcome, "decline"), "{outcome:?}");
-    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
     // What cannot be shown cannot be submitted.
-    let mut shown = Shown::new(form(
+    let mut shown = ShownQuestion::new(form(
         r#"{ "type": "object", "required": ["x"], "properties": {} }"#,
     ));
     let screen = shown.screen();
@@ -131,7 +131,7 @@ fn a_form_can_be_declined_and_cancelled() {
         "{screen}"
     );
     assert!(!screen.contains("Submit"));
-    assert!(matches!(shown.control('s'), Outcome::Changed));
+    assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
     assert!(is(&shown.key(KeyCode::Enter), "decline"));
 }
 
@@ -144,7 +144,7 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
         properties.push_str(&format!(r#", "f{n}": {{ "type": "string" }}"#));
     }
     let schema = format!(r#"{{ "type": "object", "properties": {{ {properties} }} }}"#);
-    let mut shown = Shown::new(form(&schema));
+    let mut shown = ShownQuestion::new(form(&schema));
     let screen = shown.screen();
     assert!(
         screen.contains("(•) model-30") && screen.contains("⋯ 32 more"),
@@ -179,7 +179,7 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
 
 #[test]
 fn a_value_that_is_typed_is_not_in_what_is_logged() {
-    let mut shown = Shown::new(form(
+    let mut shown = ShownQuestion::new(form(
         r#"{ "type": "object", "properties": { "key": { "type": "string", "format": "password" } } }"#,
     ));
     shown.keys("hush");

@@ -13,7 +13,7 @@ use acp::v1::{
     ContentBlock, CreateElicitationRequest, Diff, ElicitationScope, PermissionOption,
     PermissionOptionKind, ToolCallContent, ToolCallLocation, ToolCallUpdate, ToolKind,
 };
-use acp_host::{Always, Subject};
+use acp_host::{AlwaysEffect, RememberedSubject};
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 use serde_json::json;
@@ -22,8 +22,8 @@ use crate::theme::{Background, Colors};
 
 const LATER: Duration = Duration::from_secs(5);
 
-fn asked(question: Question) -> Arc<Asked> {
-    Arc::new(Asked {
+fn asked(question: ChatQuestion) -> Arc<OpenQuestion> {
+    Arc::new(OpenQuestion {
         id: 7,
         session: None,
         question,
@@ -31,14 +31,14 @@ fn asked(question: Question) -> Arc<Asked> {
 }
 
 /// A question that has been there for a while.
-struct Shown {
+struct ShownQuestion {
     view: QuestionView,
     now: Instant,
     theme: Theme,
 }
 
-impl Shown {
-    fn new(question: Question) -> Self {
+impl ShownQuestion {
+    fn new(question: ChatQuestion) -> Self {
         let now = Instant::now();
         Self {
             view: QuestionView::new(asked(question), "fix-agent", now),
@@ -48,13 +48,13 @@ impl Shown {
     }
 
     /// A key that is pressed once what there is has been seen.
-    fn key(&mut self, code: KeyCode) -> Outcome {
+    fn key(&mut self, code: KeyCode) -> QuestionOutcome {
         self.draw(80, 24);
         self.view
             .key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
     }
 
-    fn control(&mut self, c: char) -> Outcome {
+    fn control(&mut self, c: char) -> QuestionOutcome {
         self.draw(80, 24);
         let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
         self.view.key(key, self.now)
@@ -63,13 +63,16 @@ impl Shown {
     fn keys(&mut self, keys: &str) {
         for c in keys.chars() {
             let outcome = self.key(KeyCode::Char(c));
-            assert!(matches!(outcome, Outcome::Changed), "{c}: {outcome:?}");
+            assert!(
+                matches!(outcome, QuestionOutcome::Changed),
+                "{c}: {outcome:?}"
+            );
         }
     }
 
     fn draw(&mut self, width: u16, most: u16) -> (Buffer, Option<Position>) {
         let theme = self.theme.clone();
-        let look = Look {
+        let look = DrawContext {
             theme: &theme,
             cwd: Path::new("/home/me/project"),
             frame: 0,
@@ -134,34 +137,38 @@ fn options() -> Vec<PermissionOption> {
     ]
 }
 
-fn permission(call: ToolCallUpdate, options: Vec<PermissionOption>, always: Always) -> Question {
+fn permission(
+    call: ToolCallUpdate,
+    options: Vec<PermissionOption>,
+    always: AlwaysEffect,
+) -> ChatQuestion {
     let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
-    Question::Permission(Box::new(request), always)
+    ChatQuestion::Permission(Box::new(request), always)
 }
 
-fn command(line: &str) -> Question {
+fn command(line: &str) -> ChatQuestion {
     let call = ToolCallUpdate::new("c")
         .title("Run the tests")
         .kind(ToolKind::Execute)
         .raw_input(json!({ "command": line, "cwd": "/home/me/project" }));
-    permission(call, options(), Always::ByAgent)
+    permission(call, options(), AlwaysEffect::LeftToAgent)
 }
 
 /// The fields are in the order in which they are written.
-fn form(schema: &str) -> Question {
+fn form(schema: &str) -> ChatQuestion {
     let schema = serde_json::from_str(schema).unwrap();
     elicit(ElicitationMode::Form {
         requested_schema: schema,
     })
 }
 
-fn elicit(mode: ElicitationMode) -> Question {
+fn elicit(mode: ElicitationMode) -> ChatQuestion {
     let scope = ElicitationScope::Session {
         session_id: "s".into(),
         tool_call_id: None,
     };
     let request = CreateElicitationRequest::new("Who are you?", mode, scope);
-    Question::Elicitation(Box::new(request))
+    ChatQuestion::Elicitation(Box::new(request))
 }
 
 #[test]
@@ -171,7 +178,7 @@ fn without_colours_what_is_chosen_is_still_seen() {
         (Background::Light, Colors::Ansi16),
         (Background::Light, Colors::Full),
     ] {
-        let mut shown = Shown::new(command("make"));
+        let mut shown = ShownQuestion::new(command("make"));
         shown.theme = Theme::new(background, colors);
         shown.key(KeyCode::Down);
         let buf = shown.draw(80, 24).0;
@@ -215,7 +222,7 @@ proptest! {
                     option("1", name, PermissionOptionKind::AllowAlways),
                     option("2", more, PermissionOptionKind::RejectOnce),
                 ];
-                permission(call, options, Always::ByAgent)
+                permission(call, options, AlwaysEffect::LeftToAgent)
             }
             1 => form(&json!({ "type": "object", "title": title, "description": text, "properties": {
                 "a": { "type": "string", "title": name, "description": more, "default": line, "pattern": path },
@@ -224,7 +231,7 @@ proptest! {
             } }).to_string()),
             _ => elicit(ElicitationMode::Url { elicitation_id: "e".into(), url: format!("https://{line}") }),
         };
-        let mut shown = Shown::new(question);
+        let mut shown = ShownQuestion::new(question);
         let codes = [KeyCode::Up, KeyCode::Down, KeyCode::Tab, KeyCode::BackTab, KeyCode::PageDown,
             KeyCode::Char('i'), KeyCode::Char(' '), KeyCode::End, KeyCode::Left];
         for key in keys {

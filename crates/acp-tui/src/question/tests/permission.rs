@@ -1,8 +1,8 @@
 use super::*;
 
-fn chosen(outcome: &Outcome) -> Option<&str> {
+fn chosen(outcome: &QuestionOutcome) -> Option<&str> {
     match outcome {
-        Outcome::Answer(Answer::Permission(id)) => id.as_ref().map(|id| id.as_str()),
+        QuestionOutcome::Answer(ChatAnswer::Permission(id)) => id.as_ref().map(|id| id.as_str()),
         _ => None,
     }
 }
@@ -19,11 +19,13 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
         .kind(ToolKind::Edit)
         .content(vec![ToolCallContent::Diff(diff)])
         .locations(vec![ToolCallLocation::new("/etc/passwd")]);
-    let always = Always::Remembered {
+    let always = AlwaysEffect::Remembered {
         kind: ToolKind::Edit,
-        subjects: vec![Subject::Path("/home/me/project/src/main.rs".into())],
+        subjects: vec![RememberedSubject::Path(
+            "/home/me/project/src/main.rs".into(),
+        )],
     };
-    let mut shown = Shown::new(permission(call, options(), always));
+    let mut shown = ShownQuestion::new(permission(call, options(), always));
     let screen = shown.screen();
     assert_eq!(
         screen,
@@ -63,11 +65,14 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
         assert_eq!(chosen(&outcome), Some(id), "{key}");
     }
     for key in ['5', '0', 'q'] {
-        assert!(matches!(shown.key(KeyCode::Char(key)), Outcome::Changed));
+        assert!(matches!(
+            shown.key(KeyCode::Char(key)),
+            QuestionOutcome::Changed
+        ));
     }
-    assert!(matches!(shown.control('c'), Outcome::Ignored));
-    assert!(matches!(shown.control('y'), Outcome::Ignored));
-    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    assert!(matches!(shown.control('c'), QuestionOutcome::Ignored));
+    assert!(matches!(shown.control('y'), QuestionOutcome::Ignored));
+    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
     assert_eq!(shown.view.id(), 7);
 }
 
@@ -77,7 +82,7 @@ fn a_command_is_shown_to_the_last_character() {
         "echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K",
         "x".repeat(100)
     );
-    let mut shown = Shown::new(command(&line));
+    let mut shown = ShownQuestion::new(command(&line));
     let screen = shown.screen();
     assert!(screen.contains("$ echo xxx"), "{screen}");
     let rows = screen.lines().map(|row| row.trim_matches(['│', ' ']));
@@ -116,13 +121,13 @@ fn what_always_means_is_said_as_it_is() {
             .raw_input(json!({ "command": ["git", "commit", "-m", "a b"], "cwd": "/tmp" }))
     };
     let shown = |always| {
-        let mut shown = Shown::new(permission(call(), options(), always));
+        let mut shown = ShownQuestion::new(permission(call(), options(), always));
         shown.screen()
     };
     let line = "git commit -m 'a b'".to_owned();
-    let screen = shown(Always::Remembered {
+    let screen = shown(AlwaysEffect::Remembered {
         kind: ToolKind::Execute,
-        subjects: vec![Subject::Command(line)],
+        subjects: vec![RememberedSubject::Command(line)],
     });
     assert!(
         screen.contains("$ git commit -m 'a b'\n") || screen.contains("$ git commit -m 'a b' ")
@@ -132,22 +137,25 @@ fn what_always_means_is_said_as_it_is() {
         screen.contains("Always allow – yes, in this project until you revoke it: exactly this"),
         "{screen}"
     );
-    let by = acp_host::By::Default {
+    let by = acp_host::DecisionSource::Default {
         file: "rules.toml".into(),
     };
-    let screen = shown(Always::EachTime(by));
+    let screen = shown(AlwaysEffect::AskEachTime(by));
     assert!(
         screen.contains("but you are asked again each time"),
         "{screen}"
     );
-    let screen = shown(Always::AsNamed);
+    let screen = shown(AlwaysEffect::OwnOptions);
     assert!(screen.contains("2 a  Always allow  "), "{screen}");
 }
 
 #[test]
 fn enter_takes_only_what_the_arrows_have_gone_to() {
-    let mut shown = Shown::new(command("make"));
-    assert!(matches!(shown.key(KeyCode::Enter), Outcome::Changed));
+    let mut shown = ShownQuestion::new(command("make"));
+    assert!(matches!(
+        shown.key(KeyCode::Enter),
+        QuestionOutcome::Changed
+    ));
     shown.key(KeyCode::Down);
     shown.key(KeyCode::Down);
     shown.key(KeyCode::Down);
@@ -168,14 +176,20 @@ fn what_is_typed_on_answers_nothing() {
     let at = |ms| now + Duration::from_millis(ms);
     let key = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
     let mut view = QuestionView::new(asked(command("make")), "a", now);
-    assert!(matches!(view.key(key('y'), at(0)), Outcome::Early));
-    assert!(matches!(view.key(key('a'), at(250)), Outcome::Early));
+    assert!(matches!(view.key(key('y'), at(0)), QuestionOutcome::Early));
+    assert!(matches!(
+        view.key(key('a'), at(250)),
+        QuestionOutcome::Early
+    ));
     // Not yet: they are still typing.
-    assert!(matches!(view.key(key('y'), at(450)), Outcome::Early));
+    assert!(matches!(
+        view.key(key('y'), at(450)),
+        QuestionOutcome::Early
+    ));
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-    assert!(matches!(view.key(enter, at(700)), Outcome::Early));
-    assert!(matches!(view.paste("yyy", at(720)), Outcome::Early));
-    let mut shown = Shown {
+    assert!(matches!(view.key(enter, at(700)), QuestionOutcome::Early));
+    assert!(matches!(view.paste("yyy", at(720)), QuestionOutcome::Early));
+    let mut shown = ShownQuestion {
         view,
         now: at(900),
         theme: Theme::default(),
@@ -183,23 +197,29 @@ fn what_is_typed_on_answers_nothing() {
     assert!(shown.screen().contains("that key came too early to count"));
     // Scrolling and leaving are possible always.
     let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
-    assert!(matches!(shown.view.key(page, at(910)), Outcome::Changed));
-    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    assert!(matches!(
+        shown.view.key(page, at(910)),
+        QuestionOutcome::Changed
+    ));
+    assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
     // After a pause it has the keyboard, and from then on each key counts.
     assert!(matches!(
         shown.view.key(key('q'), at(1020)),
-        Outcome::Changed
+        QuestionOutcome::Changed
     ));
     assert!(!shown.screen().contains("too early"));
     assert_eq!(chosen(&shown.view.key(key('y'), at(1040))), Some("once"));
-    shown.view.appeared(at(2000));
-    assert!(matches!(shown.view.key(key('y'), at(2100)), Outcome::Early));
+    shown.view.on_shown(at(2000));
+    assert!(matches!(
+        shown.view.key(key('y'), at(2100)),
+        QuestionOutcome::Early
+    ));
 }
 
 #[test]
 fn what_is_long_scrolls_and_the_options_stay() {
     let lines: Vec<String> = (1..=60).map(|n| format!("echo line-{n}")).collect();
-    let mut shown = Shown::new(command(&lines.join("\n")));
+    let mut shown = ShownQuestion::new(command(&lines.join("\n")));
     let screen = shown.screen();
     assert!(
         screen.contains("line-1\n") || screen.contains("line-1 "),
@@ -234,7 +254,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
         )
     });
     let call = ToolCallUpdate::new("c").title("Do it");
-    let mut shown = Shown::new(permission(call, many.collect(), Always::ByAgent));
+    let mut shown = ShownQuestion::new(permission(call, many.collect(), AlwaysEffect::LeftToAgent));
     let screen = text(&shown.draw(40, 12).0);
     assert!(
         screen.contains("Do it") && screen.contains("other options: ↑↓"),
@@ -262,7 +282,7 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
         option("b", "Hm", serde_json::from_value(json!("odd")).unwrap()),
     ];
     let call = ToolCallUpdate::new("c").raw_input(json!({ "url": "https://example.org" }));
-    let mut shown = Shown::new(permission(call, options, Always::ByAgent));
+    let mut shown = ShownQuestion::new(permission(call, options, AlwaysEffect::LeftToAgent));
     let screen = shown.screen();
     assert!(
         screen.contains(r"1 y  No\u{1b}[2J way\u{202e} – yes, this time"),
@@ -274,7 +294,7 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
     );
     assert!(screen.contains("url: https://example.org"), "{screen}");
     let call = ToolCallUpdate::new("c");
-    let mut shown = Shown::new(permission(call, Vec::new(), Always::ByAgent));
+    let mut shown = ShownQuestion::new(permission(call, Vec::new(), AlwaysEffect::LeftToAgent));
     assert!(
         shown
             .screen()
@@ -290,10 +310,10 @@ fn what_is_too_long_to_be_shown_can_only_be_rejected() {
     odd[0].name = "y".repeat(20_000);
     for question in [
         command(&long),
-        permission(title, options(), Always::ByAgent),
-        permission(ToolCallUpdate::new("c"), odd, Always::ByAgent),
+        permission(title, options(), AlwaysEffect::LeftToAgent),
+        permission(ToolCallUpdate::new("c"), odd, AlwaysEffect::LeftToAgent),
     ] {
-        let mut shown = Shown::new(question);
+        let mut shown = ShownQuestion::new(question);
         shown.key(KeyCode::End);
         assert_eq!(chosen(&shown.key(KeyCode::Char('y'))), None);
         let screen = shown.screen();

@@ -6,13 +6,13 @@ use crate::theme::{Colors, Theme};
 
 /// How text looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Look {
+pub(super) struct TextStyleState {
     fg: Option<Color>,
     bg: Option<Color>,
     modifiers: Modifier,
 }
 
-impl Look {
+impl TextStyleState {
     /// That of a cell.
     pub(super) fn of(cell: &vt100::Cell) -> Self {
         let mut modifiers = Modifier::empty();
@@ -22,14 +22,14 @@ impl Look {
         modifiers.set(Modifier::UNDERLINED, cell.underline());
         modifiers.set(Modifier::REVERSED, cell.inverse());
         Self {
-            fg: color(cell.fgcolor()),
-            bg: color(cell.bgcolor()),
+            fg: convert_color(cell.fgcolor()),
+            bg: convert_color(cell.bgcolor()),
             modifiers,
         }
     }
 
     /// Whether a text that looks so is seen.
-    pub(super) fn is_seen_of(self, text: &str) -> bool {
+    pub(super) fn is_visible(self, text: &str) -> bool {
         let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
     }
@@ -39,23 +39,23 @@ impl Look {
         let mut style = theme.text.add_modifier(self.modifiers);
         style.fg = self
             .fg
-            .and_then(|fg| fitting(fg, theme.colors))
+            .and_then(|fg| nearest_color(fg, theme.colors))
             .or(style.fg);
         style.bg = self
             .bg
-            .and_then(|bg| fitting(bg, theme.colors))
+            .and_then(|bg| nearest_color(bg, theme.colors))
             .or(style.bg);
         style
     }
 
     /// What a sequence that sets colours makes of it.
-    fn set(&mut self, parameters: &str) {
+    fn apply_sgr(&mut self, parameters: &str) {
         let mut numbers = parameters
             .split(';')
             .map(|number| number.parse().unwrap_or(0));
         while let Some(number) = numbers.next() {
             let mut extended = || match numbers.next() {
-                Some(5) => color(vt100::Color::Idx(numbers.next()?)),
+                Some(5) => convert_color(vt100::Color::Idx(numbers.next()?)),
                 Some(2) => Some(Color::Rgb(
                     numbers.next()?,
                     numbers.next()?,
@@ -81,14 +81,14 @@ impl Look {
                 23 => self.modifiers.remove(Modifier::ITALIC),
                 24 => self.modifiers.remove(Modifier::UNDERLINED),
                 27 => self.modifiers.remove(Modifier::REVERSED),
-                30..=37 => self.fg = color(vt100::Color::Idx(number - 30)),
+                30..=37 => self.fg = convert_color(vt100::Color::Idx(number - 30)),
                 38 => self.fg = extended(),
                 39 => self.fg = None,
-                40..=47 => self.bg = color(vt100::Color::Idx(number - 40)),
+                40..=47 => self.bg = convert_color(vt100::Color::Idx(number - 40)),
                 48 => self.bg = extended(),
                 49 => self.bg = None,
-                90..=97 => self.fg = color(vt100::Color::Idx(number - 82)),
-                100..=107 => self.bg = color(vt100::Color::Idx(number - 92)),
+                90..=97 => self.fg = convert_color(vt100::Color::Idx(number - 82)),
+                100..=107 => self.bg = convert_color(vt100::Color::Idx(number - 92)),
                 _ => {}
             }
         }
@@ -96,12 +96,12 @@ impl Look {
 }
 
 /// The pieces of a row that scrolled off: text with the sequences that the screen writes for its looks, and no others.
-pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, Look)> {
-    let mut look = Look::default();
+pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)> {
+    let mut look = TextStyleState::default();
     row.split("\u{1b}[").enumerate().map(move |(n, piece)| {
         let text = match piece.split_once('m') {
             Some((parameters, text)) if n > 0 => {
-                look.set(parameters);
+                look.apply_sgr(parameters);
                 text
             }
             _ => piece,
@@ -110,7 +110,7 @@ pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, Look)> {
     })
 }
 
-fn color(color: vt100::Color) -> Option<Color> {
+fn convert_color(color: vt100::Color) -> Option<Color> {
     Some(match color {
         vt100::Color::Default => return None,
         vt100::Color::Idx(index) => NAMED
@@ -121,12 +121,12 @@ fn color(color: vt100::Color) -> Option<Color> {
 }
 
 /// A colour, or the one that is nearest to it of those that there are.
-fn fitting(color: Color, colors: Colors) -> Option<Color> {
+fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,
         (color, Colors::Full) => return Some(color),
         (Color::Rgb(r, g, b), _) => (r, g, b),
-        (Color::Indexed(index), _) => indexed(index),
+        (Color::Indexed(index), _) => indexed_rgb(index),
         (named, _) => return Some(named),
     };
     let distance = |(_, (nr, ng, nb)): &&(Color, (u8, u8, u8))| {
@@ -137,7 +137,7 @@ fn fitting(color: Color, colors: Colors) -> Option<Color> {
 }
 
 /// The value of one of the 240 colours behind those with names: a cube and a row of greys.
-fn indexed(index: u8) -> (u8, u8, u8) {
+fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = 8 + 10 * (index - 232);
         return (grey, grey, grey);

@@ -8,12 +8,12 @@ const REPEATED: u32 = 500;
 /// Passes on what a screen shows: text, and the sequences that move and colour it. Titles, addresses, images and
 /// whatever else a terminal is sent in strings is left out, however long it is, so that nobody has to keep it.
 #[derive(Default)]
-pub(super) struct Filter {
-    state: State,
+pub(super) struct AnsiFilter {
+    state: AnsiState,
 }
 
 #[derive(Default, Clone, Copy)]
-enum State {
+enum AnsiState {
     #[default]
     Ground,
     /// Behind an escape.
@@ -26,90 +26,90 @@ enum State {
     Text(bool),
 }
 
-impl Filter {
+impl AnsiFilter {
     /// The next piece as it is to be read.
     pub(super) fn text(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len() + piece.len() / 16);
         for c in piece.chars() {
-            self.state = self.next(c, &mut out);
+            self.state = self.next_state(c, &mut out);
         }
         out
     }
 
-    fn next(&self, c: char, out: &mut String) -> State {
+    fn next_state(&self, c: char, out: &mut String) -> AnsiState {
         match (self.state, c) {
-            (_, '\u{1b}') => State::Escape,
+            (_, '\u{1b}') => AnsiState::Escape,
             // What is under way is given up.
-            (State::Sequence(..), '\u{18}' | '\u{1a}') => {
+            (AnsiState::Sequence(..), '\u{18}' | '\u{1a}') => {
                 out.push('\u{18}');
-                State::Ground
+                AnsiState::Ground
             }
-            (_, '\u{18}' | '\u{1a}') => State::Ground,
-            (State::Ground, c) => {
-                plain(c, out);
-                State::Ground
+            (_, '\u{18}' | '\u{1a}') => AnsiState::Ground,
+            (AnsiState::Ground, c) => {
+                push_plain(c, out);
+                AnsiState::Ground
             }
-            (State::Escape, '[') => {
+            (AnsiState::Escape, '[') => {
                 out.push_str("\u{1b}[");
-                State::Sequence(0, 0)
+                AnsiState::Sequence(0, 0)
             }
-            (State::Escape, ']') => State::Text(true),
-            (State::Escape, 'P' | 'X' | '^' | '_') => State::Text(false),
+            (AnsiState::Escape, ']') => AnsiState::Text(true),
+            (AnsiState::Escape, 'P' | 'X' | '^' | '_') => AnsiState::Text(false),
             // The end of a string.
-            (State::Escape, '\\') => State::Ground,
-            (State::Escape, ' '..='/') => State::Designation,
-            (State::Escape, '0'..='~') => {
+            (AnsiState::Escape, '\\') => AnsiState::Ground,
+            (AnsiState::Escape, ' '..='/') => AnsiState::Designation,
+            (AnsiState::Escape, '0'..='~') => {
                 out.push('\u{1b}');
                 out.push(c);
-                State::Ground
+                AnsiState::Ground
             }
-            (State::Designation, ' '..='~') => State::Ground,
-            (State::Sequence(number, largest), '0'..='9') => {
+            (AnsiState::Designation, ' '..='~') => AnsiState::Ground,
+            (AnsiState::Sequence(number, largest), '0'..='9') => {
                 out.push(c);
                 let digit = c.to_digit(10).unwrap_or(0);
                 let number = number.saturating_mul(10).saturating_add(digit);
-                State::Sequence(number, largest.max(number))
+                AnsiState::Sequence(number, largest.max(number))
             }
-            (State::Sequence(_, largest), ' '..='?') => {
+            (AnsiState::Sequence(_, largest), ' '..='?') => {
                 out.push(c);
-                State::Sequence(0, largest)
+                AnsiState::Sequence(0, largest)
             }
-            (State::Sequence(_, largest), '@'..='~') => {
+            (AnsiState::Sequence(_, largest), '@'..='~') => {
                 // A few bytes must not make a day's work.
                 out.push(if c == 'b' && largest > REPEATED {
                     '\u{18}'
                 } else {
                     c
                 });
-                State::Ground
+                AnsiState::Ground
             }
-            (state @ State::Sequence(..), c) if c.is_ascii() => {
+            (state @ AnsiState::Sequence(..), c) if c.is_ascii() => {
                 // A line feed and the like works within a sequence as well.
-                plain(c, out);
+                push_plain(c, out);
                 state
             }
-            (State::Sequence(..), c) => {
+            (AnsiState::Sequence(..), c) => {
                 out.push('\u{18}');
-                plain(c, out);
-                State::Ground
+                push_plain(c, out);
+                AnsiState::Ground
             }
-            (State::Text(_), '\u{7}') => State::Ground,
+            (AnsiState::Text(_), '\u{7}') => AnsiState::Ground,
             // One that nobody ends does not swallow all that follows.
-            (State::Text(true), '\n') => {
-                plain(c, out);
-                State::Ground
+            (AnsiState::Text(true), '\n') => {
+                push_plain(c, out);
+                AnsiState::Ground
             }
-            (State::Text(command), _) => State::Text(command),
-            (State::Escape | State::Designation, c) => {
-                plain(c, out);
-                State::Ground
+            (AnsiState::Text(command), _) => AnsiState::Text(command),
+            (AnsiState::Escape | AnsiState::Designation, c) => {
+                push_plain(c, out);
+                AnsiState::Ground
             }
         }
     }
 }
 
 /// A character that is not part of a sequence.
-fn plain(c: char, out: &mut String) {
+fn push_plain(c: char, out: &mut String) {
     match c {
         // A pipe has no terminal before it that would put the return there.
         '\n' | '\u{b}' | '\u{c}' => out.push_str("\r\n"),

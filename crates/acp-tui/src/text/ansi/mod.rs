@@ -18,9 +18,9 @@ use unicode_width::UnicodeWidthStr as _;
 use vt100::capture::{BasicFormattedCaptureState, RowContents};
 use vt100::{Callbacks, Parser};
 
-use self::colors::Look;
-use self::filter::Filter;
-use super::columns::counted;
+use self::colors::TextStyleState;
+use self::filter::AnsiFilter;
+use super::columns::pluralize;
 use crate::Theme;
 
 /// How many lines are kept that have scrolled off the screen.
@@ -46,51 +46,51 @@ const PIECE: usize = 1024;
 
 /// A command's output on a screen as wide as the view, with the lines that have scrolled off it.
 pub(crate) struct TerminalText {
-    parser: Parser<Scrolled>,
-    filter: Filter,
+    parser: Parser<Scrollback>,
+    filter: AnsiFilter,
     /// Rows and columns.
     size: (NonZeroU16, NonZeroU16),
     /// How much of all that was ever printed has been read.
-    seen: u64,
+    read_len: u64,
     /// When the output was cleared that is shown.
     cleared_at: u64,
     /// How many rows of the screen have something in them, from the top.
-    used: u16,
+    used_rows: u16,
 }
 
 impl TerminalText {
     /// Of no terminal yet.
     pub(crate) fn new() -> Self {
-        Self::of((NonZeroU16::MIN, NonZeroU16::MIN), 0)
+        Self::with_size((NonZeroU16::MIN, NonZeroU16::MIN), 0)
     }
 
-    fn of(size: (NonZeroU16, NonZeroU16), cleared_at: u64) -> Self {
+    fn with_size(size: (NonZeroU16, NonZeroU16), cleared_at: u64) -> Self {
         Self {
-            parser: Parser::new_with_callbacks(size.0, size.1, 0, Scrolled::default()),
-            filter: Filter::default(),
+            parser: Parser::new_with_callbacks(size.0, size.1, 0, Scrollback::default()),
+            filter: AnsiFilter::default(),
             size,
-            seen: cleared_at,
+            read_len: cleared_at,
             cleared_at,
-            used: 0,
+            used_rows: 0,
         }
     }
 
     /// Reads what is new of a terminal, for some milliseconds. Says whether there is more to be read: then it wants to be
     /// called again with the next frame. With another width, and when the output was cleared, it begins anew.
     pub(crate) fn update(&mut self, terminal: &ThreadTerminal, width: u16) -> bool {
-        let size = size(terminal, width);
+        let size = screen_size(terminal, width);
         if size != self.size || terminal.cleared_at() != self.cleared_at {
-            *self = Self::of(size, terminal.cleared_at());
+            *self = Self::with_size(size, terminal.cleared_at());
         }
-        if self.seen == terminal.total() {
+        if self.read_len == terminal.total_bytes() {
             return false;
         }
-        let output = terminal.output_since(self.seen);
-        let start = terminal.total().saturating_sub(output.len() as u64);
-        if start > self.seen {
+        let output = terminal.output_since(self.read_len);
+        let start = terminal.total_bytes().saturating_sub(output.len() as u64);
+        if start > self.read_len {
             // More was printed than is kept. What was read has long scrolled off.
-            *self = Self::of(size, terminal.cleared_at());
-            self.seen = start;
+            *self = Self::with_size(size, terminal.cleared_at());
+            self.read_len = start;
             self.parser.callbacks_mut().lost = true;
         }
         let until = Instant::now() + AT_ONCE;
@@ -103,40 +103,42 @@ impl TerminalText {
             let (piece, after) = rest.split_at(end);
             let clean = self.filter.text(piece);
             self.parser.process(clean.as_bytes());
-            self.seen += piece.len() as u64;
+            self.read_len += piece.len() as u64;
             rest = after;
             if Instant::now() >= until {
                 break;
             }
         }
         let (rows, _) = self.parser.screen().size();
-        let is_used = |row: &u16| self.row(*row).next().is_some();
-        self.used = (0..rows.get()).rev().find(is_used).map_or(0, |row| row + 1);
+        let is_used = |row: &u16| self.row_pieces(*row).next().is_some();
+        self.used_rows = (0..rows.get()).rev().find(is_used).map_or(0, |row| row + 1);
         !rest.is_empty()
     }
 
     /// How many lines there are, with the one that says how many are not kept.
     pub(crate) fn len(&self) -> usize {
         let scrolled = self.parser.callbacks();
-        usize::from(scrolled.earlier(0).is_some()) + scrolled.rows.len() + usize::from(self.used)
+        usize::from(scrolled.earlier_note(0).is_some())
+            + scrolled.rows.len()
+            + usize::from(self.used_rows)
     }
 
     /// Some of the lines, none of them wider than the width that was read for.
     pub(crate) fn lines(&self, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
         let scrolled = self.parser.callbacks();
-        let earlier = scrolled.earlier(0);
+        let earlier = scrolled.earlier_note(0);
         let first = usize::from(earlier.is_some());
         let line = |n: usize| {
             if let (0, Some(earlier)) = (n, &earlier) {
-                return Some(self.note(earlier, theme));
+                return Some(self.render_note(earlier, theme));
             }
             let n = n - first;
             Some(match scrolled.rows.get(n) {
-                Some(row) => self.line(colors::pieces(row), theme),
+                Some(row) => self.render_line(colors::pieces(row), theme),
                 None => {
                     let row = u16::try_from(n - scrolled.rows.len()).ok()?;
-                    let looks = self.row(row);
-                    self.line(looks.map(|(text, look)| (text.to_owned(), look)), theme)
+                    let looks = self.row_pieces(row);
+                    self.render_line(looks.map(|(text, look)| (text.to_owned(), look)), theme)
                 }
             })
         };
@@ -152,22 +154,22 @@ impl TerminalText {
             return self.lines(0..len, theme);
         }
         let scrolled = self.parser.callbacks();
-        let kept = scrolled.rows.len() + usize::from(self.used);
+        let kept = scrolled.rows.len() + usize::from(self.used_rows);
         let mut lines = Vec::with_capacity(count + 1);
-        if let Some(earlier) = scrolled.earlier(kept.saturating_sub(count)) {
-            lines.push(self.note(&earlier, theme));
+        if let Some(earlier) = scrolled.earlier_note(kept.saturating_sub(count)) {
+            lines.push(self.render_note(&earlier, theme));
         }
         lines.extend(self.lines(len.saturating_sub(count)..len, theme));
         lines
     }
 
     /// What a row of the screen shows, without the empty cells at its end.
-    fn row(&self, row: u16) -> impl Iterator<Item = (&str, Look)> {
+    fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, TextStyleState)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
         let shown = move |column: u16| {
             let cell = screen.cell(row, column)?;
-            let look = Look::of(cell);
+            let look = TextStyleState::of(cell);
             if cell.is_wide_continuation() {
                 return Some(("", look));
             }
@@ -179,7 +181,7 @@ impl TerminalText {
             Some((text, look))
         };
         let is_seen =
-            move |column: &u16| shown(*column).is_some_and(|(text, look)| look.is_seen_of(text));
+            move |column: &u16| shown(*column).is_some_and(|(text, look)| look.is_visible(text));
         let end = (0..columns.get())
             .rev()
             .find(is_seen)
@@ -188,7 +190,11 @@ impl TerminalText {
     }
 
     /// A line of pieces.
-    fn line(&self, pieces: impl Iterator<Item = (String, Look)>, theme: &Theme) -> Line<'static> {
+    fn render_line(
+        &self,
+        pieces: impl Iterator<Item = (String, TextStyleState)>,
+        theme: &Theme,
+    ) -> Line<'static> {
         let mut line = Line::default();
         let mut left = usize::from(self.size.1.get());
         for (mut text, look) in pieces {
@@ -221,7 +227,7 @@ impl TerminalText {
     }
 
     /// A line that nobody printed.
-    fn note(&self, text: &str, theme: &Theme) -> Line<'static> {
+    fn render_note(&self, text: &str, theme: &Theme) -> Line<'static> {
         let width = usize::from(self.size.1.get());
         let mut text = text.to_owned();
         while text.width() > width {
@@ -233,7 +239,7 @@ impl TerminalText {
 
 /// How large the screen is. An agent that draws on one of its own says how large that is: drawn on another it would not
 /// look as it was meant. It is never wider than the view.
-fn size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
+fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
     let said = terminal.size.as_ref();
     let rows = said.map_or(ROWS, |size| size.rows.clamp(2, LARGEST));
     let columns = said.map_or(LARGEST, |size| size.cols.clamp(NARROWEST, LARGEST));
@@ -243,31 +249,31 @@ fn size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
 
 /// The rows that have scrolled off the screen.
 #[derive(Default)]
-struct Scrolled {
+struct Scrollback {
     /// Each with its colours as escape sequences, which takes a tenth of the memory that its cells do.
     rows: VecDeque<String>,
     /// How many bytes that is.
     bytes: usize,
     /// How many there were before them.
-    dropped: usize,
+    dropped_rows: usize,
     /// There was more before those.
     lost: bool,
 }
 
-impl Scrolled {
+impl Scrollback {
     /// What there is to be said before the rows, `more` of which are not shown either.
-    fn earlier(&self, more: usize) -> Option<String> {
-        let count = self.dropped + more;
+    fn earlier_note(&self, more: usize) -> Option<String> {
+        let count = self.dropped_rows + more;
         match (self.lost, count) {
             (false, 0) => None,
             (true, 0) => Some("⋯ earlier output is no longer kept".to_owned()),
-            (true, _) => Some(format!("⋯ more than {}", counted(count, "earlier line"))),
-            (false, _) => Some(format!("⋯ {}", counted(count, "earlier line"))),
+            (true, _) => Some(format!("⋯ more than {}", pluralize(count, "earlier line"))),
+            (false, _) => Some(format!("⋯ {}", pluralize(count, "earlier line"))),
         }
     }
 }
 
-impl Callbacks for Scrolled {
+impl Callbacks for Scrollback {
     fn on_scroll(&mut self, contents: RowContents<'_>, alternate_screen: bool) {
         if alternate_screen {
             return;
@@ -284,7 +290,7 @@ impl Callbacks for Scrolled {
                 break;
             };
             self.bytes -= first.len();
-            self.dropped += 1;
+            self.dropped_rows += 1;
         }
     }
 }

@@ -10,12 +10,12 @@ use super::{KEPT, PIECE, TerminalText};
 use crate::{Background, Colors, Theme};
 
 /// A thread with a terminal.
-struct Printed {
+struct TerminalFixture {
     thread: Thread,
     id: TerminalId,
 }
 
-impl Printed {
+impl TerminalFixture {
     fn new(text: &str) -> Self {
         let mut printed = Self {
             thread: Thread::new(),
@@ -26,7 +26,7 @@ impl Printed {
     }
 
     fn print(&mut self, text: &str) {
-        self.thread.terminal_output(&self.id, text);
+        self.thread.append_terminal_output(&self.id, text);
     }
 
     fn update(&mut self, update: serde_json::Value) {
@@ -45,7 +45,7 @@ impl Printed {
     }
 }
 
-fn read(text: &mut TerminalText, printed: &Printed, width: u16) {
+fn read(text: &mut TerminalText, printed: &TerminalFixture, width: u16) {
     while text.update(printed.terminal(), width) {}
 }
 
@@ -57,7 +57,7 @@ fn lines(text: &TerminalText) -> Vec<String> {
 /// What is shown of a text at once.
 fn shown(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
-    read(&mut terminal, &Printed::new(text), width);
+    read(&mut terminal, &TerminalFixture::new(text), width);
     lines(&terminal)
 }
 
@@ -125,7 +125,7 @@ fn sequences_may_come_in_pieces() {
     let text = "x\u{1b}[1;31mred\u{1b}[0m\n\u{1b}]0;title\u{1b}\\漢字\u{1b}[2;1Hend\r\n";
     let whole = shown(text, 12);
     assert_eq!(whole, ["xred", "end"]);
-    let mut printed = Printed::new("");
+    let mut printed = TerminalFixture::new("");
     let mut terminal = TerminalText::new();
     for c in text.chars() {
         printed.print(&c.to_string());
@@ -136,14 +136,14 @@ fn sequences_may_come_in_pieces() {
 
 #[test]
 fn colours_are_those_that_the_terminal_has() {
-    let printed = Printed::new(
+    let printed = TerminalFixture::new(
         "\u{1b}[31mred\u{1b}[0m \u{1b}[38;5;208morange\u{1b}[m \u{1b}[38;2;10;20;250mblue\u{1b}[m \
          \u{1b}[1;4mbold\u{1b}[22;24m \u{1b}[7minverse\u{1b}[27m\u{1b}[2mdim\u{1b}[m \u{1b}[44m  \u{1b}[m   \n",
     );
     // On the screen, and scrolled off it.
-    let mut scrolled = Printed::new(&printed.terminal().output());
+    let mut scrolled = TerminalFixture::new(&printed.terminal().output());
     scrolled.print(&"\n".repeat(60));
-    let line = |printed: &Printed, colors| {
+    let line = |printed: &TerminalFixture, colors| {
         let mut terminal = TerminalText::new();
         read(&mut terminal, printed, 60);
         let theme = Theme::new(Background::Dark, colors);
@@ -192,7 +192,7 @@ fn colours_are_those_that_the_terminal_has() {
 fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
     let text: String = (1..=3170).map(|n| format!("line {n}\n")).collect();
     let mut terminal = TerminalText::new();
-    let printed = Printed::new(&text);
+    let printed = TerminalFixture::new(&text);
     read(&mut terminal, &printed, 40);
     let all = lines(&terminal);
     // The cursor is on the last of 50 rows.
@@ -215,7 +215,7 @@ fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
     assert_eq!(all.len(), terminal.len());
 
     let mut few = TerminalText::new();
-    read(&mut few, &Printed::new("one\ntwo\nthree\n"), 40);
+    read(&mut few, &TerminalFixture::new("one\ntwo\nthree\n"), 40);
     let tail = few.tail(2, &Theme::default());
     let tail: Vec<String> = tail.iter().map(Line::to_string).collect();
     assert_eq!(tail, ["⋯ 1 earlier line", "two", "three"]);
@@ -224,7 +224,7 @@ fn lines_that_scrolled_off_are_kept_and_the_rest_is_counted() {
 
 #[test]
 fn more_than_a_thread_keeps_is_said_to_be_gone() {
-    let mut printed = Printed::new("the first\n");
+    let mut printed = TerminalFixture::new("the first\n");
     let mut terminal = TerminalText::new();
     read(&mut terminal, &printed, 40);
     for _ in 0..300 {
@@ -240,16 +240,16 @@ fn more_than_a_thread_keeps_is_said_to_be_gone() {
 #[test]
 fn output_is_read_in_portions() {
     // Each erases the whole screen: the most work for the fewest bytes.
-    let printed = Printed::new(&"\u{1b}[2J".repeat(200_000));
+    let printed = TerminalFixture::new(&"\u{1b}[2J".repeat(200_000));
     let mut terminal = TerminalText::new();
     assert!(terminal.update(printed.terminal(), 500));
-    assert!(terminal.seen >= PIECE as u64);
-    assert!(terminal.seen < printed.terminal().total());
+    assert!(terminal.read_len >= PIECE as u64);
+    assert!(terminal.read_len < printed.terminal().total_bytes());
 }
 
 #[test]
 fn a_screen_that_is_cleared_or_resized_begins_anew() {
-    let mut printed = Printed::new("");
+    let mut printed = TerminalFixture::new("");
     printed.update(json!({"output": {"data": "b25lIHR3bw=="}}));
     let mut terminal = TerminalText::new();
     read(&mut terminal, &printed, 20);
@@ -291,7 +291,7 @@ proptest! {
 
     #[test]
     fn nothing_hostile_gets_through(text in hostile(), more in hostile(), width in 1_u16..200) {
-        let mut printed = Printed::new(&text);
+        let mut printed = TerminalFixture::new(&text);
         let mut terminal = TerminalText::new();
         read(&mut terminal, &printed, width);
         printed.print(&more);
@@ -305,7 +305,7 @@ proptest! {
         }
         // In two pieces as at once.
         let mut at_once = TerminalText::new();
-        read(&mut at_once, &Printed::new(&(text + &more)), width);
+        read(&mut at_once, &TerminalFixture::new(&(text + &more)), width);
         prop_assert_eq!(at_once.lines(0..at_once.len(), &Theme::default()), both);
     }
 

@@ -7,7 +7,7 @@ use acp::thread::{FileChange, FileOperation, FileTexts};
 use acp::v2::DiffFileType;
 use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 
-use crate::text::columns::{counted, grouped};
+use crate::text::columns::{group_thousands, pluralize};
 
 /// Texts above this are not compared, in bytes of both.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
@@ -32,9 +32,9 @@ pub(super) struct FileDiff<'t> {
     /// How many lines are gone.
     pub removed: usize,
     /// How many lines there are after the last hunk.
-    pub after: usize,
+    pub lines_after: usize,
     /// The whole texts, old and new, where they are known.
-    pub whole: Option<(Vec<&'t str>, Vec<&'t str>)>,
+    pub texts: Option<(Vec<&'t str>, Vec<&'t str>)>,
     /// What is to be said below.
     pub remarks: Vec<String>,
 }
@@ -43,29 +43,29 @@ pub(super) struct FileDiff<'t> {
 #[derive(Debug, Default)]
 pub(super) struct Hunk<'t> {
     /// How many lines there are between this and the hunk before.
-    pub before: usize,
+    pub lines_before: usize,
     /// Where it is, as the patch says.
     pub title: &'t str,
     /// Its lines.
-    pub rows: Vec<Row<'t>>,
+    pub rows: Vec<DiffRow<'t>>,
 }
 
 /// A line of a change.
 #[derive(Debug, Clone)]
-pub(super) struct Row<'t> {
+pub(super) struct DiffRow<'t> {
     /// What happened to it.
-    pub kind: Kind,
+    pub kind: DiffRowKind,
     /// Its number before and after. That of a changed line on the other side is that of its neighbour.
     pub numbers: [usize; 2],
     /// The line, without what ends it.
     pub text: &'t str,
     /// No line feed ends it.
-    pub endless: bool,
+    pub lacks_final_newline: bool,
 }
 
 /// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DiffRowKind {
     /// It is as it was.
     Context,
     /// It is gone.
@@ -76,7 +76,7 @@ pub(super) enum Kind {
 
 impl<'t> FileDiff<'t> {
     /// Of what an agent says of a file without its texts.
-    pub(super) fn said(change: &FileChange) -> Self {
+    pub(super) fn from_statement(change: &FileChange) -> Self {
         let mut file = Self {
             path: change.path.clone(),
             ..Self::default()
@@ -102,13 +102,13 @@ impl<'t> FileDiff<'t> {
         until: Instant,
         largest: usize,
     ) -> Self {
-        let mut file = Self::said(change);
+        let mut file = Self::from_statement(change);
         let old = texts.old.as_deref().unwrap_or_default();
         if texts.old.is_some() && old.len() + texts.new.len() > largest {
             file.remarks.push(format!(
                 "too large to compare: {} bytes before, {} bytes now",
-                grouped(old.len()),
-                grouped(texts.new.len())
+                group_thousands(old.len()),
+                group_thousands(texts.new.len())
             ));
             return file;
         }
@@ -123,23 +123,23 @@ impl<'t> FileDiff<'t> {
             for op in &group {
                 let (was, is) = (op.old_range(), op.new_range());
                 if hunk.rows.is_empty() {
-                    hunk.before = was.start.saturating_sub(shown);
+                    hunk.lines_before = was.start.saturating_sub(shown);
                 }
                 shown = was.end;
                 if let DiffOp::Equal { .. } = op {
-                    hunk.extend(Kind::Context, &old, was, is.start);
+                    hunk.extend(DiffRowKind::Context, &old, was, is.start);
                 } else {
                     file.removed += was.len();
                     file.added += is.len();
-                    hunk.extend(Kind::Removed, &old, was.clone(), is.start);
-                    hunk.extend(Kind::Added, &new, is, was.end);
+                    hunk.extend(DiffRowKind::Removed, &old, was.clone(), is.start);
+                    hunk.extend(DiffRowKind::Added, &new, is, was.end);
                 }
             }
             file.hunks.push(hunk);
         }
-        file.after = old.len().saturating_sub(shown);
+        file.lines_after = old.len().saturating_sub(shown);
         if file.hunks.is_empty() {
-            file.after = 0;
+            file.lines_after = 0;
             file.remarks.push(if texts.old.is_none() {
                 "an empty file".to_owned()
             } else {
@@ -150,7 +150,7 @@ impl<'t> FileDiff<'t> {
             file.remarks
                 .push("compared roughly, since it took too long".to_owned());
         }
-        file.whole = Some((old, new));
+        file.texts = Some((old, new));
         file
     }
 
@@ -172,13 +172,13 @@ impl<'t> FileDiff<'t> {
     }
 
     /// Whether a carriage return at the end of a line is to be shown: where all lines have one, or none, it says nothing.
-    pub(super) fn shows_returns(&self) -> bool {
+    pub(super) fn shows_carriage_returns(&self) -> bool {
         let mut with = false;
         let mut without = false;
         for row in self.hunks.iter().flat_map(|hunk| &hunk.rows) {
             if row.text.ends_with('\r') {
                 with = true;
-            } else if !row.endless {
+            } else if !row.lacks_final_newline {
                 without = true;
             }
         }
@@ -191,21 +191,21 @@ impl<'t> FileDiff<'t> {
     }
 
     /// `all added`, and the like: what the numbers say in words.
-    pub(super) fn is_one_sided(&self) -> bool {
+    pub(super) fn one_sided_note(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);
         let first = kinds.next();
-        first != Some(Kind::Context) && kinds.all(|kind| Some(kind) == first)
+        first != Some(DiffRowKind::Context) && kinds.all(|kind| Some(kind) == first)
     }
 
     /// What is said of the lines that are not shown.
-    pub(super) fn not_shown(&self, shown: usize) -> Option<String> {
+    pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
         let left = self.changed().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
         (left > 0).then(|| {
             format!(
                 "⋯ {} not shown",
-                counted(left, &format!("{more}changed line"))
+                pluralize(left, &format!("{more}changed line"))
             )
         })
     }
@@ -213,26 +213,26 @@ impl<'t> FileDiff<'t> {
 
 impl<'t> Hunk<'t> {
     /// Puts lines of a text behind the others. `other` is where that is in the other text.
-    fn extend(&mut self, kind: Kind, lines: &[&'t str], range: Range<usize>, other: usize) {
+    fn extend(&mut self, kind: DiffRowKind, lines: &[&'t str], range: Range<usize>, other: usize) {
         let start = range.start;
         for (n, line) in lines.get(range).unwrap_or_default().iter().enumerate() {
             let numbers = match kind {
-                Kind::Context => [start + n + 1, other + n + 1],
-                Kind::Removed => [start + n + 1, other],
-                Kind::Added => [other, start + n + 1],
+                DiffRowKind::Context => [start + n + 1, other + n + 1],
+                DiffRowKind::Removed => [start + n + 1, other],
+                DiffRowKind::Added => [other, start + n + 1],
             };
             let text = line.strip_suffix('\n');
-            self.rows.push(Row {
+            self.rows.push(DiffRow {
                 kind,
                 numbers,
                 text: text.unwrap_or(line),
-                endless: text.is_none(),
+                lacks_final_newline: text.is_none(),
             });
         }
     }
 
     /// Which bytes of each of the first `count` lines are to be stressed: what has changed within it.
-    pub(super) fn stressed(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
+    pub(super) fn changed_ranges(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
         let rows = self.rows.get(..count).unwrap_or(&self.rows);
         let mut stressed = vec![Vec::new(); rows.len()];
         let mut at = 0;
@@ -241,10 +241,10 @@ impl<'t> Hunk<'t> {
                 let rows = rows.get(from..).unwrap_or_default();
                 from + rows.iter().take_while(|row| row.kind == kind).count()
             };
-            let middle = run(at, Kind::Removed);
-            let end = run(middle, Kind::Added);
+            let middle = run(at, DiffRowKind::Removed);
+            let end = run(middle, DiffRowKind::Added);
             if middle > at && end > middle {
-                let found = words(
+                let found = changed_words(
                     rows.get(at..middle).unwrap_or_default(),
                     rows.get(middle..end).unwrap_or_default(),
                     until,
@@ -260,8 +260,12 @@ impl<'t> Hunk<'t> {
 }
 
 /// What has changed between lines that are gone and those in their place, for each of them in order.
-fn words(removed: &[Row<'_>], added: &[Row<'_>], until: Instant) -> Vec<Vec<Range<usize>>> {
-    let text = |rows: &[Row<'_>]| rows.iter().map(|row| row.text.len()).sum::<usize>();
+fn changed_words(
+    removed: &[DiffRow<'_>],
+    added: &[DiffRow<'_>],
+    until: Instant,
+) -> Vec<Vec<Range<usize>>> {
+    let text = |rows: &[DiffRow<'_>]| rows.iter().map(|row| row.text.len()).sum::<usize>();
     if text(removed) + text(added) > WORDS || Instant::now() > until {
         return Vec::new();
     }

@@ -11,16 +11,18 @@ mod unified;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use acp::thread::Diff;
+use acp::thread::ThreadDiff;
 use acp::v2::DiffPatchFormat;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
 use self::change::{FileDiff, LARGEST};
-use self::paint::Paint;
-use self::patch::Part;
+use self::paint::DiffPainter;
+use self::patch::PatchPart;
 use crate::Theme;
-use crate::text::columns::{LINE, Visible, broken, counted, grouped, visible};
+use crate::text::columns::{
+    LINE, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
+};
 
 /// How many changed lines of a diff are shown. What there is beyond is counted.
 const CHANGED: usize = 5_000;
@@ -39,14 +41,14 @@ const NARROW: u16 = 40;
 
 /// How long is worked on a diff.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
+struct DiffBudget {
     /// How long lines are compared before the rest is taken for changed as a whole.
     lines: Duration,
     /// How long the words of changed lines are compared before none of them is stressed.
     words: Duration,
 }
 
-impl Patience {
+impl DiffBudget {
     /// While a person waits for the screen.
     const SCREEN: Self = Self {
         lines: Duration::from_millis(200),
@@ -56,18 +58,18 @@ impl Patience {
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct DiffOf<'a> {
+pub(crate) struct DiffRequest<'a> {
     /// The changes.
-    pub diff: &'a Diff,
+    pub diff: &'a ThreadDiff,
     /// The session's directory: paths in it are shown from there on.
     pub cwd: Option<&'a Path>,
     /// A person decides about it: nothing is left out but what has not changed.
-    pub whole: bool,
+    pub shows_all: bool,
 }
 
 /// How it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Layout {
+pub(crate) enum DiffLayout {
     /// Side by side where there is room for it.
     #[default]
     Auto,
@@ -82,139 +84,139 @@ pub(crate) enum Layout {
 /// Tabs are spaces, and characters that are not seen, or change how others are, are named. A file that is new or gone
 /// has one side and is shown unified.
 pub(crate) fn diff(
-    of: DiffOf<'_>,
-    layout: Layout,
+    of: DiffRequest<'_>,
+    layout: DiffLayout,
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    diff_within(Patience::SCREEN, of, layout, width, theme)
+    diff_with_budget(DiffBudget::SCREEN, of, layout, width, theme)
 }
 
-fn diff_within(
-    patience: Patience,
-    of: DiffOf<'_>,
-    layout: Layout,
+fn diff_with_budget(
+    patience: DiffBudget,
+    of: DiffRequest<'_>,
+    layout: DiffLayout,
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let side_by_side = match layout {
-        Layout::Auto => width >= WIDE,
-        Layout::Unified => false,
-        Layout::SideBySide => width >= NARROW,
+        DiffLayout::Auto => width >= WIDE,
+        DiffLayout::Unified => false,
+        DiffLayout::SideBySide => width >= NARROW,
     };
     let now = Instant::now();
     let for_lines = now + patience.lines;
-    let mut shown = Shown {
+    let mut shown = DiffOutput {
         lines: Vec::new(),
         width: usize::from(width.max(1)),
         side_by_side,
         theme,
         cwd: of.cwd,
-        whole: of.whole,
-        left: if of.whole { usize::MAX } else { CHANGED },
+        shows_all: of.shows_all,
+        remaining: if of.shows_all { usize::MAX } else { CHANGED },
         remarks: 0,
         files: 0,
-        for_words: now + patience.lines + patience.words,
+        words_deadline: now + patience.lines + patience.words,
     };
     let mut named = Vec::new();
     if let Some(patch) = &of.diff.patch {
         if patch.format == DiffPatchFormat::GitPatch {
             for part in patch::parts(&patch.text) {
                 match part {
-                    Part::Line(line) => shown.remark(line),
-                    Part::File(mut file) => {
+                    PatchPart::Line(line) => shown.push_remark(line),
+                    PatchPart::File(mut file) => {
                         let changes = &of.diff.changes;
                         if let Some(change) = changes.iter().find(|change| change.path == file.path)
                         {
                             file.note_type(change);
                         }
                         named.push(file.path.clone());
-                        shown.file(&file);
+                        shown.push_file(&file);
                     }
                 }
             }
         } else {
             for line in patch.text.lines() {
-                shown.remark(line);
+                shown.push_remark(line);
             }
         }
     }
     for change in &of.diff.changes {
         match &change.texts {
             Some(texts) => {
-                let largest = if of.whole { usize::MAX } else { LARGEST };
-                shown.file(&FileDiff::of_texts(change, texts, for_lines, largest));
+                let largest = if of.shows_all { usize::MAX } else { LARGEST };
+                shown.push_file(&FileDiff::of_texts(change, texts, for_lines, largest));
             }
-            None if of.whole || !named.contains(&change.path) => {
-                shown.file(&FileDiff::said(change))
+            None if of.shows_all || !named.contains(&change.path) => {
+                shown.push_file(&FileDiff::from_statement(change))
             }
             None => {}
         }
     }
-    shown.end()
+    shown.finish()
 }
 
 /// What is shown so far.
-struct Shown<'a> {
+struct DiffOutput<'a> {
     lines: Vec<Line<'static>>,
     width: usize,
     side_by_side: bool,
     theme: &'a Theme,
     cwd: Option<&'a Path>,
     /// Nothing is left out.
-    whole: bool,
+    shows_all: bool,
     /// How many changed lines may still be shown.
-    left: usize,
+    remaining: usize,
     /// How many other lines there were.
     remarks: usize,
     /// How many files there were.
     files: usize,
     /// Until when words are compared.
-    for_words: Instant,
+    words_deadline: Instant,
 }
 
-impl Shown<'_> {
-    fn file(&mut self, file: &FileDiff<'_>) {
+impl DiffOutput<'_> {
+    fn push_file(&mut self, file: &FileDiff<'_>) {
         self.files += 1;
-        if self.files > FILES && !self.whole {
+        if self.files > FILES && !self.shows_all {
             return;
         }
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
-        self.header(file);
-        let changed_before = self.left;
-        let mut paint = Paint::new(file, self.theme, self.for_words, self.longest());
-        let side_by_side = self.side_by_side && !file.is_one_sided();
+        self.push_header(file);
+        let changed_before = self.remaining;
+        let mut paint = DiffPainter::new(file, self.theme, self.words_deadline, self.max_chars());
+        let side_by_side = self.side_by_side && !file.one_sided_note();
         for hunk in &file.hunks {
-            if self.left == 0 {
+            if self.remaining == 0 {
                 break;
             }
-            let rows = paint.hunk(hunk, &mut self.left);
-            self.gap(hunk.before, hunk.title);
+            let rows = paint.hunk(hunk, &mut self.remaining);
+            self.push_gap(hunk.lines_before, hunk.title);
             self.lines.extend(if side_by_side {
                 side_by_side::lines(&rows, paint.digits(), self.width, self.theme)
             } else {
                 unified::lines(&rows, paint.digits(), self.width, self.theme)
             });
         }
-        if let Some(text) = file.not_shown(changed_before - self.left) {
-            self.say(&text, self.theme.warn);
+        if let Some(text) = file.hidden_lines_note(changed_before - self.remaining) {
+            self.push_text(&text, self.theme.warn);
         } else {
-            self.gap(file.after, "");
+            self.push_gap(file.lines_after, "");
         }
         for remark in &file.remarks {
-            self.remark(remark);
+            self.push_remark(remark);
         }
     }
 
     /// How much of a line is shown, in characters.
-    fn longest(&self) -> usize {
-        if self.whole { usize::MAX } else { LINE }
+    fn max_chars(&self) -> usize {
+        if self.shows_all { usize::MAX } else { LINE }
     }
 
     /// The path, what is to be said of it, and how many lines have changed.
-    fn header(&mut self, file: &FileDiff<'_>) {
+    fn push_header(&mut self, file: &FileDiff<'_>) {
         let theme = self.theme;
         let path = self
             .cwd
@@ -223,16 +225,16 @@ impl Shown<'_> {
             .filter(|path| !path.is_empty())
             .unwrap_or(&file.path);
         let path = if path.is_empty() { "(no path)" } else { path };
-        let path = visible(self.longest(), path, &[]);
-        let mut pieces = styled(&path, theme.strong, theme.warn);
+        let path = make_visible(self.max_chars(), path, &[]);
+        let mut pieces = style_pieces(&path, theme.strong, theme.warn);
         let notes = file.notes.join(", ");
-        let notes = visible(self.longest(), &notes, &[]);
+        let notes = make_visible(self.max_chars(), &notes, &[]);
         if !notes.text.is_empty() {
             pieces.push(("  ", theme.text));
-            pieces.extend(styled(&notes, theme.dim, theme.warn));
+            pieces.extend(style_pieces(&notes, theme.dim, theme.warn));
         }
-        let added = format!(" +{}", grouped(file.added));
-        let removed = format!(" -{}", grouped(file.removed));
+        let added = format!(" +{}", group_thousands(file.added));
+        let removed = format!(" -{}", group_thousands(file.removed));
         if file.changed() > 0 {
             pieces.push((" ", theme.text));
         }
@@ -246,41 +248,41 @@ impl Shown<'_> {
     }
 
     /// How many lines there are between what is shown.
-    fn gap(&mut self, lines: usize, title: &str) {
+    fn push_gap(&mut self, lines: usize, title: &str) {
         if lines > 0 {
             let title = if title.is_empty() {
                 String::new()
             } else {
                 format!(" · {title}")
             };
-            let text = format!("⋯ {}{title}", counted(lines, "unchanged line"));
-            self.say(&text, self.theme.dim);
+            let text = format!("⋯ {}{title}", pluralize(lines, "unchanged line"));
+            self.push_text(&text, self.theme.dim);
         }
     }
 
     /// A line that is not of a change.
-    fn remark(&mut self, text: &str) {
+    fn push_remark(&mut self, text: &str) {
         self.remarks += 1;
-        if self.remarks <= REMARKS || self.whole {
-            self.say(text, self.theme.dim);
+        if self.remarks <= REMARKS || self.shows_all {
+            self.push_text(text, self.theme.dim);
         }
     }
 
-    fn say(&mut self, text: &str, style: Style) {
+    fn push_text(&mut self, text: &str, style: Style) {
         let text = text.strip_suffix('\r').unwrap_or(text);
-        let text = visible(self.longest(), text, &[]);
+        let text = make_visible(self.max_chars(), text, &[]);
         let warn = self.theme.warn;
-        self.push(styled(&text, style, warn));
+        self.push(style_pieces(&text, style, warn));
     }
 
     fn push(&mut self, pieces: Vec<(&str, Style)>) {
-        let rows = broken(pieces, self.width);
+        let rows = break_rows(pieces, self.width);
         self.lines
             .extend(rows.into_iter().map(|row| Line::from(row.spans)));
     }
 
-    fn end(mut self) -> Vec<Line<'static>> {
-        if self.whole {
+    fn finish(mut self) -> Vec<Line<'static>> {
+        if self.shows_all {
             return self.lines;
         }
         let more = [
@@ -289,8 +291,8 @@ impl Shown<'_> {
         ];
         for (count, one) in more {
             if count > 0 {
-                let text = format!("⋯ {} not shown", counted(count, one));
-                self.say(&text, self.theme.warn);
+                let text = format!("⋯ {} not shown", pluralize(count, one));
+                self.push_text(&text, self.theme.warn);
             }
         }
         self.lines
@@ -298,10 +300,10 @@ impl Shown<'_> {
 }
 
 /// A visible text in pieces: what is named in it in a style of its own.
-fn styled(text: &Visible, style: Style, named: Style) -> Vec<(&str, Style)> {
+fn style_pieces(text: &VisibleLine, style: Style, named: Style) -> Vec<(&str, Style)> {
     let mut pieces = Vec::new();
     let mut at = 0;
-    for range in &text.named {
+    for range in &text.escapes {
         pieces.push((text.text.get(at..range.start).unwrap_or_default(), style));
         pieces.push((
             text.text.get(range.clone()).unwrap_or_default(),

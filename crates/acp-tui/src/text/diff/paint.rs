@@ -8,9 +8,9 @@ use std::time::Instant;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::change::{FileDiff, Hunk, Kind, Row};
-use crate::text::columns::{Visible, visible};
-use crate::text::highlight::{Language, whole};
+use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
+use crate::text::columns::{VisibleLine, make_visible};
+use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
 /// Up to which line a file is read to know what its code means. Changes further down are looked at by themselves, which
@@ -19,24 +19,24 @@ const FROM_THE_TOP: usize = 2_000;
 
 /// A line with its styles.
 #[derive(Debug)]
-pub(super) struct Painted {
+pub(super) struct PaintedRow {
     /// What happened to it.
-    pub kind: Kind,
+    pub kind: DiffRowKind,
     /// Its numbers, old and new.
     pub numbers: [usize; 2],
     /// Its text in pieces, each with its style.
     pub pieces: Vec<(String, Style)>,
     /// It has changed, and no line feed ends it.
-    pub endless: bool,
+    pub lacks_final_newline: bool,
 }
 
 /// Paints the lines of a file.
-pub(super) struct Paint<'a, 't> {
+pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
-    until: Instant,
+    deadline: Instant,
     /// How much of a line is shown, in characters.
-    longest: usize,
+    max_chars: usize,
     returns: bool,
     digits: usize,
     /// Lines in the colours of the code by their number, old and new.
@@ -45,7 +45,7 @@ pub(super) struct Paint<'a, 't> {
     waits: bool,
 }
 
-impl<'a, 't> Paint<'a, 't> {
+impl<'a, 't> DiffPainter<'a, 't> {
     /// `until`: how long words may be compared.
     pub(super) fn new(
         file: &'a FileDiff<'t>,
@@ -58,31 +58,31 @@ impl<'a, 't> Paint<'a, 't> {
         let mut paint = Self {
             file,
             theme,
-            until,
-            longest,
-            returns: file.shows_returns(),
+            deadline: until,
+            max_chars: longest,
+            returns: file.shows_carriage_returns(),
             digits: largest.to_string().len(),
             code: [HashMap::new(), HashMap::new()],
             waits: false,
         };
-        if let Some((old, new)) = &file.whole {
+        if let Some((old, new)) = &file.texts {
             for (side, lines) in [old, new].into_iter().enumerate() {
                 let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
-                let of_side = rows.filter(|row| row.is_of(side));
+                let of_side = rows.filter(|row| row.is_on_side(side));
                 let numbers = of_side.map(|row| row.number(side));
                 let last = numbers.filter(|number| *number <= FROM_THE_TOP).max();
                 let lines = lines.get(..last.unwrap_or(0)).unwrap_or(lines);
-                paint.read(side, lines.iter().copied().zip(1..));
+                paint.highlight_lines(side, lines.iter().copied().zip(1..));
             }
         }
         paint
     }
 
     /// The lines of a hunk, as far as `left` changed lines go.
-    pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<Painted> {
+    pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
-            if row.kind != Kind::Context {
+            if row.kind != DiffRowKind::Context {
                 if *left == 0 {
                     break;
                 }
@@ -92,15 +92,15 @@ impl<'a, 't> Paint<'a, 't> {
         }
         let rows = hunk.rows.get(..count).unwrap_or(&hunk.rows);
         for side in 0..2 {
-            let of_side = || rows.iter().filter(|row| row.is_of(side));
-            let known = |row: &Row<'_>| self.code_of(side, row).is_some();
+            let of_side = || rows.iter().filter(|row| row.is_on_side(side));
+            let known = |row: &DiffRow<'_>| self.code_line(side, row).is_some();
             if !self.waits && !of_side().all(known) {
-                self.read(side, of_side().map(|row| (row.text, row.number(side))));
+                self.highlight_lines(side, of_side().map(|row| (row.text, row.number(side))));
             }
         }
-        let stressed = hunk.stressed(count, self.until);
+        let stressed = hunk.changed_ranges(count, self.deadline);
         let rows = rows.iter().zip(stressed);
-        rows.map(|(row, stressed)| self.row(row, &stressed))
+        rows.map(|(row, stressed)| self.paint_row(row, &stressed))
             .collect()
     }
 
@@ -109,47 +109,47 @@ impl<'a, 't> Paint<'a, 't> {
         self.digits
     }
 
-    fn row(&self, row: &Row<'t>, stressed: &[Range<usize>]) -> Painted {
+    fn paint_row(&self, row: &DiffRow<'t>, stressed: &[Range<usize>]) -> PaintedRow {
         let theme = self.theme;
         let (base, word) = match row.kind {
-            Kind::Context => (theme.text, theme.text),
-            Kind::Removed => (theme.removed, theme.removed_word),
-            Kind::Added => (theme.added, theme.added_word),
+            DiffRowKind::Context => (theme.text, theme.text),
+            DiffRowKind::Removed => (theme.removed, theme.removed_word),
+            DiffRowKind::Added => (theme.added, theme.added_word),
         };
-        let text = self.shown(row.text);
-        let mut line = visible(self.longest, text, stressed);
+        let text = self.visible_part(row.text);
+        let mut line = make_visible(self.max_chars, text, stressed);
         // A line with only spaces that has changed has nothing to be seen but them.
-        trailing_spaces(&mut line, row.kind);
-        let side = usize::from(row.kind != Kind::Removed);
+        mark_trailing_spaces(&mut line, row.kind);
+        let side = usize::from(row.kind != DiffRowKind::Removed);
         // The change's colour is that of the letters where there are few colours: those of the code would hide it.
-        let code = if row.kind == Kind::Context || theme.colors == Colors::Full {
-            self.code_of(side, row)
+        let code = if row.kind == DiffRowKind::Context || theme.colors == Colors::Full {
+            self.code_line(side, row)
         } else {
             None
         };
-        let pieces = pieces(&line, code, base, word, theme.warn);
-        Painted {
+        let pieces = split_styles(&line, code, base, word, theme.warn);
+        PaintedRow {
             kind: row.kind,
             numbers: row.numbers,
             pieces,
-            endless: row.endless && row.kind != Kind::Context,
+            lacks_final_newline: row.lacks_final_newline && row.kind != DiffRowKind::Context,
         }
     }
 
     /// The part of a line that is shown: carriage returns at its end only where they say something.
-    fn shown<'l>(&self, text: &'l str) -> &'l str {
+    fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
             Some(text) if !self.returns => text,
             _ => text,
         }
     }
 
-    fn code_of(&self, side: usize, row: &Row<'_>) -> Option<&Line<'static>> {
+    fn code_line(&self, side: usize, row: &DiffRow<'_>) -> Option<&Line<'static>> {
         self.code.get(side)?.get(&row.number(side))
     }
 
     /// Reads lines with their numbers as code.
-    fn read<'l>(&mut self, side: usize, lines: impl Iterator<Item = (&'l str, usize)>) {
+    fn highlight_lines<'l>(&mut self, side: usize, lines: impl Iterator<Item = (&'l str, usize)>) {
         if self.theme.colors == Colors::None {
             return;
         }
@@ -157,27 +157,30 @@ impl<'a, 't> Paint<'a, 't> {
         let mut numbers = Vec::new();
         for (line, number) in lines {
             let line = line.strip_suffix('\n').unwrap_or(line);
-            code.push_str(&visible(self.longest, self.shown(line), &[]).text);
+            code.push_str(&make_visible(self.max_chars, self.visible_part(line), &[]).text);
             code.push('\n');
             numbers.push(number);
         }
         let language = Language::Path(Path::new(&self.file.path));
-        match (whole(&code, language, self.theme), self.code.get_mut(side)) {
+        match (
+            highlighted_lines(&code, language, self.theme),
+            self.code.get_mut(side),
+        ) {
             (Some(lines), Some(code)) => {
                 code.extend(numbers.into_iter().zip(lines.iter().cloned()))
             }
-            _ => self.waits = self.file.whole.is_some(),
+            _ => self.waits = self.file.texts.is_some(),
         }
     }
 }
 
-impl Row<'_> {
+impl DiffRow<'_> {
     /// Whether it is a line of the old text (0) or the new one (1).
-    fn is_of(&self, side: usize) -> bool {
+    fn is_on_side(&self, side: usize) -> bool {
         match self.kind {
-            Kind::Context => true,
-            Kind::Removed => side == 0,
-            Kind::Added => side == 1,
+            DiffRowKind::Context => true,
+            DiffRowKind::Removed => side == 0,
+            DiffRowKind::Added => side == 1,
         }
     }
 
@@ -187,21 +190,21 @@ impl Row<'_> {
 }
 
 /// Spaces at the end of a new line are stressed: nobody sees them otherwise.
-fn trailing_spaces(line: &mut Visible, kind: Kind) {
+fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
-    if kind != Kind::Added || end == line.text.len() {
+    if kind != DiffRowKind::Added || end == line.text.len() {
         return;
     }
-    line.stressed.retain(|range| range.start < end);
-    if let Some(last) = line.stressed.last_mut() {
+    line.emphasis.retain(|range| range.start < end);
+    if let Some(last) = line.emphasis.last_mut() {
         last.end = last.end.min(end);
     }
-    line.stressed.push(end..line.text.len());
+    line.emphasis.push(end..line.text.len());
 }
 
 /// A line in pieces: the code's style where there is one, the change's under it.
-fn pieces(
-    line: &Visible,
+fn split_styles(
+    line: &VisibleLine,
     code: Option<&Line<'static>>,
     base: Style,
     word: Style,
@@ -226,7 +229,7 @@ fn pieces(
         at += span.content.len();
     }
     bounds.extend(spans.iter().map(|(end, _)| *end));
-    for range in line.stressed.iter().chain(&line.named) {
+    for range in line.emphasis.iter().chain(&line.escapes) {
         bounds.extend([range.start, range.end]);
     }
     bounds.sort_unstable();
@@ -240,10 +243,10 @@ fn pieces(
         let mut style = base.patch(code);
         // What is behind the code is the change's.
         style.bg = base.bg.or(style.bg);
-        if within(&line.stressed, *start) {
+        if within(&line.emphasis, *start) {
             style = style.patch(word);
         }
-        if within(&line.named, *start) {
+        if within(&line.escapes, *start) {
             style = style.patch(named);
         }
         if let Some(text) = line.text.get(*start..*end) {

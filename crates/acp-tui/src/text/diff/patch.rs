@@ -1,9 +1,9 @@
 //! A patch as git writes it, taken apart. What is not understood is kept as it is: a patch is shown to be judged.
 
-use super::change::{FileDiff, Hunk, Kind, Row};
+use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 
 /// A piece of a patch.
-pub(super) enum Part<'t> {
+pub(super) enum PatchPart<'t> {
     /// A file's change.
     File(FileDiff<'t>),
     /// A line that is not part of one.
@@ -11,19 +11,19 @@ pub(super) enum Part<'t> {
 }
 
 /// Takes a patch apart.
-pub(super) fn parts(patch: &str) -> Vec<Part<'_>> {
-    let mut reader = Reader::default();
+pub(super) fn parts(patch: &str) -> Vec<PatchPart<'_>> {
+    let mut reader = PatchReader::default();
     for line in patch.split_inclusive('\n') {
         let text = line.strip_suffix('\n').unwrap_or(line);
-        reader.line(text);
+        reader.read_line(text);
     }
     reader.end_file();
     reader.parts
 }
 
 #[derive(Default)]
-struct Reader<'t> {
-    parts: Vec<Part<'t>>,
+struct PatchReader<'t> {
+    parts: Vec<PatchPart<'t>>,
     file: Option<FileDiff<'t>>,
     /// What `---` said.
     old_path: Option<String>,
@@ -31,45 +31,45 @@ struct Reader<'t> {
     /// The next line's numbers, old and new.
     numbers: [usize; 2],
     /// How many lines of the hunk are still to come, old and new.
-    left: [usize; 2],
+    remaining: [usize; 2],
     /// Up to which old line the hunks before reach.
-    reached: usize,
+    hunk_end: usize,
 }
 
-impl<'t> Reader<'t> {
-    fn line(&mut self, line: &'t str) {
-        if self.within_hunk(line) {
+impl<'t> PatchReader<'t> {
+    fn read_line(&mut self, line: &'t str) {
+        if self.read_hunk_line(line) {
             return;
         }
         if let Some(paths) = line.strip_prefix("diff --git ") {
-            self.begin_file(both(paths));
+            self.begin_file(common_path(paths));
         } else if let Some(path) = line.strip_prefix("--- ") {
             if self.file.as_ref().is_none_or(|file| !file.hunks.is_empty()) {
                 // A patch without the lines of git's.
                 self.begin_file(None);
             }
-            self.old_path = path_of(path);
+            self.old_path = parse_path(path);
         } else if let Some(file) = &mut self.file {
             if let Some(path) = line.strip_prefix("+++ ") {
-                match (path_of(path), self.old_path.take()) {
+                match (parse_path(path), self.old_path.take()) {
                     (Some(new), _) => file.path = new,
                     (None, Some(old)) => file.path = old,
                     (None, None) => {}
                 }
             } else if let Some(header) = line.strip_prefix("@@ ") {
                 if !self.begin_hunk(header) {
-                    self.other(line);
+                    self.push_other(line);
                 }
-            } else if !self.about(line) {
-                self.other(line);
+            } else if !self.read_file_header(line) {
+                self.push_other(line);
             }
         } else {
-            self.other(line);
+            self.push_other(line);
         }
     }
 
     /// What is said of the file before its first hunk. Says whether it was understood.
-    fn about(&mut self, line: &'t str) -> bool {
+    fn read_file_header(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
         };
@@ -95,14 +95,14 @@ impl<'t> Reader<'t> {
             let old = self.old_mode.take().unwrap_or("?");
             file.note(format!("mode {old} → {mode}"));
         } else if let Some(path) = line.strip_prefix("rename from ") {
-            file.note(format!("moved from {}", unquoted(path)));
+            file.note(format!("moved from {}", unquote(path)));
         } else if let Some(path) = line.strip_prefix("copy from ") {
-            file.note(format!("copied from {}", unquoted(path)));
+            file.note(format!("copied from {}", unquote(path)));
         } else if let Some(path) = line
             .strip_prefix("rename to ")
             .or_else(|| line.strip_prefix("copy to "))
         {
-            file.path = unquoted(path);
+            file.path = unquote(path);
         } else if line.starts_with("Binary files ") || line == "GIT binary patch" {
             file.note("binary");
         } else {
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A line of a hunk, if there are more to come. Says whether it was one.
-    fn within_hunk(&mut self, line: &'t str) -> bool {
+    fn read_hunk_line(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
         };
@@ -125,37 +125,37 @@ impl<'t> Reader<'t> {
         if line.starts_with('\\') {
             // `\ No newline at end of file`, of the line before.
             if let Some(row) = hunk.rows.last_mut() {
-                row.endless = true;
+                row.lacks_final_newline = true;
                 return true;
             }
             return false;
         }
-        if self.left == [0, 0] {
+        if self.remaining == [0, 0] {
             return false;
         }
         let (kind, text) = match line.as_bytes().first() {
-            Some(b'+') => (Kind::Added, line.get(1..)),
-            Some(b'-') => (Kind::Removed, line.get(1..)),
-            Some(b' ') => (Kind::Context, line.get(1..)),
+            Some(b'+') => (DiffRowKind::Added, line.get(1..)),
+            Some(b'-') => (DiffRowKind::Removed, line.get(1..)),
+            Some(b' ') => (DiffRowKind::Context, line.get(1..)),
             // An empty line whose space was lost on the way.
-            None => (Kind::Context, Some(line)),
-            Some(b'\r') if line.len() == 1 => (Kind::Context, Some(line)),
+            None => (DiffRowKind::Context, Some(line)),
+            Some(b'\r') if line.len() == 1 => (DiffRowKind::Context, Some(line)),
             Some(_) => {
-                self.left = [0, 0];
+                self.remaining = [0, 0];
                 return false;
             }
         };
         let sides = match kind {
-            Kind::Context => [1, 1],
-            Kind::Removed => [1, 0],
-            Kind::Added => [0, 1],
+            DiffRowKind::Context => [1, 1],
+            DiffRowKind::Removed => [1, 0],
+            DiffRowKind::Added => [0, 1],
         };
         let numbers = [0, 1].map(|side| {
             let passed = sides.get(side).copied().unwrap_or(0);
             let next = self.numbers.get(side).copied().unwrap_or(0);
             (passed, next)
         });
-        hunk.rows.push(Row {
+        hunk.rows.push(DiffRow {
             kind,
             numbers: numbers.map(|(passed, next)| {
                 if passed == 1 {
@@ -165,15 +165,15 @@ impl<'t> Reader<'t> {
                 }
             }),
             text: text.unwrap_or_default(),
-            endless: false,
+            lacks_final_newline: false,
         });
         self.numbers = numbers.map(|(passed, next)| next.saturating_add(passed));
         let [old, new] = sides;
-        let [old_left, new_left] = self.left;
-        self.left = [old_left.saturating_sub(old), new_left.saturating_sub(new)];
-        file.removed += usize::from(kind == Kind::Removed);
-        file.added += usize::from(kind == Kind::Added);
-        self.reached = self.numbers.first().copied().unwrap_or(0);
+        let [old_left, new_left] = self.remaining;
+        self.remaining = [old_left.saturating_sub(old), new_left.saturating_sub(new)];
+        file.removed += usize::from(kind == DiffRowKind::Removed);
+        file.added += usize::from(kind == DiffRowKind::Added);
+        self.hunk_end = self.numbers.first().copied().unwrap_or(0);
         true
     }
 
@@ -202,13 +202,13 @@ impl<'t> Reader<'t> {
         };
         let start = first(old);
         file.hunks.push(Hunk {
-            before: start.saturating_sub(self.reached.max(1)),
+            lines_before: start.saturating_sub(self.hunk_end.max(1)),
             title,
             rows: Vec::new(),
         });
         self.numbers = [start, first(new)];
-        self.left = [old.1, new.1];
-        self.reached = start;
+        self.remaining = [old.1, new.1];
+        self.hunk_end = start;
         true
     }
 
@@ -223,44 +223,44 @@ impl<'t> Reader<'t> {
     fn end_file(&mut self) {
         if let Some(mut file) = self.file.take() {
             file.hunks.retain(|hunk| !hunk.rows.is_empty());
-            self.parts.push(Part::File(file));
+            self.parts.push(PatchPart::File(file));
         }
         self.old_path = None;
         self.old_mode = None;
-        self.left = [0, 0];
-        self.reached = 0;
+        self.remaining = [0, 0];
+        self.hunk_end = 0;
     }
 
     /// A line that says something else.
-    fn other(&mut self, line: &'t str) {
+    fn push_other(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
             Some(file) => file.remarks.push(line.to_owned()),
             None if line.trim().is_empty() => {}
-            None => self.parts.push(Part::Line(line)),
+            None => self.parts.push(PatchPart::Line(line)),
         }
     }
 }
 
 /// The path of `--- path` and the like; `None` for `/dev/null`.
-fn path_of(text: &str) -> Option<String> {
+fn parse_path(text: &str) -> Option<String> {
     // Some put a date behind the path.
     let path = text.split('\t').next().unwrap_or(text);
-    (path != "/dev/null").then(|| unquoted(path))
+    (path != "/dev/null").then(|| unquote(path))
 }
 
 /// The path of `diff --git path path`, if both are the same.
-fn both(paths: &str) -> Option<String> {
+fn common_path(paths: &str) -> Option<String> {
     let middle = paths.len() / 2;
     let (old, new) = (
         paths.get(..middle)?,
         paths.get(middle..)?.strip_prefix(' ')?,
     );
-    (old == new).then(|| unquoted(old))
+    (old == new).then(|| unquote(old))
 }
 
 /// A path without the quotes that git puts around unusual ones.
-fn unquoted(path: &str) -> String {
+fn unquote(path: &str) -> String {
     let path = path.strip_suffix('\r').unwrap_or(path);
     let inside = path
         .strip_prefix('"')

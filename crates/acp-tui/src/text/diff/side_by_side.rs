@@ -3,18 +3,18 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::change::Kind;
-use super::paint::Painted;
+use super::change::DiffRowKind;
+use super::paint::PaintedRow;
 use super::unified::block;
 use crate::Theme;
-use crate::text::columns::Row;
+use crate::text::columns::TextRow;
 
 /// What is between the halves.
 const BETWEEN: &str = "│";
 
 /// The lines of a hunk. `digits`: how many the largest number has.
 pub(super) fn lines(
-    rows: &[Painted],
+    rows: &[PaintedRow],
     digits: usize,
     width: usize,
     theme: &Theme,
@@ -22,12 +22,16 @@ pub(super) fn lines(
     let left_width = width.saturating_sub(1) / 2;
     let right_width = width.saturating_sub(1 + left_width);
     let mut lines = Vec::new();
-    for (old, new) in pairs(rows) {
-        let mut left = old.map_or_else(Vec::new, |row| half(row, 0, digits, left_width, theme));
-        let mut right = new.map_or_else(Vec::new, |row| half(row, 1, digits, right_width, theme));
+    for (old, new) in pair_rows(rows) {
+        let mut left = old.map_or_else(Vec::new, |row| {
+            render_half(row, 0, digits, left_width, theme)
+        });
+        let mut right = new.map_or_else(Vec::new, |row| {
+            render_half(row, 1, digits, right_width, theme)
+        });
         let height = left.len().max(right.len());
-        left.resize_with(height, Row::default);
-        right.resize_with(height, Row::default);
+        left.resize_with(height, TextRow::default);
+        right.resize_with(height, TextRow::default);
         for (mut left, mut right) in left.into_iter().zip(right) {
             left.pad(left_width, Style::new());
             left.push(BETWEEN, theme.border);
@@ -39,21 +43,21 @@ pub(super) fn lines(
 }
 
 /// The lines that stand beside each other: those that are gone and those that came in their place, in order.
-fn pairs(rows: &[Painted]) -> Vec<(Option<&Painted>, Option<&Painted>)> {
+fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRow>)> {
     let mut pairs = Vec::new();
     let mut rest = rows.iter().peekable();
     while rest.peek().is_some() {
-        while let Some(row) = rest.next_if(|row| row.kind == Kind::Context) {
+        while let Some(row) = rest.next_if(|row| row.kind == DiffRowKind::Context) {
             pairs.push((Some(row), Some(row)));
         }
-        let mut run = |kind| -> Vec<&Painted> {
+        let mut run = |kind| -> Vec<&PaintedRow> {
             let mut run = Vec::new();
             while let Some(row) = rest.next_if(|row| row.kind == kind) {
                 run.push(row);
             }
             run
         };
-        let (removed, added) = (run(Kind::Removed), run(Kind::Added));
+        let (removed, added) = (run(DiffRowKind::Removed), run(DiffRowKind::Added));
         for n in 0..removed.len().max(added.len()) {
             pairs.push((removed.get(n).copied(), added.get(n).copied()));
         }
@@ -62,7 +66,13 @@ fn pairs(rows: &[Painted]) -> Vec<(Option<&Painted>, Option<&Painted>)> {
 }
 
 /// A line in its half.
-fn half(row: &Painted, side: usize, digits: usize, width: usize, theme: &Theme) -> Vec<Row> {
+fn render_half(
+    row: &PaintedRow,
+    side: usize,
+    digits: usize,
+    width: usize,
+    theme: &Theme,
+) -> Vec<TextRow> {
     let numbers = digits + 1;
     let numbers = if width >= numbers + 12 { numbers } else { 0 };
     let gutter = |first| match row.numbers.get(side) {

@@ -1,22 +1,22 @@
 use std::path::Path;
 use std::time::Duration;
 
-use acp::thread::{Diff, ToolCallContent};
+use acp::thread::{ThreadDiff, ThreadToolCallContent};
 use proptest::prelude::*;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use serde_json::{Value, json};
 
-use super::{DiffOf, Layout, Patience, diff, diff_within};
+use super::{DiffBudget, DiffLayout, DiffRequest, diff, diff_with_budget};
 use crate::{Background, Colors, Theme};
 
 /// A busy machine does not change what is shown.
-const PATIENCE: Patience = Patience {
+const PATIENCE: DiffBudget = DiffBudget {
     lines: Duration::from_secs(600),
     words: Duration::from_secs(600),
 };
 
-fn v1(path: &str, old: Option<&str>, new: &str) -> Diff {
+fn v1(path: &str, old: Option<&str>, new: &str) -> ThreadDiff {
     let content: acp::v1::ToolCallContent = serde_json::from_value(
         json!({"type": "diff", "path": path, "oldText": old, "newText": new}),
     )
@@ -24,7 +24,7 @@ fn v1(path: &str, old: Option<&str>, new: &str) -> Diff {
     of(content.into())
 }
 
-fn v2(changes: Value, patch: Option<&str>) -> Diff {
+fn v2(changes: Value, patch: Option<&str>) -> ThreadDiff {
     let patch = patch.map(|text| json!({"format": "git_patch", "text": text}));
     let content: acp::v2::ToolCallContent =
         serde_json::from_value(json!({"type": "diff", "changes": changes, "patch": patch}))
@@ -32,21 +32,21 @@ fn v2(changes: Value, patch: Option<&str>) -> Diff {
     of(content.into())
 }
 
-fn of(content: ToolCallContent) -> Diff {
+fn of(content: ThreadToolCallContent) -> ThreadDiff {
     match content {
-        ToolCallContent::Diff(diff) => diff,
+        ThreadToolCallContent::Diff(diff) => diff,
         other => panic!("{other:?}"),
     }
 }
 
-fn lines(of: &Diff, layout: Layout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+fn lines(of: &ThreadDiff, layout: DiffLayout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let cwd = Some(Path::new("/code"));
-    diff_within(
+    diff_with_budget(
         PATIENCE,
-        DiffOf {
+        DiffRequest {
             diff: of,
             cwd,
-            whole: false,
+            shows_all: false,
         },
         layout,
         width,
@@ -61,8 +61,8 @@ fn text(lines: &[Line<'_>]) -> Vec<String> {
     text.collect()
 }
 
-fn unified(of: &Diff, width: u16) -> Vec<String> {
-    text(&lines(of, Layout::Unified, width, &Theme::default()))
+fn unified(of: &ThreadDiff, width: u16) -> Vec<String> {
+    text(&lines(of, DiffLayout::Unified, width, &Theme::default()))
 }
 
 fn numbered(range: std::ops::RangeInclusive<usize>) -> String {
@@ -115,7 +115,7 @@ fn a_change_has_its_surroundings_and_numbers() {
 #[test]
 fn side_by_side_stands_what_was_beside_what_is() {
     let of = v1("/code/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
-    let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
+    let shown = text(&lines(&of, DiffLayout::SideBySide, 41, &Theme::default()));
     assert_eq!(
         shown,
         [
@@ -128,7 +128,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
     );
     // A long line takes more rows on its side, and the other one waits for it.
     let of = v1("/code/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
-    let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
+    let shown = text(&lines(&of, DiffLayout::SideBySide, 41, &Theme::default()));
     assert_eq!(
         shown,
         [
@@ -139,12 +139,12 @@ fn side_by_side_stands_what_was_beside_what_is() {
         ]
     );
     // Auto knows how much room there is; a new file has no other side.
-    let both = |width| text(&lines(&of, Layout::Auto, width, &Theme::default())).concat();
+    let both = |width| text(&lines(&of, DiffLayout::Auto, width, &Theme::default())).concat();
     assert!(both(100).contains('│'));
     assert!(!both(99).contains('│'));
     let new = v1("/code/a", None, "b\n");
     assert_eq!(
-        text(&lines(&new, Layout::Auto, 120, &Theme::default())),
+        text(&lines(&new, DiffLayout::Auto, 120, &Theme::default())),
         ["a  new file  +1", "  1 + b"]
     );
 }
@@ -157,10 +157,10 @@ fn words_that_changed_are_stressed() {
         "let one = second(1);\n",
     );
     for (colors, layout) in [
-        (Colors::Full, Layout::Unified),
-        (Colors::Full, Layout::SideBySide),
-        (Colors::Ansi16, Layout::Unified),
-        (Colors::None, Layout::Unified),
+        (Colors::Full, DiffLayout::Unified),
+        (Colors::Full, DiffLayout::SideBySide),
+        (Colors::Ansi16, DiffLayout::Unified),
+        (Colors::None, DiffLayout::Unified),
     ] {
         let theme = Theme::new(Background::Dark, colors);
         let lines = lines(&of, layout, 80, &theme);
@@ -183,7 +183,7 @@ fn words_that_changed_are_stressed() {
 fn the_whole_line_has_the_colour_of_its_change() {
     let of = v1("/code/a", Some("old\n"), "new\n");
     let theme = Theme::new(Background::Light, Colors::Full);
-    let all = lines(&of, Layout::Unified, 50, &theme);
+    let all = lines(&of, DiffLayout::Unified, 50, &theme);
     let removed = all
         .iter()
         .find(|line| line.to_string().contains("old"))
@@ -195,7 +195,7 @@ fn the_whole_line_has_the_colour_of_its_change() {
     );
     // Without colours the sign says it.
     let none = Theme::new(Background::Light, Colors::None);
-    let all = lines(&of, Layout::Unified, 50, &none);
+    let all = lines(&of, DiffLayout::Unified, 50, &none);
     assert_eq!(text(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
     let colours = |style: Style| [style.fg, style.bg];
     assert!(
@@ -209,7 +209,7 @@ fn the_whole_line_has_the_colour_of_its_change() {
 fn what_cannot_be_seen_is_named() {
     let of = v1("/code/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
     let theme = Theme::new(Background::Dark, Colors::Ansi16);
-    let all = lines(&of, Layout::Unified, 80, &theme);
+    let all = lines(&of, DiffLayout::Unified, 80, &theme);
     assert_eq!(
         text(&all),
         [
@@ -222,7 +222,7 @@ fn what_cannot_be_seen_is_named() {
     // Spaces that a change leaves at the end of a line are seen.
     let all = lines(
         &v1("/code/a", Some("a\n"), "a  \n"),
-        Layout::Unified,
+        DiffLayout::Unified,
         80,
         &theme,
     );
@@ -251,7 +251,7 @@ fn ends_of_lines_are_shown_where_they_differ() {
     );
     let all = text(&lines(
         &v1("/code/a", Some("one"), "one\n"),
-        Layout::SideBySide,
+        DiffLayout::SideBySide,
         50,
         &Theme::default(),
     ));
@@ -292,17 +292,17 @@ fn what_is_too_long_is_counted() {
 
 #[test]
 fn without_time_a_change_is_shown_roughly() {
-    let none = Patience {
+    let none = DiffBudget {
         lines: Duration::ZERO,
         words: Duration::ZERO,
     };
     let of = v1("/code/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
-    let of = DiffOf {
+    let of = DiffRequest {
         diff: &of,
         cwd: None,
-        whole: false,
+        shows_all: false,
     };
-    let all = diff_within(none, of, Layout::Unified, 60, &Theme::default());
+    let all = diff_with_budget(none, of, DiffLayout::Unified, 60, &Theme::default());
     let all = text(&all);
     for line in ["- one", "+ 1", "- three", "+ 3"] {
         assert!(all.iter().any(|shown| shown.ends_with(line)), "{all:?}");
@@ -411,7 +411,7 @@ proptest! {
         old in proptest::option::of("([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}"),
         new in "([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}|[\\s\\S]{0,60}",
         width in 1_u16..200,
-        layout in prop_oneof![Just(Layout::Auto), Just(Layout::Unified), Just(Layout::SideBySide)],
+        layout in prop_oneof![Just(DiffLayout::Auto), Just(DiffLayout::Unified), Just(DiffLayout::SideBySide)],
         colors in prop_oneof![Just(Colors::None), Just(Colors::Ansi16), Just(Colors::Full)],
     ) {
         let theme = Theme::new(Background::Dark, colors);
@@ -440,8 +440,8 @@ proptest! {
     ) {
         let patch = lines.join("\n");
         for line in diff(
-            DiffOf { diff: &v2(json!([]), Some(&patch)), cwd: None, whole: false },
-            Layout::Auto,
+            DiffRequest { diff: &v2(json!([]), Some(&patch)), cwd: None, shows_all: false },
+            DiffLayout::Auto,
             width,
             &Theme::default(),
         ) {

@@ -3,17 +3,17 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::change::Kind;
-use super::paint::Painted;
+use super::change::DiffRowKind;
+use super::paint::PaintedRow;
 use crate::Theme;
-use crate::text::columns::{Row, broken};
+use crate::text::columns::{TextRow, break_rows};
 
 /// How many columns of code there must be beside the numbers for these to be shown.
 const CODE: usize = 20;
 
 /// The lines of a hunk. `digits`: how many the largest number has.
 pub(super) fn lines(
-    rows: &[Painted],
+    rows: &[PaintedRow],
     digits: usize,
     width: usize,
     theme: &Theme,
@@ -29,8 +29,8 @@ pub(super) fn lines(
         let gutter = |first| {
             if first && numbers > 0 {
                 let number = |side: usize| {
-                    let of_side =
-                        row.kind == Kind::Context || (row.kind == Kind::Removed) == (side == 0);
+                    let of_side = row.kind == DiffRowKind::Context
+                        || (row.kind == DiffRowKind::Removed) == (side == 0);
                     let number = row.numbers.get(side).filter(|_| of_side);
                     number.map_or_else(String::new, usize::to_string)
                 };
@@ -48,16 +48,16 @@ pub(super) fn lines(
 /// A line of a change in a width: what is before it, its sign, and its text, in as many rows as it takes, and one that
 /// says that no line feed ends it. `numbers`: how wide what `gutter` gives is, for the first row and for others.
 pub(super) fn block(
-    row: &Painted,
+    row: &PaintedRow,
     gutter: impl Fn(bool) -> String,
     numbers: usize,
     width: usize,
     theme: &Theme,
-) -> Vec<Row> {
+) -> Vec<TextRow> {
     let (sign, base, mark) = match row.kind {
-        Kind::Context => (" ", theme.text, Style::new()),
-        Kind::Removed => ("-", theme.removed, theme.bad),
-        Kind::Added => ("+", theme.added, theme.good),
+        DiffRowKind::Context => (" ", theme.text, Style::new()),
+        DiffRowKind::Removed => ("-", theme.removed, theme.bad),
+        DiffRowKind::Added => ("+", theme.added, theme.good),
     };
     // Where there is hardly any room the sign is all there is beside the text.
     let sign_width = match width.saturating_sub(numbers) {
@@ -67,14 +67,14 @@ pub(super) fn block(
     };
     let room = width.saturating_sub(numbers + sign_width);
     let pieces = row.pieces.iter();
-    let texts = broken(pieces.map(|(text, style)| (text.as_str(), *style)), room);
+    let texts = break_rows(pieces.map(|(text, style)| (text.as_str(), *style)), room);
     let fill = Style {
         bg: base.bg,
         ..Style::new()
     };
     let mut rows = Vec::with_capacity(texts.len());
     for (n, mut text) in texts.into_iter().enumerate() {
-        let mut row = Row::default();
+        let mut row = TextRow::default();
         let gutter = gutter(n == 0);
         if !gutter.is_empty() {
             row.push(&gutter, fill.patch(theme.dim));
@@ -86,18 +86,18 @@ pub(super) fn block(
                 row.push(if n == 0 { " " } else { "…" }, fill.patch(theme.dim));
             }
         }
-        row.used += text.used;
+        row.width += text.width;
         row.spans.append(&mut text.spans);
         if base.bg.is_some() {
             row.pad(width, fill);
         }
         rows.push(row);
     }
-    if row.endless {
-        for mut said in broken([("no newline at the end", theme.dim)], room) {
-            let mut row = Row::default();
+    if row.lacks_final_newline {
+        for mut said in break_rows([("no newline at the end", theme.dim)], room) {
+            let mut row = TextRow::default();
             row.pad(numbers + sign_width, Style::new());
-            row.used += said.used;
+            row.width += said.width;
             row.spans.append(&mut said.spans);
             rows.push(row);
         }

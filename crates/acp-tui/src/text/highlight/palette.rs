@@ -4,24 +4,24 @@ use ratatui::style::{Color, Modifier, Style};
 use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};
 
 /// One of them.
-pub(super) struct Palette {
+pub(super) struct ColorPalette {
     pub(super) highlighter: highlighting::Highlighter<'static>,
-    ordinary: highlighting::Color,
+    default_color: highlighting::Color,
 }
 
-impl Palette {
+impl ColorPalette {
     pub(super) fn new(theme: &'static highlighting::Theme) -> Self {
         let highlighter = highlighting::Highlighter::new(theme);
         let ordinary = highlighter.get_default().foreground;
         Self {
             highlighter,
-            ordinary,
+            default_color: ordinary,
         }
     }
 
     pub(super) fn style(&self, style: highlighting::Style) -> Style {
         let mut made = Style::new();
-        if let Some(color) = self.color(style.foreground) {
+        if let Some(color) = self.convert_color(style.foreground) {
             made = made.fg(color);
         }
         if style.foreground == DIM {
@@ -40,16 +40,16 @@ impl Palette {
     }
 
     /// Ordinary text has the terminal's own colour.
-    fn color(&self, color: highlighting::Color) -> Option<Color> {
+    fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
-            color if color == self.ordinary => None,
+            color if color == self.default_color => None,
             highlighting::Color { r, a: 0, .. } => ANSI.get(usize::from(r)).copied(),
             highlighting::Color { r, g, b, .. } => Some(Color::Rgb(r, g, b)),
         }
     }
 }
 
-/// What is named by a [`named`] colour. Neither black nor white, for one of them cannot be seen.
+/// What is named by a [`ansi_color`] colour. Neither black nor white, for one of them cannot be seen.
 const ANSI: [Color; 6] = [
     Color::Red,
     Color::Green,
@@ -60,7 +60,7 @@ const ANSI: [Color; 6] = [
 ];
 
 /// Stands for one of the terminal's own colours in a theme: no theme of full colours is transparent.
-const fn named(index: u8) -> highlighting::Color {
+const fn ansi_color(index: u8) -> highlighting::Color {
     highlighting::Color {
         r: index,
         g: 0,
@@ -70,7 +70,7 @@ const fn named(index: u8) -> highlighting::Color {
 }
 
 /// Less than ordinary text, in whatever colour that has.
-const DIM: highlighting::Color = named(u8::MAX);
+const DIM: highlighting::Color = ansi_color(u8::MAX);
 
 /// What has which of the terminal's own colours.
 pub(super) fn ansi() -> highlighting::Theme {
@@ -78,25 +78,25 @@ pub(super) fn ansi() -> highlighting::Theme {
         ("comment, markup.quote, meta.diff.range", DIM),
         (
             "string, constant.character, markup.raw, markup.inserted",
-            named(1),
+            ansi_color(1),
         ),
         (
             "constant.numeric, constant.language, constant.other",
-            named(2),
+            ansi_color(2),
         ),
-        ("keyword, storage, keyword.operator.word", named(4)),
+        ("keyword, storage, keyword.operator.word", ansi_color(4)),
         ("keyword.operator", ORDINARY),
         (
             "entity.name.function, support.function, variable.function, markup.heading",
-            named(3),
+            ansi_color(3),
         ),
         (
             "entity.name.type, entity.name.class, entity.name.struct, entity.name.enum, entity.name.trait, entity.name.interface, support.type, support.class, entity.other.attribute-name",
-            named(5),
+            ansi_color(5),
         ),
         (
             "entity.name.tag, variable.language, invalid, markup.deleted",
-            named(0),
+            ansi_color(0),
         ),
     ];
     let scopes = SCOPES
@@ -123,4 +123,4 @@ pub(super) fn ansi() -> highlighting::Theme {
 }
 
 /// Ordinary text in the theme of the terminal's own colours.
-const ORDINARY: highlighting::Color = named(u8::MAX - 1);
+const ORDINARY: highlighting::Color = ansi_color(u8::MAX - 1);

@@ -17,7 +17,10 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
 
 fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
     let mut highlighter = Highlighter::new(language, "", Background::Dark, colors);
-    let lines: Vec<Line<'static>> = code.lines().map(|line| highlighter.line(line)).collect();
+    let lines: Vec<Line<'static>> = code
+        .lines()
+        .map(|line| highlighter.highlight_line(line))
+        .collect();
     let texts: Vec<String> = lines.iter().map(Line::to_string).collect();
     assert_eq!(texts, code.lines().collect::<Vec<_>>());
     lines
@@ -69,7 +72,7 @@ fn sixteen_colours_are_the_terminals_own() {
 #[test]
 fn the_language_is_found_by_many_names() {
     let known = |language, first| {
-        loaded()
+        highlight_assets()
             .syntax(language, first)
             .map(|found| found.name.as_str())
     };
@@ -174,7 +177,9 @@ fn colours_can_be_read_on_their_backgrounds() {
             Background::Dark => Color::Rgb(30, 30, 46),
             Background::Light => Color::Rgb(255, 255, 255),
         };
-        let highlighter = &loaded().palette(background, Colors::Full).highlighter;
+        let highlighter = &highlight_assets()
+            .palette(background, Colors::Full)
+            .highlighter;
         for scope in [
             "comment",
             "keyword",
@@ -214,7 +219,7 @@ fn colours_can_be_read_on_their_backgrounds() {
 fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));
-    let ask = || noticing(|| whole(text, language, &theme));
+    let ask = || with_pending_flag(|| highlighted_lines(text, language, &theme));
     let (first, missed) = ask();
     assert_eq!(first.is_none(), missed);
     finish();
@@ -239,13 +244,13 @@ fn colours_come_from_a_thread_and_are_kept() {
 #[test]
 fn what_has_no_colours_is_not_waited_for() {
     let theme = Theme::new(Background::Dark, Colors::Full);
-    let code = Code::new(Language::Name("json"), &theme).unwrap();
+    let code = HighlightedCode::new(Language::Name("json"), &theme).unwrap();
     let wanted = (0..MAX_LINES + 10).filter(|_| code.push("1")).count();
     assert_eq!(wanted, MAX_LINES);
     finish();
     assert_eq!(code.take().len(), MAX_LINES);
     assert!(code.take().is_empty());
-    assert!(Code::new(Language::Name(""), &theme).is_none());
+    assert!(HighlightedCode::new(Language::Name(""), &theme).is_none());
     let none = Theme::new(Background::Dark, Colors::None);
-    assert!(Code::new(Language::Name("json"), &none).is_none());
+    assert!(HighlightedCode::new(Language::Name("json"), &none).is_none());
 }

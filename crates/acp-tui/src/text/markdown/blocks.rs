@@ -4,26 +4,26 @@ use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser,
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::code::Waiting;
-use super::inline::{Inline, address};
-use super::table::Table;
-use super::{code, options};
-use crate::text::wrap::{Indent, width_of, wrap_into};
+use super::code::PendingCode;
+use super::inline::{InlineText, address};
+use super::table::MarkdownTable;
+use super::{code, parser_options};
+use crate::text::wrap::{LineIndent, width_of, wrap_into};
 use crate::theme::Theme;
 
 /// Lists and quotations within each other that are indented. Deeper ones stand as far in as these.
 const MAX_DEPTH: usize = 12;
 
 /// What became of a unit.
-pub(super) struct LaidOut {
+pub(super) struct RenderedUnit {
     pub(super) lines: Vec<Line<'static>>,
     /// The code among it, its rows counted from the first of the lines.
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) pending_code: Vec<PendingCode>,
 }
 
 /// The lines of `text` in `width` columns. Code in it gets its colours if the text is `settled`.
-pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> LaidOut {
-    let parser = Parser::new_ext(text, options());
+pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> RenderedUnit {
+    let parser = Parser::new_ext(text, parser_options());
     let mut definitions: Vec<(usize, String)> = parser
         .reference_definitions()
         .iter()
@@ -33,13 +33,13 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> L
         })
         .collect();
     definitions.sort_unstable_by(|a, b| b.cmp(a));
-    let mut writer = Writer::new(width, theme, settled);
+    let mut writer = BlockRenderer::new(width, theme, settled);
     let mut depth = 0usize;
     for (event, range) in parser.into_offset_iter() {
         if depth == 0 && !matches!(event, Event::End(_)) {
             while let Some((_, definition)) = definitions.pop_if(|(start, _)| *start < range.start)
             {
-                writer.definition(definition);
+                writer.put_definition(definition);
             }
             writer.blank |= writer.defined;
             writer.defined = false;
@@ -49,52 +49,52 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> L
             Event::End(_) => depth = depth.saturating_sub(1),
             _ => {}
         }
-        writer.event(event);
+        writer.handle_event(event);
     }
     writer.flush();
     while let Some((_, definition)) = definitions.pop() {
-        writer.definition(definition);
+        writer.put_definition(definition);
     }
-    LaidOut {
+    RenderedUnit {
         lines: writer.out,
-        waiting: writer.waiting,
+        pending_code: writer.pending_code,
     }
 }
 
-struct Writer<'a> {
+struct BlockRenderer<'a> {
     theme: &'a Theme,
     width: u16,
     out: Vec<Line<'static>>,
     /// The lists, quotations and notes that what follows stands in.
-    levels: Vec<Level>,
+    levels: Vec<BlockLevel>,
     /// The number of the next item of each list, if they have one.
     lists: Vec<Option<u64>>,
-    inline: Inline<'a>,
+    inline: InlineText<'a>,
     /// An empty line goes before the next.
     blank: bool,
     /// What stands there last is a definition.
     defined: bool,
     /// Code or HTML that is being gathered.
-    literal: Option<(Literal, String)>,
-    table: Option<Table>,
+    literal: Option<(LiteralBlock, String)>,
+    table: Option<MarkdownTable>,
     settled: bool,
-    waiting: Vec<Waiting>,
+    pending_code: Vec<PendingCode>,
 }
 
-enum Literal {
+enum LiteralBlock {
     Code(String),
     Html,
 }
 
-struct Level {
-    indent: Indent,
+struct BlockLevel {
+    indent: LineIndent,
     /// Something stands in it.
     begun: bool,
     /// It is an item between which and its neighbours there is an empty line.
     loose: bool,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> BlockRenderer<'a> {
     fn new(width: u16, theme: &'a Theme, settled: bool) -> Self {
         Self {
             theme,
@@ -102,20 +102,20 @@ impl<'a> Writer<'a> {
             out: Vec::new(),
             levels: Vec::new(),
             lists: Vec::new(),
-            inline: Inline::new(theme),
+            inline: InlineText::new(theme),
             blank: false,
             defined: false,
             literal: None,
             table: None,
             settled,
-            waiting: Vec::new(),
+            pending_code: Vec::new(),
         }
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    fn handle_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
+            Event::Start(tag) => self.start_tag(tag),
+            Event::End(tag) => self.end_tag(tag),
             Event::Text(text) => match &mut self.literal {
                 Some((_, gathered)) => gathered.push_str(&text),
                 None => self.inline.text(&text),
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
             Event::HardBreak => self.inline.hard_break(),
             Event::Rule => {
                 self.flush();
-                let rule = "─".repeat(self.room());
+                let rule = "─".repeat(self.available_width());
                 self.put(&Line::styled(rule, self.theme.border));
                 self.blank = true;
             }
@@ -143,13 +143,13 @@ impl<'a> Writer<'a> {
                     ("[ ] ", self.theme.text)
                 };
                 if let Some(level) = self.levels.last_mut().filter(|level| !level.begun) {
-                    level.indent = hanging(mark, style);
+                    level.indent = hanging_indent(mark, style);
                 }
             }
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>) {
+    fn start_tag(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Emphasis => self.inline.push_modifier(Modifier::ITALIC),
             Tag::Strong => self.inline.push(self.theme.strong),
@@ -167,15 +167,15 @@ impl<'a> Writer<'a> {
 
     fn start_block(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Heading { level, .. } => self.inline.push(self.heading(level)),
+            Tag::Heading { level, .. } => self.inline.push(self.heading_style(level)),
             Tag::BlockQuote(kind) => {
                 let bar = vec![Span::styled("▎ ", self.theme.border)];
-                self.enter(Indent {
+                self.enter_level(LineIndent {
                     first: bar.clone(),
                     rest: bar,
                 });
                 if let Some(kind) = kind {
-                    self.put(&self.alert(kind));
+                    self.put(&self.render_alert(kind));
                 }
                 self.inline.push(self.theme.quote);
             }
@@ -184,30 +184,30 @@ impl<'a> Writer<'a> {
                     CodeBlockKind::Fenced(info) => info.to_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.literal = Some((Literal::Code(info), String::new()));
+                self.literal = Some((LiteralBlock::Code(info), String::new()));
             }
-            Tag::HtmlBlock => self.literal = Some((Literal::Html, String::new())),
+            Tag::HtmlBlock => self.literal = Some((LiteralBlock::Html, String::new())),
             Tag::List(first) => self.lists.push(first),
             Tag::Item => {
                 let depth = self.lists.len();
                 let indent = match self.lists.last_mut() {
                     Some(Some(number)) => {
-                        let indent = hanging(&format!("{number}. "), self.theme.dim);
+                        let indent = hanging_indent(&format!("{number}. "), self.theme.dim);
                         *number = number.saturating_add(1);
                         indent
                     }
-                    _ => hanging(["– ", "• ", "◦ "][depth % 3], self.theme.dim),
+                    _ => hanging_indent(["– ", "• ", "◦ "][depth % 3], self.theme.dim),
                 };
-                self.enter(indent);
+                self.enter_level(indent);
             }
             Tag::FootnoteDefinition(label) => {
                 let label = format!("[^{label}]: ");
-                self.enter(Indent {
+                self.enter_level(LineIndent {
                     first: vec![Span::styled(label, self.theme.dim)],
                     rest: vec![Span::raw("  ")],
                 });
             }
-            Tag::Table(alignments) => self.table = Some(Table::new(alignments)),
+            Tag::Table(alignments) => self.table = Some(MarkdownTable::new(alignments)),
             Tag::Paragraph if !self.lists.is_empty() => {
                 if let Some(level) = self.levels.last_mut() {
                     level.loose = true;
@@ -217,7 +217,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Emphasis
             | TagEnd::Strong
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    for line in table.lines(self.room(), self.theme) {
+                    for line in table.lines(self.available_width(), self.theme) {
                         self.put(&line);
                     }
                 }
@@ -257,11 +257,11 @@ impl<'a> Writer<'a> {
             TagEnd::BlockQuote(_) => {
                 self.flush();
                 self.inline.pop();
-                self.leave();
+                self.leave_level();
                 self.blank = true;
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
-                self.literal();
+                self.flush_literal();
                 self.blank = true;
             }
             TagEnd::List(_) => {
@@ -270,19 +270,19 @@ impl<'a> Writer<'a> {
             }
             TagEnd::Item => {
                 self.flush();
-                let loose = self.leave();
+                let loose = self.leave_level();
                 self.blank = loose;
             }
             TagEnd::FootnoteDefinition => {
                 self.flush();
-                self.leave();
+                self.leave_level();
                 self.blank = true;
             }
             _ => {}
         }
     }
 
-    fn heading(&self, level: HeadingLevel) -> Style {
+    fn heading_style(&self, level: HeadingLevel) -> Style {
         match level {
             HeadingLevel::H1 => self.theme.heading.add_modifier(Modifier::UNDERLINED),
             HeadingLevel::H2 => self.theme.heading,
@@ -290,7 +290,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn alert(&self, kind: BlockQuoteKind) -> Line<'static> {
+    fn render_alert(&self, kind: BlockQuoteKind) -> Line<'static> {
         let (name, style) = match kind {
             BlockQuoteKind::Note => ("Note", self.theme.accent),
             BlockQuoteKind::Tip => ("Tip", self.theme.good),
@@ -301,8 +301,8 @@ impl<'a> Writer<'a> {
         Line::styled(name, style.add_modifier(Modifier::BOLD))
     }
 
-    fn enter(&mut self, indent: Indent) {
-        self.levels.push(Level {
+    fn enter_level(&mut self, indent: LineIndent) {
+        self.levels.push(BlockLevel {
             indent,
             begun: false,
             loose: false,
@@ -310,7 +310,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Whether it was loose. What has nothing in it still has its bullet or bar.
-    fn leave(&mut self) -> bool {
+    fn leave_level(&mut self) -> bool {
         if self.levels.last().is_some_and(|level| !level.begun) {
             self.put(&Line::default());
         }
@@ -324,50 +324,50 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn literal(&mut self) {
+    fn flush_literal(&mut self) {
         let Some((kind, text)) = self.literal.take() else {
             return;
         };
         match kind {
-            Literal::Html => {
+            LiteralBlock::Html => {
                 for line in text.lines() {
                     self.put(&Line::styled(line.to_owned(), self.theme.dim));
                 }
             }
-            Literal::Code(info) => {
+            LiteralBlock::Code(info) => {
                 self.put(&code::top(&info, self.theme));
                 let edge = code::edge(self.theme);
                 let mut waiting = None;
                 if self.settled {
                     // Behind the first line each stands in the same place.
-                    waiting = Waiting::new(&info, self.indent(&edge), self.theme);
+                    waiting = PendingCode::new(&info, self.indent(&edge), self.theme);
                 }
                 for line in text.lines() {
                     let from = self.out.len();
-                    self.put_in(&Line::from(line), &edge);
+                    self.put_indented(&Line::from(line), &edge);
                     if let Some(waiting) = &mut waiting {
                         waiting.push(line, from, self.out.len());
                     }
                 }
-                self.waiting.extend(waiting);
+                self.pending_code.extend(waiting);
                 self.put(&code::bottom(self.theme));
             }
         }
     }
 
     /// Where a reference leads.
-    fn definition(&mut self, text: String) {
+    fn put_definition(&mut self, text: String) {
         self.blank &= !self.defined;
         self.put(&Line::styled(text, self.theme.dim));
         self.defined = true;
     }
 
     fn put(&mut self, line: &Line<'_>) {
-        self.put_in(line, &Indent::default());
+        self.put_indented(line, &LineIndent::default());
     }
 
     /// Puts a line where it belongs, with `inner` in front of it.
-    fn put_in(&mut self, line: &Line<'_>, inner: &Indent) {
+    fn put_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
         if std::mem::take(&mut self.blank) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
                 .levels
@@ -377,7 +377,7 @@ impl<'a> Writer<'a> {
                 .flat_map(|level| level.indent.rest.iter().cloned())
                 .collect();
             while bars.pop_if(|bar| bar.content.trim().is_empty()).is_some() {}
-            let indent = Indent {
+            let indent = LineIndent {
                 first: bars,
                 rest: Vec::new(),
             };
@@ -391,8 +391,8 @@ impl<'a> Writer<'a> {
     }
 
     /// What stands in front of the next line, and of what of it has no room.
-    fn indent(&self, inner: &Indent) -> Indent {
-        let mut indent = Indent::default();
+    fn indent(&self, inner: &LineIndent) -> LineIndent {
+        let mut indent = LineIndent::default();
         for level in self.levels.iter().take(MAX_DEPTH) {
             let first = if level.begun {
                 &level.indent.rest
@@ -408,7 +408,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Columns that are left for what stands here, at least 1.
-    fn room(&self) -> usize {
+    fn available_width(&self) -> usize {
         let taken: usize = self
             .levels
             .iter()
@@ -421,9 +421,9 @@ impl<'a> Writer<'a> {
 }
 
 /// A mark in front of the first line, and as much space in front of the others.
-fn hanging(mark: &str, style: Style) -> Indent {
+fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(width_of(&Line::from(mark)));
-    Indent {
+    LineIndent {
         first: vec![Span::styled(mark.to_owned(), style)],
         rest: vec![Span::raw(space)],
     }

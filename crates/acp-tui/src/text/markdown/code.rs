@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ratatui::text::{Line, Span};
 
-use crate::text::highlight::{Code, Language};
-use crate::text::wrap::{Indent, wrap_into};
+use crate::text::highlight::{HighlightedCode, Language};
+use crate::text::wrap::{LineIndent, wrap_into};
 use crate::theme::Theme;
 
 /// The upper edge, with what the code is written in.
@@ -25,29 +25,29 @@ pub(super) fn bottom(theme: &Theme) -> Line<'static> {
 }
 
 /// What stands in front of a line of code, and in front of what of it had no room.
-pub(super) fn edge(theme: &Theme) -> Indent {
-    Indent {
+pub(super) fn edge(theme: &Theme) -> LineIndent {
+    LineIndent {
         first: vec![Span::styled("│ ", theme.border)],
         rest: vec![Span::styled("┊ ", theme.border)],
     }
 }
 
 /// Code that is shown and whose colours are not all there yet.
-pub(super) struct Waiting {
-    code: Code,
-    indent: Indent,
+pub(super) struct PendingCode {
+    code: HighlightedCode,
+    indent: LineIndent,
     /// The row of the first line without colours.
-    at: usize,
+    row: usize,
     /// How many rows that line and those below it take.
     rows: VecDeque<usize>,
 }
 
-impl Waiting {
-    pub(super) fn new(language: &str, indent: Indent, theme: &Theme) -> Option<Self> {
+impl PendingCode {
+    pub(super) fn new(language: &str, indent: LineIndent, theme: &Theme) -> Option<Self> {
         Some(Self {
-            code: Code::new(Language::Name(language), theme)?,
+            code: HighlightedCode::new(Language::Name(language), theme)?,
             indent,
-            at: 0,
+            row: 0,
             rows: VecDeque::new(),
         })
     }
@@ -56,15 +56,15 @@ impl Waiting {
     pub(super) fn push(&mut self, line: &str, from: usize, to: usize) {
         if self.code.push(line) {
             if self.rows.is_empty() {
-                self.at = from;
+                self.row = from;
             }
             self.rows.push_back(to - from);
         }
     }
 
     /// What was laid out from the first row on now is from this one on.
-    pub(super) fn moved(mut self, to: usize) -> Self {
-        self.at += to;
+    pub(super) fn shift(mut self, to: usize) -> Self {
+        self.row += to;
         self
     }
 
@@ -81,20 +81,20 @@ impl Waiting {
             };
             let mut coloured = Vec::with_capacity(rows);
             wrap_into(&line, width, &self.indent, &mut coloured);
-            let place = lines.get_mut(self.at..self.at + rows);
+            let place = lines.get_mut(self.row..self.row + rows);
             // Colours within one sign could break it elsewhere: then it stays plain.
             if let Some(place) = place.filter(|_| coloured.len() == rows) {
                 for (place, line) in place.iter_mut().zip(coloured) {
                     *place = line;
                 }
             }
-            self.at += rows;
+            self.row += rows;
         }
     }
 }
 
 /// A fence at the top, which is laid out line by line.
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     marker: char,
     /// How many of them opened it.
     count: usize,
@@ -102,10 +102,10 @@ pub(super) struct Fence {
     indent: usize,
     info: String,
     /// `None` where it has no colours.
-    pub(super) waiting: Option<Waiting>,
+    pub(super) pending_code: Option<PendingCode>,
 }
 
-impl Fence {
+impl CodeFence {
     /// `line` opens it, `info` is what was found behind it.
     pub(super) fn open(line: &str, info: &str, theme: &Theme) -> Self {
         let marks = line.trim_start_matches(' ');
@@ -115,7 +115,7 @@ impl Fence {
             count: marks.chars().take_while(|c| *c == marker).count().max(3),
             indent: line.len() - marks.len(),
             info: info.to_owned(),
-            waiting: Waiting::new(info, edge(theme), theme),
+            pending_code: PendingCode::new(info, edge(theme), theme),
         }
     }
 
@@ -134,7 +134,7 @@ impl Fence {
     }
 
     pub(super) fn top(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(&top(&self.info, theme), width, &Indent::default(), out);
+        wrap_into(&top(&self.info, theme), width, &LineIndent::default(), out);
     }
 
     /// A line that is complete, and gets its colours.
@@ -146,32 +146,32 @@ impl Fence {
         out: &mut Vec<Line<'static>>,
     ) {
         let from = out.len();
-        self.begun(line, width, theme, out);
-        let line = self.inner(line);
-        if let Some(waiting) = &mut self.waiting {
+        self.partial_line(line, width, theme, out);
+        let line = self.strip_indent(line);
+        if let Some(waiting) = &mut self.pending_code {
             waiting.push(line, from, out.len());
         }
     }
 
     /// A line that may still become longer.
-    pub(super) fn begun(
+    pub(super) fn partial_line(
         &self,
         line: &str,
         width: u16,
         theme: &Theme,
         out: &mut Vec<Line<'static>>,
     ) {
-        let line = Line::from(self.inner(line));
+        let line = Line::from(self.strip_indent(line));
         wrap_into(&line, width, &edge(theme), out);
     }
 
     /// A line without the spaces that the fence has, too.
-    fn inner<'l>(&self, line: &'l str) -> &'l str {
+    fn strip_indent<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(spaces.min(self.indent)..).unwrap_or(line)
     }
 
     pub(super) fn bottom(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(&bottom(theme), width, &Indent::default(), out);
+        wrap_into(&bottom(theme), width, &LineIndent::default(), out);
     }
 }

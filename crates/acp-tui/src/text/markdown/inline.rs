@@ -9,21 +9,21 @@ use crate::theme::{Colors, Theme};
 const MAX_DATA: usize = 64;
 
 /// Text that is being gathered.
-pub(super) struct Inline<'a> {
+pub(super) struct InlineText<'a> {
     theme: &'a Theme,
     /// One more for each break that was asked for.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
-    links: Vec<Link>,
+    links: Vec<InlineLink>,
 }
 
-struct Link {
-    address: String,
+struct InlineLink {
+    url: String,
     /// What was shown for it.
     text: String,
 }
 
-impl<'a> Inline<'a> {
+impl<'a> InlineText<'a> {
     pub(super) fn new(theme: &'a Theme) -> Self {
         Self {
             theme,
@@ -38,14 +38,14 @@ impl<'a> Inline<'a> {
         let mut lines = std::mem::take(&mut self.lines);
         for line in &mut lines {
             if line.spans.iter().any(|span| span.content.contains("://")) {
-                self.mark_addresses(line);
+                self.mark_urls(line);
             }
         }
         lines
     }
 
     /// Addresses that stand in the text as they are look like links.
-    fn mark_addresses(&self, line: &mut Line<'static>) {
+    fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
             // What stands behind a link is not to be louder than the link.
@@ -56,7 +56,7 @@ impl<'a> Inline<'a> {
                     .min()
             {
                 let (before, from) = rest.split_at(at);
-                let (found, after) = from.split_at(address_len(from));
+                let (found, after) = from.split_at(url_len(from));
                 if !before.is_empty() {
                     line.spans.push(Span::styled(before.to_owned(), span.style));
                 }
@@ -70,13 +70,13 @@ impl<'a> Inline<'a> {
         }
     }
 
-    fn style(&self) -> Style {
+    fn current_style(&self) -> Style {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// From here on text has `style` on top of what it has.
+    /// From here on text has `current_style` on top of what it has.
     pub(super) fn push(&mut self, style: Style) {
-        self.styles.push(self.style().patch(style));
+        self.styles.push(self.current_style().patch(style));
     }
 
     pub(super) fn push_modifier(&mut self, modifier: Modifier) {
@@ -93,21 +93,21 @@ impl<'a> Inline<'a> {
         if let Some(link) = self.links.last_mut() {
             link.text.push_str(text);
         }
-        self.add(text, self.style());
+        self.push_span(text, self.current_style());
     }
 
     pub(super) fn code(&mut self, code: &str) {
         if let Some(link) = self.links.last_mut() {
             link.text.push_str(code);
         }
-        let style = self.style().patch(self.theme.code);
+        let style = self.current_style().patch(self.theme.code);
         if self.theme.colors == Colors::None {
             // Nothing else would tell it from the text around it.
-            self.add("`", style);
-            self.add(code, style);
-            self.add("`", style);
+            self.push_span("`", style);
+            self.push_span(code, style);
+            self.push_span("`", style);
         } else {
-            self.add(code, style);
+            self.push_span(code, style);
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a> Inline<'a> {
         if name == "br" {
             self.hard_break();
         } else {
-            self.add(html, self.style().patch(self.theme.dim));
+            self.push_span(html, self.current_style().patch(self.theme.dim));
         }
     }
 
@@ -129,22 +129,22 @@ impl<'a> Inline<'a> {
     }
 
     pub(super) fn begin_link(&mut self, address: &str) {
-        self.links.push(Link {
-            address: address.to_owned(),
+        self.links.push(InlineLink {
+            url: address.to_owned(),
             text: String::new(),
         });
         self.push(self.theme.link);
     }
 
     pub(super) fn begin_image(&mut self, address: &str) {
-        self.add("[image: ", self.style().patch(self.theme.accent));
+        self.push_span("[image: ", self.current_style().patch(self.theme.accent));
         self.begin_link(address);
         self.pop();
         self.push(self.theme.accent);
     }
 
     pub(super) fn end_image(&mut self) {
-        self.add("]", self.style());
+        self.push_span("]", self.current_style());
         self.end_link();
     }
 
@@ -157,15 +157,15 @@ impl<'a> Inline<'a> {
         if let Some(outer) = self.links.last_mut() {
             outer.text.push_str(&link.text);
         }
-        let said = link.address == link.text
-            || link.address.strip_prefix("mailto:") == Some(link.text.as_str());
-        if !said && !link.address.is_empty() {
-            let behind = format!(" ({})", address(&link.address));
-            self.add(&behind, self.style().patch(self.theme.dim));
+        let said =
+            link.url == link.text || link.url.strip_prefix("mailto:") == Some(link.text.as_str());
+        if !said && !link.url.is_empty() {
+            let behind = format!(" ({})", address(&link.url));
+            self.push_span(&behind, self.current_style().patch(self.theme.dim));
         }
     }
 
-    fn add(&mut self, text: &str, style: Style) {
+    fn push_span(&mut self, text: &str, style: Style) {
         if self.lines.is_empty() {
             self.lines.push(Line::default());
         }
@@ -181,7 +181,7 @@ impl<'a> Inline<'a> {
 
 /// How much of a text that begins with an address is that, which is at least the scheme: what ends the sentence
 /// and a bracket around it are not.
-fn address_len(text: &str) -> usize {
+fn url_len(text: &str) -> usize {
     let end = text
         .find(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`'))
         .unwrap_or(text.len());

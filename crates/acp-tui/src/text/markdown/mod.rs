@@ -21,9 +21,9 @@ use std::time::Instant;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
-use self::code::{Fence, Waiting};
+use self::code::{CodeFence, PendingCode};
 use super::highlight;
-use super::wrap::harmless;
+use super::wrap::sanitize;
 use crate::theme::Theme;
 
 /// Bytes that are parsed as one.
@@ -33,7 +33,7 @@ const SLICE: usize = 8 * 1024;
 /// Bytes of a line that are made harmless as one.
 const MAX_PIECE: usize = 8 * 1024;
 
-fn options() -> Options {
+fn parser_options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_STRIKETHROUGH
@@ -43,36 +43,36 @@ fn options() -> Options {
 
 /// The text of one message, which grows. Keeps its lines.
 #[derive(Default)]
-pub(crate) struct Markdown {
+pub(crate) struct MarkdownView {
     /// What the lines were made for.
-    made_for: Option<(u16, Theme)>,
+    layout_key: Option<(u16, Theme)>,
     /// The text that was laid out, by which it is known whether it has only grown.
     source: String,
     /// Bytes of `source` whose harmless text will not change.
-    cleaned: usize,
+    cleaned_len: usize,
     /// What is not settled, harmless.
     text: String,
-    /// Bytes of `text` that will not change: the rest is made of what is behind `cleaned`.
-    fixed: usize,
+    /// Bytes of `text` that will not change: the rest is made of what is behind `cleaned_len`.
+    fixed_len: usize,
     /// Bytes of `text` in which no unit was found to end.
-    searched: usize,
+    searched_len: usize,
     /// The fence at the top that is open where `text` begins.
-    fence: Option<Fence>,
+    fence: Option<CodeFence>,
     lines: Vec<Line<'static>>,
     /// Lines that will not change.
-    settled: usize,
+    settled_lines: usize,
     /// Code that is settled and has not all of its colours yet.
-    waiting: Vec<Waiting>,
+    pending_code: Vec<PendingCode>,
     /// Up to which of them colours were taken.
-    painted: u64,
+    highlight_count: u64,
     /// Not all of the text was laid out within the time there was.
     unfinished: bool,
     /// Bytes that were parsed or coloured, ever.
     #[cfg(test)]
-    worked: usize,
+    work_done: usize,
 }
 
-impl Markdown {
+impl MarkdownView {
     /// The lines of `source`, none of which is wider than `width` columns. Where `source` is what it was with
     /// more behind it, little is done; where it is another text, or `width` or `theme` are others, all is done
     /// anew. `until` says how long: a long text is laid out in several calls ([`is_unfinished`](Self::is_unfinished)).
@@ -84,34 +84,34 @@ impl Markdown {
         until: Instant,
     ) -> &[Line<'static>] {
         let same = self
-            .made_for
+            .layout_key
             .as_ref()
             .is_some_and(|(of_width, of_theme)| *of_width == width && of_theme == theme);
         if !same || !source.starts_with(&self.source) {
             *self = Self {
-                made_for: Some((width, theme.clone())),
+                layout_key: Some((width, theme.clone())),
                 #[cfg(test)]
-                worked: self.worked,
+                work_done: self.work_done,
                 ..Self::default()
             };
         }
         if source.len() > self.source.len() {
             loop {
                 let more = source.get(self.source.len()..).unwrap_or_default();
-                let more = at_most(more, SLICE);
+                let more = truncate_to(more, SLICE);
                 self.source.push_str(more);
-                self.take_in();
-                self.lines.truncate(self.settled);
+                self.clean_source();
+                self.lines.truncate(self.settled_lines);
                 self.settle(width, theme);
-                self.settled = self.lines.len();
+                self.settled_lines = self.lines.len();
                 self.unfinished = self.source.len() < source.len();
                 if !self.unfinished || Instant::now() >= until {
                     break;
                 }
             }
-            self.show_rest(width, theme);
+            self.layout_rest(width, theme);
         }
-        self.paint(width);
+        self.apply_highlights(width);
         &self.lines
     }
 
@@ -122,50 +122,56 @@ impl Markdown {
 
     /// Whether there is code that is to get its colours: then [`lines`](Self::lines) wants to be called behind
     /// [`news`](super::highlight::news).
-    pub(crate) fn waits(&self) -> bool {
-        let fence = self.fence.as_ref().and_then(|fence| fence.waiting.as_ref());
-        !self.waiting.is_empty() || fence.is_some_and(|waiting| !waiting.is_done())
+    pub(crate) fn is_waiting(&self) -> bool {
+        let fence = self
+            .fence
+            .as_ref()
+            .and_then(|fence| fence.pending_code.as_ref());
+        !self.pending_code.is_empty() || fence.is_some_and(|waiting| !waiting.is_done())
     }
 
     /// Gives code the colours that have been found.
-    fn paint(&mut self, width: u16) {
+    fn apply_highlights(&mut self, width: u16) {
         // Asked first: what comes while this looks is looked at next time.
         let painted = highlight::painted();
-        if std::mem::replace(&mut self.painted, painted) == painted {
+        if std::mem::replace(&mut self.highlight_count, painted) == painted {
             return;
         }
-        let lines = self.lines.get_mut(..self.settled).unwrap_or_default();
-        let fence = self.fence.as_mut().and_then(|fence| fence.waiting.as_mut());
-        for waiting in self.waiting.iter_mut().chain(fence) {
+        let lines = self.lines.get_mut(..self.settled_lines).unwrap_or_default();
+        let fence = self
+            .fence
+            .as_mut()
+            .and_then(|fence| fence.pending_code.as_mut());
+        for waiting in self.pending_code.iter_mut().chain(fence) {
             waiting.paint(width, lines);
         }
-        self.waiting.retain(|waiting| !waiting.is_done());
+        self.pending_code.retain(|waiting| !waiting.is_done());
     }
 
     /// The lines that [`lines`](Self::lines) gave last.
-    pub(crate) fn laid(&self) -> &[Line<'static>] {
+    pub(crate) fn last_lines(&self) -> &[Line<'static>] {
         &self.lines
     }
 
     /// Makes what is new in `source` harmless. An escape sequence ends with its line at the latest, so that one
     /// that is never finished does not swallow the message.
-    fn take_in(&mut self) {
-        self.text.truncate(self.fixed);
-        let mut rest = self.source.get(self.cleaned..).unwrap_or_default();
+    fn clean_source(&mut self) {
+        self.text.truncate(self.fixed_len);
+        let mut rest = self.source.get(self.cleaned_len..).unwrap_or_default();
         while !rest.is_empty() {
-            let window = at_most(rest, MAX_PIECE);
+            let window = truncate_to(rest, MAX_PIECE);
             let (piece, complete) = match window.find('\n') {
                 Some(end) => (window.get(..=end).unwrap_or(window), true),
                 None => (window, rest.len() >= MAX_PIECE),
             };
-            let clean = harmless(piece);
+            let clean = sanitize(piece);
             self.text.push_str(&clean);
             if piece.ends_with('\n') && !clean.ends_with('\n') {
                 self.text.push('\n');
             }
             if complete {
-                self.cleaned += piece.len();
-                self.fixed = self.text.len();
+                self.cleaned_len += piece.len();
+                self.fixed_len = self.text.len();
             }
             rest = rest.get(piece.len()..).unwrap_or_default();
         }
@@ -185,11 +191,11 @@ impl Markdown {
     }
 
     /// The complete lines within a fence; whether that was all that could be done.
-    fn settle_code(&mut self, mut fence: Fence, width: u16, theme: &Theme) -> bool {
+    fn settle_code(&mut self, mut fence: CodeFence, width: u16, theme: &Theme) -> bool {
         let mut at = 0;
         let closed = loop {
-            let rest = self.text.get(at..self.fixed).unwrap_or_default();
-            let window = at_most(rest, MAX_UNIT);
+            let rest = self.text.get(at..self.fixed_len).unwrap_or_default();
+            let window = truncate_to(rest, MAX_UNIT);
             let (line, next) = match window.find('\n') {
                 Some(end) => (window.get(..end).unwrap_or(window), end + 1),
                 None if rest.len() > MAX_UNIT => (window, window.len()),
@@ -197,12 +203,12 @@ impl Markdown {
             };
             #[cfg(test)]
             {
-                self.worked += line.len();
+                self.work_done += line.len();
             }
             at += next;
             if fence.is_closed_by(line) {
                 fence.bottom(width, theme, &mut self.lines);
-                self.waits_for(fence.waiting.take());
+                self.add_pending_code(fence.pending_code.take());
                 break true;
             }
             fence.line(line, width, theme, &mut self.lines);
@@ -216,19 +222,19 @@ impl Markdown {
 
     /// The units that have ended; whether that was all that could be done.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
-        let text = self.text.get(..self.fixed).unwrap_or_default();
-        let window = at_most(text, MAX_UNIT);
+        let text = self.text.get(..self.fixed_len).unwrap_or_default();
+        let window = truncate_to(text, MAX_UNIT);
         let too_long = window.len() < text.len();
         let complete = window.rfind('\n').map_or(0, |end| end + 1);
-        if complete <= self.searched && !too_long {
+        if complete <= self.searched_len && !too_long {
             return true;
         }
         let lines = window.get(..complete).unwrap_or_default();
         #[cfg(test)]
         {
-            self.worked += lines.len();
+            self.work_done += lines.len();
         }
-        let Starts { units, fence } = Starts::of(lines);
+        let UnitStarts { units, fence } = UnitStarts::find(lines);
         let mut ends = units;
         ends.extend(fence.as_ref().map(|(at, _)| *at));
         if ends.is_empty() && too_long {
@@ -237,31 +243,31 @@ impl Markdown {
         let mut begin = 0;
         for end in ends {
             let unit = self.text.get(begin..end).unwrap_or_default().to_owned();
-            self.lay_out(&unit, width, theme, true);
+            self.layout_unit(&unit, width, theme, true);
             begin = end;
         }
         if let Some((_, opening)) = fence {
             let line = self.text.get(begin..).unwrap_or_default();
             let line = line.split_inclusive('\n').next().unwrap_or_default();
             begin += line.len();
-            let fence = Fence::open(line, &opening, theme);
-            self.gap();
+            let fence = CodeFence::open(line, &opening, theme);
+            self.push_gap();
             fence.top(width, theme, &mut self.lines);
             self.fence = Some(fence);
         }
         self.drop_text(begin);
         if begin == 0 {
-            self.searched = complete;
+            self.searched_len = complete;
         }
         begin == 0
     }
 
     /// What is not settled, as it looks for now.
-    fn show_rest(&mut self, width: u16, theme: &Theme) {
+    fn layout_rest(&mut self, width: u16, theme: &Theme) {
         if let Some(fence) = &self.fence {
             #[cfg(test)]
             {
-                self.worked += self.text.len();
+                self.work_done += self.text.len();
             }
             if fence.is_closed_by(&self.text) {
                 fence.bottom(width, theme, &mut self.lines);
@@ -270,40 +276,43 @@ impl Markdown {
             // What may become the end of the fence is not shown as code for a moment.
             if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
                 for line in self.text.lines() {
-                    fence.begun(line, width, theme, &mut self.lines);
+                    fence.partial_line(line, width, theme, &mut self.lines);
                 }
             }
             fence.bottom(width, theme, &mut self.lines);
         } else {
             let text = std::mem::take(&mut self.text);
-            self.lay_out(&text, width, theme, false);
+            self.layout_unit(&text, width, theme, false);
             self.text = text;
         }
     }
 
-    fn lay_out(&mut self, unit: &str, width: u16, theme: &Theme, settled: bool) {
+    fn layout_unit(&mut self, unit: &str, width: u16, theme: &Theme, settled: bool) {
         #[cfg(test)]
         {
-            self.worked += unit.len();
+            self.work_done += unit.len();
         }
         let made = blocks::lay_out(unit, width, theme, settled);
         if !made.lines.is_empty() {
-            self.gap();
+            self.push_gap();
             let begin = self.lines.len();
             self.lines.extend(made.lines);
-            let waiting = made.waiting.into_iter().map(|waiting| waiting.moved(begin));
-            self.waits_for(waiting);
+            let waiting = made
+                .pending_code
+                .into_iter()
+                .map(|waiting| waiting.shift(begin));
+            self.add_pending_code(waiting);
         }
     }
 
     /// Code that has nothing in it is not waited for: there will be no news of it.
-    fn waits_for(&mut self, code: impl IntoIterator<Item = Waiting>) {
+    fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
-        self.waiting.extend(code);
+        self.pending_code.extend(code);
     }
 
     /// The empty line between blocks.
-    fn gap(&mut self) {
+    fn push_gap(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
         }
@@ -311,15 +320,15 @@ impl Markdown {
 
     fn drop_text(&mut self, bytes: usize) {
         self.text.drain(..bytes);
-        self.fixed -= bytes;
+        self.fixed_len -= bytes;
         if bytes > 0 {
-            self.searched = 0;
+            self.searched_len = 0;
         }
     }
 }
 
 /// The beginning of a text, `bytes` long or a little less.
-fn at_most(text: &str, bytes: usize) -> &str {
+fn truncate_to(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -328,34 +337,34 @@ fn at_most(text: &str, bytes: usize) -> &str {
 }
 
 /// Where units begin in a text of complete lines, without the first.
-struct Starts {
+struct UnitStarts {
     units: Vec<usize>,
     /// The first fence at the top, and what stands behind it. Nothing is looked for behind it.
     fence: Option<(usize, String)>,
 }
 
-impl Starts {
-    fn of(text: &str) -> Self {
+impl UnitStarts {
+    fn find(text: &str) -> Self {
         let mut starts = Self {
             units: Vec::new(),
             fence: None,
         };
         let mut depth = 0usize;
         let mut covered = 0;
-        for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+        for (event, range) in Parser::new_ext(text, parser_options()).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
                 // Behind the spaces by which it is indented.
                 let before = text.get(..range.start).unwrap_or_default();
                 let start = before.rfind('\n').map_or(0, |end| end + 1);
-                starts.definitions(text, covered, start);
+                starts.find_definitions(text, covered, start);
                 covered = range.end;
                 if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = &event {
                     starts.fence = Some((start, info.to_string()));
                     return starts;
                 }
-                starts.consider(text, start);
+                starts.add_unit(text, start);
                 if let Event::Start(Tag::List(_) | Tag::FootnoteDefinition(_)) = &event {
-                    starts.definitions_behind(text, start, range.end);
+                    starts.find_trailing_definitions(text, start, range.end);
                 }
             }
             match event {
@@ -364,35 +373,35 @@ impl Starts {
                 _ => {}
             }
         }
-        starts.definitions(text, covered, text.len());
+        starts.find_definitions(text, covered, text.len());
         starts
     }
 
     /// Definitions are blocks too, of which the parser says nothing: they are what stands between others.
-    fn definitions(&mut self, text: &str, from: usize, to: usize) {
+    fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
             let begins = start == 0 || text.get(..start).is_some_and(|above| above.ends_with('\n'));
             if begins && line.trim_start().starts_with('[') {
-                self.consider(text, start);
+                self.add_unit(text, start);
             }
             start += line.len();
         }
     }
 
     /// What ends with a definition has that in its range: one at the margin, behind an empty line, is none of it.
-    fn definitions_behind(&mut self, text: &str, from: usize, to: usize) {
+    fn find_trailing_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
             if line.starts_with('[') && start > from {
-                self.consider(text, start);
+                self.add_unit(text, start);
             }
             start += line.len();
         }
     }
 
     /// A block that begins with the line at `start` begins a unit if that is behind an empty line.
-    fn consider(&mut self, text: &str, start: usize) {
+    fn add_unit(&mut self, text: &str, start: usize) {
         let above = text.get(..start).unwrap_or_default();
         let above = above.strip_suffix('\n').unwrap_or(above);
         let above = above.rsplit('\n').next().unwrap_or_default();

@@ -4,7 +4,7 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::text::wrap::{Indent, widest_word, width_of, wrap, wrap_into};
+use crate::text::wrap::{LineIndent, widest_word, width_of, wrap, wrap_into};
 use crate::theme::Theme;
 
 /// What stands between two columns.
@@ -15,16 +15,16 @@ const MAX_WORD: usize = 16;
 const MIN_COLUMN: usize = 3;
 
 /// A cell: a line for each break that was asked for.
-type Cell = Vec<Line<'static>>;
+type TableCell = Vec<Line<'static>>;
 
 /// A table that is being gathered. The first row is its head.
-pub(super) struct Table {
+pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
-    rows: Vec<Vec<Cell>>,
-    row: Vec<Cell>,
+    rows: Vec<Vec<TableCell>>,
+    row: Vec<TableCell>,
 }
 
-impl Table {
+impl MarkdownTable {
     pub(super) fn new(alignments: Vec<Alignment>) -> Self {
         Self {
             alignments,
@@ -33,7 +33,7 @@ impl Table {
         }
     }
 
-    pub(super) fn cell(&mut self, cell: Cell) {
+    pub(super) fn cell(&mut self, cell: TableCell) {
         self.row.push(cell);
     }
 
@@ -51,14 +51,14 @@ impl Table {
                 }
             }
         }
-        match self.widths(room) {
-            Some(widths) => self.grid(&widths, theme),
-            None => self.stacked(room, theme),
+        match self.column_widths(room) {
+            Some(widths) => self.render_grid(&widths, theme),
+            None => self.render_stacked(room, theme),
         }
     }
 
     /// The width of each column, if there is room for all.
-    fn widths(&self, room: usize) -> Option<Vec<usize>> {
+    fn column_widths(&self, room: usize) -> Option<Vec<usize>> {
         let columns = self.alignments.len();
         let between = columns.saturating_sub(1) * width_of(&Line::from(BETWEEN));
         let room = room.checked_sub(between)?;
@@ -112,7 +112,7 @@ impl Table {
         Some(widths)
     }
 
-    fn grid(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+    fn render_grid(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
         let rule = |style: Style| {
             let parts: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
             Line::styled(parts.join("─┼─"), style)
@@ -120,7 +120,7 @@ impl Table {
         let rows: Vec<Vec<Line<'static>>> = self
             .rows
             .iter()
-            .map(|row| self.grid_row(row, widths, theme))
+            .map(|row| self.render_grid_row(row, widths, theme))
             .collect();
         // Where a row takes several lines, it is not clear without a rule where the next begins.
         let ruled = rows.iter().skip(1).any(|row| row.len() > 1);
@@ -137,7 +137,12 @@ impl Table {
         out
     }
 
-    fn grid_row(&self, row: &[Cell], widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+    fn render_grid_row(
+        &self,
+        row: &[TableCell],
+        widths: &[usize],
+        theme: &Theme,
+    ) -> Vec<Line<'static>> {
         let cells: Vec<Vec<Line<'static>>> = widths
             .iter()
             .enumerate()
@@ -174,7 +179,7 @@ impl Table {
             .collect()
     }
 
-    fn stacked(&self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+    fn render_stacked(&self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
         let room = u16::try_from(room).unwrap_or(u16::MAX);
         let rest = vec![Span::raw("  ")];
         let mut out = Vec::new();
@@ -201,7 +206,7 @@ impl Table {
                         spans.push(Span::styled(": ", theme.dim));
                     }
                     spans.extend(line.spans.iter().cloned());
-                    let indent = Indent {
+                    let indent = LineIndent {
                         first: if at == 0 { Vec::new() } else { rest.clone() },
                         rest: rest.clone(),
                     };

@@ -14,7 +14,7 @@ fn theme() -> Theme {
 
 /// All that is to be laid out.
 fn laid<'m>(
-    markdown: &'m mut Markdown,
+    markdown: &'m mut MarkdownView,
     source: &str,
     width: u16,
     theme: &Theme,
@@ -25,7 +25,7 @@ fn laid<'m>(
 
 /// The same, in colours.
 fn coloured(
-    markdown: &mut Markdown,
+    markdown: &mut MarkdownView,
     source: &str,
     width: u16,
     theme: &Theme,
@@ -33,18 +33,18 @@ fn coloured(
     let mut lines = laid(markdown, source, width, theme).to_vec();
     // With as many codes as all tests together have some are left out until they are looked at again.
     for _ in 0..1_000 {
-        if !markdown.waits() {
+        if !markdown.is_waiting() {
             break;
         }
         highlight::finish();
         lines = laid(markdown, source, width, theme).to_vec();
     }
-    assert!(!markdown.waits());
+    assert!(!markdown.is_waiting());
     lines
 }
 
 fn lines(source: &str, width: u16) -> Vec<Line<'static>> {
-    coloured(&mut Markdown::default(), source, width, &theme())
+    coloured(&mut MarkdownView::default(), source, width, &theme())
 }
 
 fn texts(lines: &[Line<'_>]) -> Vec<String> {
@@ -113,7 +113,7 @@ fn words_have_the_styles_that_were_meant() {
 #[test]
 fn without_colours_code_still_differs_from_text() {
     let theme = Theme::new(Background::Dark, Colors::None);
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownView::default();
     assert_eq!(
         texts(laid(&mut markdown, "run `ls -l`", 40, &theme)),
         ["run `ls -l`"]
@@ -200,7 +200,7 @@ Done.
 #[test]
 fn a_definition_behind_a_list_is_not_the_lists() {
     let source = "- item\n[foo]: http://a.b\n\n[foo]:\n    code\ntext\n\n";
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownView::default();
     for (end, _) in source.char_indices() {
         laid(&mut markdown, &source[..end], 40, &theme());
     }
@@ -214,10 +214,10 @@ fn a_definition_behind_a_list_is_not_the_lists() {
 
 #[test]
 fn code_with_nothing_in_it_waits_for_no_colours() {
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownView::default();
     let source = "```py\n```\n\n- in a list\n  ```rs\n  ```\n\nand so on\n\n";
     laid(&mut markdown, source, 40, &theme());
-    assert!(!markdown.waits());
+    assert!(!markdown.is_waiting());
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn what_is_not_finished_looks_reasonable() {
 #[test]
 fn another_text_width_or_theme_begins_anew() {
     let theme = theme();
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownView::default();
     laid(&mut markdown, "one\n\ntwo three\n\nfour", 80, &theme);
     assert_eq!(
         texts(laid(&mut markdown, "one\n\ntwo three\n\nfour", 5, &theme)),
@@ -342,15 +342,15 @@ fn another_text_width_or_theme_begins_anew() {
 /// Appends to a long message and says how many bytes were looked at for each.
 fn appended(long: String, more: &[&str]) -> Vec<usize> {
     let theme = theme();
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownView::default();
     let mut source = long;
     laid(&mut markdown, &source, 80, &theme);
     more.iter()
         .map(|more| {
-            let before = markdown.worked;
+            let before = markdown.work_done;
             source.push_str(more);
             laid(&mut markdown, &source, 80, &theme);
-            markdown.worked - before
+            markdown.work_done - before
         })
         .collect()
 }
@@ -471,14 +471,14 @@ proptest! {
         let theme = theme();
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(source.len() + 1)).collect();
         cuts.sort_unstable();
-        let mut markdown = Markdown::default();
+        let mut markdown = MarkdownView::default();
         for cut in cuts {
             if let Some(begun) = source.get(..cut) {
                 laid(&mut markdown, begun, width, &theme);
             }
         }
         let pieces = coloured(&mut markdown, &source, width, &theme);
-        let whole = coloured(&mut Markdown::default(), &source, width, &theme);
+        let whole = coloured(&mut MarkdownView::default(), &source, width, &theme);
         prop_assert_eq!(texts(&pieces), texts(&whole), "{:?}", source);
         prop_assert_eq!(pieces, whole);
     }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Case {
+pub(crate) struct MessageCase {
     pub(crate) method: String,
     #[serde(default, deserialize_with = "present")]
     pub(crate) params: Option<Box<RawValue>>,
@@ -25,7 +25,7 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::
     Box::<RawValue>::deserialize(d).map(Some)
 }
 
-impl Case {
+impl MessageCase {
     /// What arrives.
     pub(crate) fn raw(&self) -> &RawValue {
         self.params.as_deref().or(self.result.as_deref()).unwrap()
@@ -33,7 +33,7 @@ impl Case {
 }
 
 /// All cases of a version.
-pub(crate) fn cases(version: &str) -> BTreeMap<String, Case> {
+pub(crate) fn cases(version: &str) -> BTreeMap<String, MessageCase> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(version);
@@ -41,7 +41,7 @@ pub(crate) fn cases(version: &str) -> BTreeMap<String, Case> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
-        let file: BTreeMap<String, Case> =
+        let file: BTreeMap<String, MessageCase> =
             serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         for (name, case) in file {
             assert!(
@@ -62,7 +62,7 @@ pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
     let cases = cases(version);
     let mut missing = Vec::new();
     for row in methods {
-        let has = |part: fn(&Case) -> bool| {
+        let has = |part: fn(&MessageCase) -> bool| {
             cases
                 .values()
                 .any(|case| case.method == row.name && part(case))
@@ -134,9 +134,9 @@ pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
 }
 
 /// Every value that is told by some keys anywhere in the cases of a version.
-pub(crate) struct Told(BTreeMap<String, BTreeSet<String>>);
+pub(crate) struct KnownKeys(BTreeMap<String, BTreeSet<String>>);
 
-impl Told {
+impl KnownKeys {
     pub(crate) fn by(version: &str) -> Self {
         let mut told = Self(BTreeMap::new());
         for case in cases(version).values() {

@@ -5,7 +5,7 @@
 macro_rules! method_table_tests {
     ($version:literal) => {
         /// An enum of the method table.
-        trait Table: serde::Serialize + std::fmt::Debug + Sized {
+        trait MethodTable: serde::Serialize + std::fmt::Debug + Sized {
             fn read_raw(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
         }
 
@@ -19,7 +19,7 @@ macro_rules! method_table_tests {
             ClientResponse: raw => raw;
         }
 
-        fn read<T: Table>(name: &str) -> T {
+        fn read<T: MethodTable>(name: &str) -> T {
             let cases = cases($version);
             let case = cases
                 .get(name)
@@ -27,7 +27,7 @@ macro_rules! method_table_tests {
             T::read_raw(&case.method, case.raw()).unwrap_or_else(|e| panic!("{name}: {e}"))
         }
 
-        fn check_round_trip<T: Table>(name: &str, case: &Case) {
+        fn check_round_trip<T: MethodTable>(name: &str, case: &MessageCase) {
             let raw = case.raw();
             let message = T::read_raw(&case.method, raw).unwrap_or_else(|e| panic!("{name}: {e}"));
             let arrived: Value = serde_json::from_str(raw.get()).unwrap();
@@ -75,7 +75,7 @@ macro_rules! method_table_tests {
 
         /// What is written of a message read from `raw`; `None` if it cannot be read.
         fn rewritten(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
-            fn of<T: Table>(method: &str, raw: &RawValue) -> Option<Value> {
+            fn of<T: MethodTable>(method: &str, raw: &RawValue) -> Option<Value> {
                 T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
             }
             let of = match (row.sender, row.kind, of_params) {
@@ -195,7 +195,7 @@ macro_rules! method_table_tests {
         }
     };
     (@table $($name:ident: $raw:ident => $read:expr;)+) => { $(
-        impl Table for $name {
+        impl MethodTable for $name {
             fn read_raw(method: &str, $raw: &RawValue) -> Result<Self, ReadError> { $name::read(method, $read) }
         }
     )+ };

@@ -168,9 +168,9 @@ macro_rules! messages {
 
 /// What we know of the unions and enums that the official schema defines, by the name it has there.
 #[derive(Default)]
-pub(crate) struct Known(BTreeMap<&'static str, BTreeSet<String>>);
+pub(crate) struct KnownVariants(BTreeMap<&'static str, BTreeSet<String>>);
 
-impl Known {
+impl KnownVariants {
     pub(crate) fn add<T: Display>(&mut self, definition: &'static str, ours: &[T]) {
         let ours = ours.iter().map(ToString::to_string).collect();
         assert!(

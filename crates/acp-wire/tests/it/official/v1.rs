@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::check::{self, Known, are_made};
+use super::check::{self, KnownVariants, are_made};
 use super::samples::Samples;
 
 /// Without what one of both crates has and the other has not.
@@ -99,7 +99,7 @@ fn every_type_of_the_method_table_is_checked() {
 
 #[test]
 fn we_know_every_kind_and_value_the_official_schema_names() {
-    let mut known = Known::default();
+    let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("CompactionStatus", CompactionStatus::KNOWN);
     known.add("ContentBlock", ContentBlock::TAGS);

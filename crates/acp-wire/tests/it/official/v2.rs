@@ -5,7 +5,7 @@ use acp_wire::v2::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::check::{self, Known, are_made};
+use super::check::{self, KnownVariants, are_made};
 use super::envelope;
 use super::samples::Samples;
 
@@ -76,7 +76,7 @@ fn every_type_of_the_method_table_is_checked() {
 
 #[test]
 fn we_know_every_kind_and_value_the_official_schema_names() {
-    let mut known = Known::default();
+    let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("AvailableCommand", AvailableCommand::TAGS);
     known.add("AvailableCommandInput", AvailableCommandInput::TAGS);

@@ -20,7 +20,7 @@ fn request_id(id: &str) -> Result<RequestId, ParseError> {
 
 /// What is answered to a line that is no message.
 fn answer(line: &[u8]) -> (RequestId, i32) {
-    let (id, error) = jsonrpc::parse(line).unwrap_err().answer();
+    let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)
 }
 
@@ -208,7 +208,7 @@ fn what_is_not_json() {
             "{:?}: {error}",
             String::from_utf8_lossy(line)
         );
-        assert_eq!(error.answer().0, RequestId::Null);
+        assert_eq!(error.to_response().0, RequestId::Null);
     }
 }
 

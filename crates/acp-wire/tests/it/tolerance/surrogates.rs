@@ -174,11 +174,11 @@ fn in_the_envelope() {
     // An id could not be repeated as it came, and there is no such method: both are said so.
     let (id, error) = jsonrpc::parse(br#"{"id":"\ud83d","method":"m"}"#)
         .unwrap_err()
-        .answer();
+        .to_response();
     assert_eq!((id, error.code), (RequestId::Null, Error::INVALID_REQUEST));
     let (id, error) = jsonrpc::parse(br#"{"id":1,"method":"\ud83d"}"#)
         .unwrap_err()
-        .answer();
+        .to_response();
     assert_eq!((id, error.code), (1.into(), Error::INVALID_REQUEST));
 }
 

@@ -4,13 +4,13 @@ use acp_wire::v1::{
     ArchiveSessionRequest, ArchiveSessionResponse, SessionId, UnarchiveSessionRequest,
     UnarchiveSessionResponse,
 };
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/archive` and `session/unarchive`: hides a session from lists, and shows it in them again. Unstable.
 ///
@@ -39,7 +39,7 @@ pub trait ArchiveSession<S = ()>: Send + Sync {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl<S: Sync> ArchiveSession<S> for NotOffered {
+impl<S: Sync> ArchiveSession<S> for UnsupportedMethod {
     async fn archive(&self, _: &SessionId) -> Result<()> {
         match *self {}
     }
@@ -48,12 +48,12 @@ impl<S: Sync> ArchiveSession<S> for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, ArchiveSessionRequest { session_id, .. }: ArchiveSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.archive_session();
-            let archive = offered(offer, ArchiveSessionRequest::METHOD)?;
+            let archive = require_offer(offer, ArchiveSessionRequest::METHOD)?;
             // A session that is not open can be archived as well.
             if side.session(&session_id).is_ok() {
                 side.close(&session_id).await?;
@@ -64,12 +64,12 @@ impl<A: Agent> Handle<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>
     }
 }
 
-impl<A: Agent> Handle<UnarchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<UnarchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, UnarchiveSessionRequest { session_id, .. }: UnarchiveSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.archive_session();
-            let archive = offered(offer, UnarchiveSessionRequest::METHOD)?;
+            let archive = require_offer(offer, UnarchiveSessionRequest::METHOD)?;
             let session = side.session(&session_id).ok();
             let state = session.as_ref().and_then(Session::state_of::<A>);
             archive.unarchive(state.as_deref(), &session_id).await?;

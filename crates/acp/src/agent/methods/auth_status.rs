@@ -2,12 +2,12 @@
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{AuthState, AuthStatusRequest, AuthStatusResponse};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `auth/status`: whether one must authenticate. Unstable.
 ///
@@ -23,17 +23,17 @@ pub trait CheckAuthStatus: Send + Sync {
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
 }
 
-impl CheckAuthStatus for NotOffered {
+impl CheckAuthStatus for UnsupportedMethod {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<AuthStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<AuthStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: AuthStatusRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let check = offered(side.agent.auth_status(), AuthStatusRequest::METHOD)?;
+            let check = require_offer(side.agent.auth_status(), AuthStatusRequest::METHOD)?;
             match check.auth_state().await {
                 Err(Error::Rpc(error)) if error.code == jsonrpc::Error::AUTH_REQUIRED => {
                     Ok(AuthStatusResponse::new(AuthState::Unauthenticated))

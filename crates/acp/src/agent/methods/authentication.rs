@@ -7,14 +7,14 @@ use acp_wire::v1::{
     self, AuthMethod, AuthMethodId, CompleteElicitationNotification, CreateElicitationRequest,
     ElicitationAction, ElicitationId, ElicitationMode, ElicitationScope,
 };
-use acp_wire::{Handle, Request, v2};
+use acp_wire::{MessageHandler, Request, v2};
 
 use crate::agent::initialize::ClientInfo;
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, elicitation};
 use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// The request that is being worked on, for what an agent may want to ask meanwhile: a key, or that the
 /// person logs in on a web page.
@@ -49,7 +49,7 @@ impl AuthContext {
     /// Asks the person for input (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::NotOffered`]), its
+    /// The client does not offer this mode ([`Error::UnsupportedMethod`]), its
     /// error, or the end of the connection.
     pub async fn elicit(
         &self,
@@ -107,7 +107,7 @@ pub trait Authentication: Send + Sync {
     }
 }
 
-impl Authentication for NotOffered {
+impl Authentication for UnsupportedMethod {
     fn methods(&self) -> Vec<AuthMethod> {
         match *self {}
     }
@@ -116,7 +116,7 @@ impl Authentication for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<v1::AuthenticateRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::AuthenticateRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::AuthenticateRequest) {
         let cx = AuthContext::new(&self.responder, self.side.client_info());
         let side = self.side;
@@ -127,7 +127,7 @@ impl<A: Agent> Handle<v1::AuthenticateRequest, ()> for PendingRequest<AgentSide<
     }
 }
 
-impl<A: Agent> Handle<v2::LoginAuthRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::LoginAuthRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::LoginAuthRequest) {
         let cx = AuthContext::new(&self.responder, self.side.client_info());
         let side = self.side;
@@ -138,12 +138,12 @@ impl<A: Agent> Handle<v2::LoginAuthRequest, ()> for PendingRequest<AgentSide<A>>
     }
 }
 
-impl<A: Agent> Handle<v1::LogoutRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::LogoutRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::LogoutRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let authentication = side.agent.authentication().filter(|a| a.can_logout());
-            offered(authentication, v1::LogoutRequest::METHOD)?
+            require_offer(authentication, v1::LogoutRequest::METHOD)?
                 .logout()
                 .await?;
             Ok(v1::LogoutResponse::new())
@@ -151,13 +151,13 @@ impl<A: Agent> Handle<v1::LogoutRequest, ()> for PendingRequest<AgentSide<A>> {
     }
 }
 
-impl<A: Agent> Handle<v2::LogoutAuthRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::LogoutAuthRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v2::LogoutAuthRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             // In version 2 whoever authenticates also ends it.
             let authentication = side.agent.authentication();
-            offered(authentication, v2::LogoutAuthRequest::METHOD)?
+            require_offer(authentication, v2::LogoutAuthRequest::METHOD)?
                 .logout()
                 .await?;
             Ok(v2::LogoutAuthResponse::new())
@@ -168,7 +168,7 @@ impl<A: Agent> Handle<v2::LogoutAuthRequest, ()> for PendingRequest<AgentSide<A>
 impl<A: Agent> AgentSide<A> {
     async fn authenticate(&self, cx: &AuthContext, method: &AuthMethodId) -> Result<()> {
         let offer = self.agent.authentication();
-        let authentication = offered(offer, v1::AuthenticateRequest::METHOD)?;
+        let authentication = require_offer(offer, v1::AuthenticateRequest::METHOD)?;
         let known = authentication
             .methods()
             .into_iter()

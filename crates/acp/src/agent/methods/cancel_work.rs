@@ -1,6 +1,6 @@
 //! `tool_call/cancel` and `terminal/cancel`: one piece of work ends while the turn goes on.
 
-use acp_wire::Handle;
+use acp_wire::MessageHandler;
 use acp_wire::v1::{TerminalId, ToolCallId};
 use acp_wire::v2::{
     CancelTerminalRequest, CancelTerminalResponse, CancelToolCallRequest, CancelToolCallResponse,
@@ -10,7 +10,7 @@ use crate::agent::Agent;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest};
+use crate::pending_request::{PendingRequest, UnsupportedMethod};
 
 /// `tool_call/cancel` and `terminal/cancel`: ends one piece of work while the turn goes on. Version 2, and
 /// newer than its draft of August 2026.
@@ -39,7 +39,7 @@ pub trait CancelWork<S = ()>: Send + Sync {
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl<S: Sync> CancelWork<S> for NotOffered {
+impl<S: Sync> CancelWork<S> for UnsupportedMethod {
     async fn cancel_tool_call(&self, _: &S, _: &Session, _: &ToolCallId) -> Result<()> {
         match *self {}
     }
@@ -48,14 +48,14 @@ impl<S: Sync> CancelWork<S> for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<CancelToolCallRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<CancelToolCallRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: CancelToolCallRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, state) = side.open_session(&request.session_id)?;
             let id = request.tool_call_id;
             let Some(work) = side.agent.cancel_work() else {
-                return Err(not_cancellable("tool call", id.as_str()));
+                return Err(not_cancellable_error("tool call", id.as_str()));
             };
             work.cancel_tool_call(&state, &session, &id).await?;
             Ok(CancelToolCallResponse::new())
@@ -63,14 +63,14 @@ impl<A: Agent> Handle<CancelToolCallRequest, ()> for PendingRequest<AgentSide<A>
     }
 }
 
-impl<A: Agent> Handle<CancelTerminalRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<CancelTerminalRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: CancelTerminalRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, state) = side.open_session(&request.session_id)?;
             let id = request.terminal_id;
             let Some(work) = side.agent.cancel_work() else {
-                return Err(not_cancellable("terminal", id.as_str()));
+                return Err(not_cancellable_error("terminal", id.as_str()));
             };
             work.cancel_terminal(&state, &session, &id).await?;
             Ok(CancelTerminalResponse::new())
@@ -79,6 +79,6 @@ impl<A: Agent> Handle<CancelTerminalRequest, ()> for PendingRequest<AgentSide<A>
 }
 
 /// The agent never said that it can be cancelled.
-fn not_cancellable(what: &str, id: &str) -> Error {
+fn not_cancellable_error(what: &str, id: &str) -> Error {
     Error::invalid_params(format!("the {what} {id} cannot be cancelled"))
 }

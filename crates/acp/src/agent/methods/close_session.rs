@@ -1,12 +1,12 @@
 //! `session/close`: frees what a session holds.
 
 use acp_wire::v1::{CloseSessionRequest, CloseSessionResponse, SessionId};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/close`: frees what a session holds.
 ///
@@ -20,23 +20,23 @@ pub trait CloseSession<S = ()>: Send + Sync {
     fn close(&self, state: &S, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl<S: Sync> CloseSession<S> for NotOffered {
+impl<S: Sync> CloseSession<S> for UnsupportedMethod {
     async fn close(&self, _: &S, _: &SessionId) -> Result<()> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, CloseSessionRequest { session_id, .. }: CloseSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            if side.client_info().speaks_v2() {
+            if side.client_info().is_v2() {
                 // Every agent of version 2 closes, and what is closed already stays so.
                 if side.session(&session_id).is_err() {
                     return Ok(CloseSessionResponse::new());
                 }
             } else {
-                offered(side.agent.close_session(), CloseSessionRequest::METHOD)?;
+                require_offer(side.agent.close_session(), CloseSessionRequest::METHOD)?;
             }
             side.close(&session_id).await?;
             Ok(CloseSessionResponse::new())

@@ -1,12 +1,12 @@
 //! `session/delete`: deletes a session for good.
 
 use acp_wire::v1::{DeleteSessionRequest, DeleteSessionResponse, SessionId};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/delete`: deletes a session for good.
 pub trait DeleteSession: Send + Sync {
@@ -17,17 +17,17 @@ pub trait DeleteSession: Send + Sync {
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl DeleteSession for NotOffered {
+impl DeleteSession for UnsupportedMethod {
     async fn delete(&self, _: &SessionId) -> Result<()> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let delete = offered(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
+            let delete = require_offer(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
             // A session that is not open can be deleted as well.
             let _ = side.close(&session_id).await;
             delete.delete(&session_id).await?;

@@ -1,14 +1,14 @@
 //! Methods of extensions, whose names begin with `_`.
 
 use acp_wire::v1::{Extension, SteerRequest};
-use acp_wire::{Handle, Request, read_params};
+use acp_wire::{MessageHandler, Request, read_params};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::extension::ExtensionRequest;
 use crate::pending_request::PendingRequest;
 
-impl<A: Agent> Handle<Extension, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<Extension, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, extension: Extension) {
         let method = &extension.method;
         if *method == SteerRequest::METHOD && self.side.agent.steer_turn().is_some() {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use acp_wire::v1::SessionId;
-use acp_wire::{Handle, v1, v2};
+use acp_wire::{MessageHandler, v1, v2};
 
 use crate::agent::Agent;
-use crate::agent::session::{Session, SessionOpened};
+use crate::agent::session::{OpenedSession, Session};
 use crate::agent::side::AgentSide;
-use crate::dialect::OpensSession;
+use crate::dialect::OpenSessionRequest;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest};
+use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
 /// `session/fork`: a new session that begins as a copy of another. Unstable.
@@ -25,22 +25,22 @@ pub trait ForkSession<S = ()>: Send + Sync {
         from: &SessionId,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
+    ) -> impl Future<Output = Result<OpenedSession<S>>> + Send;
 }
 
-impl<S> ForkSession<S> for NotOffered {
-    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
+impl<S> ForkSession<S> for UnsupportedMethod {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<OpenedSession<S>> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ForkSessionRequest) {
         self.fork(request.session_id.clone(), request.setup());
     }
 }
 
-impl<A: Agent> Handle<v2::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ForkSessionRequest) {
         self.fork(request.session_id.clone(), request.setup());
     }
@@ -50,6 +50,6 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn fork(self, from: SessionId, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder
-            .work(async move |responder| side.fork(from, setup, responder).await);
+            .spawn_with_responder(async move |responder| side.fork(from, setup, responder).await);
     }
 }

@@ -1,12 +1,12 @@
 //! `session/list`: the sessions there are, by page.
 
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/list`: the sessions there are.
 pub trait ListSessions: Send + Sync {
@@ -22,13 +22,13 @@ pub trait ListSessions: Send + Sync {
     ) -> impl Future<Output = Result<ListSessionsResponse>> + Send;
 }
 
-impl ListSessions for NotOffered {
+impl ListSessions for UnsupportedMethod {
     async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: ListSessionsRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -39,9 +39,9 @@ impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> 
             }
             match side.agent.list_sessions() {
                 // Every agent of version 2 lists: what is open at least.
-                None if side.client_info().speaks_v2() => Ok(side.open_sessions(&request)),
+                None if side.client_info().is_v2() => Ok(side.list_open_sessions(&request)),
                 offer => {
-                    let offer = offered(offer, ListSessionsRequest::METHOD)?;
+                    let offer = require_offer(offer, ListSessionsRequest::METHOD)?;
                     offer.list(request).await
                 }
             }
@@ -50,7 +50,7 @@ impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> 
 }
 
 impl<A: Agent> AgentSide<A> {
-    fn open_sessions(&self, request: &ListSessionsRequest) -> ListSessionsResponse {
+    fn list_open_sessions(&self, request: &ListSessionsRequest) -> ListSessionsResponse {
         let sessions = self.sessions();
         let here = sessions
             .values()

@@ -1,14 +1,14 @@
 //! `session/load`: opens an old session and replays it. In version 2 it is `session/resume` with `replayFrom`.
 
-use acp_wire::{Handle, Request, v1};
+use acp_wire::{MessageHandler, Request, v1};
 
 use crate::agent::Agent;
-use crate::agent::opening::Reopen;
-use crate::agent::session::{Session, SessionOpened};
+use crate::agent::open_session::OpenMethod;
+use crate::agent::session::{OpenedSession, Session};
 use crate::agent::side::AgentSide;
-use crate::dialect::OpensSession;
+use crate::dialect::OpenSessionRequest;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest};
+use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
 /// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
@@ -24,22 +24,22 @@ pub trait LoadSession<S = ()>: Send + Sync {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
+    ) -> impl Future<Output = Result<OpenedSession<S>>> + Send;
 }
 
-impl<S> LoadSession<S> for NotOffered {
-    async fn load(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
+impl<S> LoadSession<S> for UnsupportedMethod {
+    async fn load(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession<S>> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<v1::LoadSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::LoadSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::LoadSessionRequest) {
         let id = request.session_id.clone();
         self.reopen(
             id,
             request.setup(),
-            Reopen::Load,
+            OpenMethod::Load,
             v1::LoadSessionRequest::METHOD,
         );
     }

@@ -1,7 +1,7 @@
 //! The requests of a client, a file each: what an agent offers to answer it, and how it is answered.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
-//! which hands it to the [`Handle`] for its type. A method that this library does not answer does not compile.
+//! which hands it to the [`MessageHandler`] for its type. A method that this library does not answer does not compile.
 
 mod archive_session;
 mod auth_status;
@@ -22,7 +22,7 @@ mod set_config_option;
 mod set_session_title;
 mod steer_turn;
 
-use acp_wire::{Handle, Request, jsonrpc, v1, v2};
+use acp_wire::{MessageHandler, Request, jsonrpc, v1, v2};
 
 use super::Agent;
 use super::side::AgentSide;
@@ -69,18 +69,18 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
 
 // `initialize` is answered before the version is known: `agent/initialize.rs`.
 
-impl<A: Agent> Handle<v1::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::InitializeRequest) {
-        self.refuse(unknown(v1::InitializeRequest::METHOD));
+        self.refuse(method_not_found(v1::InitializeRequest::METHOD));
     }
 }
 
-impl<A: Agent> Handle<v2::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v2::InitializeRequest) {
-        self.refuse(unknown(v1::InitializeRequest::METHOD));
+        self.refuse(method_not_found(v1::InitializeRequest::METHOD));
     }
 }
 
-fn unknown(method: &str) -> Error {
+fn method_not_found(method: &str) -> Error {
     Error::Rpc(jsonrpc::Error::method_not_found(method))
 }

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use acp_wire::{Handle, v1, v2};
+use acp_wire::{MessageHandler, v1, v2};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
-use crate::dialect::OpensSession;
+use crate::dialect::OpenSessionRequest;
 use crate::pending_request::PendingRequest;
 use crate::session_setup::SessionSetup;
 
-impl<A: Agent> Handle<v1::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::NewSessionRequest) {
         self.new_session(request.setup());
     }
 }
 
-impl<A: Agent> Handle<v2::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::NewSessionRequest) {
         self.new_session(request.setup());
     }
@@ -26,6 +26,6 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn new_session(self, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder
-            .work(async move |responder| side.new_session(setup, responder).await);
+            .spawn_with_responder(async move |responder| side.new_session(setup, responder).await);
     }
 }

@@ -1,13 +1,13 @@
 //! `session/prompt`: what a turn begins with. What is done with it: `agent/prompting.rs`.
 
-use acp_wire::{Handle, v1, v2};
+use acp_wire::{MessageHandler, v1, v2};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::agent::turn::Prompt;
 use crate::pending_request::PendingRequest;
 
-impl<A: Agent> Handle<v1::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::PromptRequest) {
         let prompt = Prompt {
             content: request.prompt,
@@ -18,7 +18,7 @@ impl<A: Agent> Handle<v1::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
     }
 }
 
-impl<A: Agent> Handle<v2::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::PromptRequest) {
         let prompt = Prompt {
             content: request.prompt,

@@ -4,12 +4,12 @@ use acp_wire::v1::{
     DisableProviderRequest, DisableProviderResponse, ListProvidersRequest, ListProvidersResponse,
     ProviderId, ProviderInfo, SetProviderRequest, SetProviderResponse,
 };
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `providers/list`, `providers/set` and `providers/disable`: where models are called, for clients that route the calls
 /// themselves. Unstable.
@@ -34,7 +34,7 @@ pub trait Providers: Send + Sync {
     fn disable(&self, provider: &ProviderId) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl Providers for NotOffered {
+impl Providers for UnsupportedMethod {
     async fn list(&self) -> Result<Vec<ProviderInfo>> {
         match *self {}
     }
@@ -46,32 +46,32 @@ impl Providers for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<ListProvidersRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<ListProvidersRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: ListProvidersRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = offered(side.agent.providers(), ListProvidersRequest::METHOD)?;
+            let providers = require_offer(side.agent.providers(), ListProvidersRequest::METHOD)?;
             Ok(ListProvidersResponse::new(providers.list().await?))
         });
     }
 }
 
-impl<A: Agent> Handle<SetProviderRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SetProviderRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetProviderRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = offered(side.agent.providers(), SetProviderRequest::METHOD)?;
+            let providers = require_offer(side.agent.providers(), SetProviderRequest::METHOD)?;
             providers.set(request).await?;
             Ok(SetProviderResponse::new())
         });
     }
 }
 
-impl<A: Agent> Handle<DisableProviderRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<DisableProviderRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: DisableProviderRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = offered(side.agent.providers(), DisableProviderRequest::METHOD)?;
+            let providers = require_offer(side.agent.providers(), DisableProviderRequest::METHOD)?;
             providers.disable(&request.provider_id).await?;
             Ok(DisableProviderResponse::new())
         });

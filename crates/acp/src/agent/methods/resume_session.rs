@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use acp_wire::v1::SessionId;
-use acp_wire::{Handle, Request, v1, v2};
+use acp_wire::{MessageHandler, Request, v1, v2};
 
 use crate::agent::Agent;
-use crate::agent::opening::Reopen;
-use crate::agent::session::{Session, SessionOpened};
+use crate::agent::open_session::OpenMethod;
+use crate::agent::session::{OpenedSession, Session};
 use crate::agent::side::AgentSide;
-use crate::dialect::OpensSession;
+use crate::dialect::OpenSessionRequest;
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest};
+use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
 /// `session/resume`: opens an old session without replaying it.
@@ -25,32 +25,32 @@ pub trait ResumeSession<S = ()>: Send + Sync {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
+    ) -> impl Future<Output = Result<OpenedSession<S>>> + Send;
 }
 
-impl<S> ResumeSession<S> for NotOffered {
-    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
+impl<S> ResumeSession<S> for UnsupportedMethod {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<OpenedSession<S>> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<v1::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ResumeSessionRequest) {
         let id = request.session_id.clone();
         self.reopen(
             id,
             request.setup(),
-            Reopen::Resume,
+            OpenMethod::Resume,
             v1::ResumeSessionRequest::METHOD,
         );
     }
 }
 
-impl<A: Agent> Handle<v2::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ResumeSessionRequest) {
         let way = match &request.replay_from {
-            None => Reopen::Resume,
-            Some(v2::ReplayFrom::Start(_)) => Reopen::Load,
+            None => OpenMethod::Resume,
+            Some(v2::ReplayFrom::Start(_)) => OpenMethod::Load,
             Some(_) => {
                 let error = Error::invalid_params(
                     "this agent replays a session from its start, or not at all",
@@ -68,11 +68,12 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
         self,
         id: SessionId,
         setup: SessionSetup,
-        way: Reopen,
+        way: OpenMethod,
         method: &'static str,
     ) {
         let side = Arc::clone(&self.side);
-        self.responder
-            .work(async move |responder| side.reopen(id, setup, way, method, responder).await);
+        self.responder.spawn_with_responder(async move |responder| {
+            side.reopen(id, setup, way, method, responder).await
+        });
     }
 }

@@ -1,13 +1,13 @@
 //! `session/status`: whether a session is in memory.
 
 use acp_wire::v1::{SessionId, SessionStatus, SessionStatusRequest, SessionStatusResponse};
-use acp_wire::{Handle, Request, jsonrpc, v2};
+use acp_wire::{MessageHandler, Request, jsonrpc, v2};
 use serde_json::json;
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/status`: whether a session is in memory. Unstable.
 pub trait CheckSessionStatus: Send + Sync {
@@ -23,13 +23,13 @@ pub trait CheckSessionStatus: Send + Sync {
     ) -> impl Future<Output = Result<Option<SessionStatus>>> + Send;
 }
 
-impl CheckSessionStatus for NotOffered {
+impl CheckSessionStatus for UnsupportedMethod {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, SessionStatusRequest { session_id, .. }: SessionStatusRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -39,7 +39,7 @@ impl<A: Agent> Handle<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>>
     }
 }
 
-impl<A: Agent> Handle<v2::SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, v2::SessionStatusRequest { session_id, .. }: v2::SessionStatusRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move { side.session_status(&session_id).await });
@@ -49,10 +49,10 @@ impl<A: Agent> Handle<v2::SessionStatusRequest, ()> for PendingRequest<AgentSide
 impl<A: Agent> AgentSide<A> {
     async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
         let offer = self.agent.session_status();
-        let check = offered(offer, SessionStatusRequest::METHOD)?;
+        let check = require_offer(offer, SessionStatusRequest::METHOD)?;
         if let Ok(session) = self.session(id) {
             let answer = v2::SessionStatusResponse::new(SessionStatus::Open);
-            return Ok(answer.state(session.doing()));
+            return Ok(answer.state(session.state_update_of()));
         }
         match check.status(id).await? {
             Some(status) => Ok(v2::SessionStatusResponse::new(status)),

@@ -1,6 +1,6 @@
 //! `session/set_config_option`, and what agents had before it: `session/set_mode` and `session/set_model`.
 
-use acp_wire::Handle;
+use acp_wire::MessageHandler;
 use acp_wire::v1::{
     self, ConfigOptionUpdate, CurrentModeUpdate, SessionConfigId, SessionConfigOption,
     SessionConfigOptionCategory, SessionConfigOptionValue, SessionId, SessionUpdate,
@@ -15,7 +15,9 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::pending_request::PendingRequest;
 
-impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v1::SetSessionConfigOptionRequest, ()>
+    for PendingRequest<AgentSide<A>>
+{
     fn handle(self, request: v1::SetSessionConfigOptionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -28,7 +30,9 @@ impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for PendingRequest<
     }
 }
 
-impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<v2::SetSessionConfigOptionRequest, ()>
+    for PendingRequest<AgentSide<A>>
+{
     fn handle(self, request: v2::SetSessionConfigOptionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -52,7 +56,7 @@ impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for PendingRequest<
     }
 }
 
-impl<A: Agent> Handle<SetSessionModeRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SetSessionModeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionModeRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -64,7 +68,7 @@ impl<A: Agent> Handle<SetSessionModeRequest, ()> for PendingRequest<AgentSide<A>
     }
 }
 
-impl<A: Agent> Handle<SetSessionModelRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionModelRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
@@ -94,13 +98,13 @@ impl<A: Agent> AgentSide<A> {
             .await?;
         let mode = session.replace_config_options(options.clone());
         let client = session.client();
-        let shown = config::understood(options, client.takes_boolean_options());
+        let shown = config::options_for_client(options, client.supports_boolean_options());
         if !as_option {
             let update = ConfigOptionUpdate::new(shown.clone());
             session
                 .update(SessionUpdate::ConfigOptionUpdate(update))
                 .await?;
-        } else if let (Some(mode), false) = (mode, client.speaks_v2()) {
+        } else if let (Some(mode), false) = (mode, client.is_v2()) {
             let update = CurrentModeUpdate::new(mode);
             session
                 .update(SessionUpdate::CurrentModeUpdate(update))
@@ -117,7 +121,7 @@ impl<A: Agent> AgentSide<A> {
         value: &str,
     ) -> Result<()> {
         let session = self.session(session)?;
-        let option = config::option_of(&session.config_options(), category)
+        let option = config::option_id_of_category(&session.config_options(), category)
             .ok_or_else(|| Error::invalid_params(format!("this session has no {category}s")))?;
         self.set_option(&session, &option, value.into(), false)
             .await?;

@@ -3,13 +3,13 @@
 use acp_wire::v1::{
     SessionId, SessionInfoUpdate, SessionUpdate, SetSessionTitleRequest, SetSessionTitleResponse,
 };
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::agent::Agent;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `session/set_title`: gives a session another title. Unstable.
 ///
@@ -32,18 +32,18 @@ pub trait SetSessionTitle<S = ()>: Send + Sync {
     ) -> impl Future<Output = Result<String>> + Send;
 }
 
-impl<S: Sync> SetSessionTitle<S> for NotOffered {
+impl<S: Sync> SetSessionTitle<S> for UnsupportedMethod {
     async fn set_title(&self, _: Option<&S>, _: &SessionId, _: &str) -> Result<String> {
         match *self {}
     }
 }
 
-impl<A: Agent> Handle<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionTitleRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.set_session_title();
-            let titles = offered(offer, SetSessionTitleRequest::METHOD)?;
+            let titles = require_offer(offer, SetSessionTitleRequest::METHOD)?;
             let id = &request.session_id;
             let session = side.session(id).ok();
             let state = session.as_ref().and_then(Session::state_of::<A>);

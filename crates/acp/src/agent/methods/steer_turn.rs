@@ -1,12 +1,12 @@
 //! `_session/steering`: a message for the turn that runs.
 
 use acp_wire::v1::{SteerRequest, SteerResponse, SteeringOutcome};
-use acp_wire::{Handle, Request, v2};
+use acp_wire::{MessageHandler, Request, v2};
 
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `_session/steering`: a message for the turn that runs, an extension that several agents have. Clients find it by
 /// `_meta.steering.supported` of the answer to `initialize`.
@@ -30,7 +30,7 @@ pub trait SteerTurn<S = ()>: Send + Sync {
     ) -> impl Future<Output = Result<bool>> + Send;
 }
 
-impl<S: Sync> SteerTurn<S> for NotOffered {
+impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     async fn steer(&self, _: &S, _: &Session, _: &Prompt) -> Result<bool> {
         match *self {}
     }
@@ -39,11 +39,11 @@ impl<S: Sync> SteerTurn<S> for NotOffered {
 /// No turn takes the message.
 const NO_TURN: &str = "noRunningTurn";
 
-impl<A: Agent> Handle<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
+impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SteerRequest) {
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
-        let aborted = conn.0.aborted.clone();
+        let aborted = conn.0.abort_token.clone();
         // Not dropped when the client takes the request back: what the agent has taken must be recorded.
         conn.0.tasks.spawn(async move {
             tokio::select! {
@@ -57,18 +57,18 @@ impl<A: Agent> Handle<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
 
 impl<A: Agent> AgentSide<A> {
     async fn steer(&self, request: SteerRequest) -> Result<SteerResponse> {
-        let steer = offered(self.agent.steer_turn(), SteerRequest::METHOD)?;
+        let steer = require_offer(self.agent.steer_turn(), SteerRequest::METHOD)?;
         let session = self.session(&request.session_id)?;
         if request.prompt.is_empty() {
             return Err(Error::invalid_params("the prompt is empty"));
         }
-        self.check(&request.prompt)?;
+        self.check_content(&request.prompt)?;
         let message = Prompt {
             content: request.prompt,
             meta: request.meta,
         };
         // What the turn says to it comes behind it, in what is recorded and in what is told.
-        let in_order = session.in_order().await;
+        let in_order = session.lock_order().await;
         let state = session.state_of::<A>();
         let taken = match state.filter(|_| session.is_working()) {
             Some(state) => steer.steer(&state, &session, &message).await?,
@@ -80,9 +80,9 @@ impl<A: Agent> AgentSide<A> {
         }
         let id = session.new_message_id();
         session.record_user_message(&id, &message.content).await?;
-        if session.client().speaks_v2() {
+        if session.client().is_v2() {
             let told = v2::Message::new(&id).content(message.content);
-            session.tell_prompt(told).await?;
+            session.send_user_message(told).await?;
         }
         drop(in_order);
         Ok(SteerResponse::new(SteeringOutcome::Injected))

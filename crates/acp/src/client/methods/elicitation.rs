@@ -3,13 +3,13 @@
 use acp_wire::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, ElicitationScope,
 };
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::client::Client;
-use crate::client::sessions::SessionEntry;
+use crate::client::sessions::ClientSessionEntry;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `elicitation/create`: asking the person for input, by a form or on a web page.
 pub trait Elicitation<S>: Send + Sync {
@@ -30,7 +30,7 @@ pub trait Elicitation<S>: Send + Sync {
     ) -> impl Future<Output = Result<CreateElicitationResponse>> + Send;
 }
 
-impl<S: Sync> Elicitation<S> for NotOffered {
+impl<S: Sync> Elicitation<S> for UnsupportedMethod {
     fn capabilities(&self) -> ElicitationCapabilities {
         match *self {}
     }
@@ -43,18 +43,18 @@ impl<S: Sync> Elicitation<S> for NotOffered {
     }
 }
 
-impl<C: Client> Handle<CreateElicitationRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<CreateElicitationRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, mut request: CreateElicitationRequest) {
         let Self { side, responder } = self;
         let mut state = None;
         if let ElicitationScope::Session { session_id, .. } = &mut request.scope {
-            *session_id = side.sessions.opened_for(session_id);
-            let of = |entry: &mut SessionEntry| entry.client_state::<C>();
-            state = side.sessions.with(session_id, of).flatten();
+            *session_id = side.sessions.root_session(session_id);
+            let of = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
+            state = side.sessions.with_session(session_id, of).flatten();
         }
         responder.spawn(async move {
             let offer = side.client.elicitation();
-            let elicitation = offered(offer, CreateElicitationRequest::METHOD)?;
+            let elicitation = require_offer(offer, CreateElicitationRequest::METHOD)?;
             elicitation.create(state.as_deref(), request).await
         });
     }

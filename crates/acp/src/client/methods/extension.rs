@@ -1,6 +1,6 @@
 //! Methods of extensions, whose names begin with `_`.
 
-use acp_wire::Handle;
+use acp_wire::MessageHandler;
 use acp_wire::v1::Extension;
 
 use crate::client::Client;
@@ -8,7 +8,7 @@ use crate::client::side::ClientSide;
 use crate::extension::ExtensionRequest;
 use crate::pending_request::PendingRequest;
 
-impl<C: Client> Handle<Extension, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<Extension, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, extension: Extension) {
         let Self { side, responder } = self;
         let request = ExtensionRequest::new(extension);

@@ -17,7 +17,7 @@ use acp_wire::v1::{self, SessionId};
 use acp_wire::{Request, jsonrpc};
 
 use super::Client;
-use super::sessions::SessionEntry;
+use super::sessions::ClientSessionEntry;
 use super::side::ClientSide;
 use crate::error::Error;
 use crate::pending_request::PendingRequest;
@@ -30,10 +30,12 @@ pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
     /// The request, and what the client keeps of its session, if it is one that this client has. Otherwise it is refused.
-    fn in_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
+    fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
-        let state = |entry: &mut SessionEntry| entry.client_state::<C>();
-        let state = sessions.serves(id).then(|| sessions.with(id, state));
+        let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
+        let state = sessions
+            .accepts_requests(id)
+            .then(|| sessions.with_session(id, state));
         if let Some(state) = state.flatten().flatten() {
             return Some((self, state));
         }

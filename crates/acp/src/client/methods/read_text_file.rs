@@ -1,12 +1,12 @@
 //! `fs/read_text_file`: File system, "Reading Files".
 
 use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
 pub trait ReadTextFile<S>: Send + Sync {
@@ -24,19 +24,20 @@ pub trait ReadTextFile<S>: Send + Sync {
     ) -> impl Future<Output = Result<ReadTextFileResponse>> + Send;
 }
 
-impl<S: Sync> ReadTextFile<S> for NotOffered {
+impl<S: Sync> ReadTextFile<S> for UnsupportedMethod {
     async fn read(&self, _: &S, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         match *self {}
     }
 }
 
-impl<C: Client> Handle<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: ReadTextFileRequest) {
-        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.require_session(&request.session_id)
+        else {
             return;
         };
         responder.spawn_text(async move {
-            let files = offered(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
+            let files = require_offer(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
             files.read(&state, request).await
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use acp_wire::Handle;
+use acp_wire::MessageHandler;
 use acp_wire::v1::{
     self, PermissionOption, RequestPermissionOutcome, RequestPermissionResponse, SessionId,
     ToolCallUpdate, ToolKind,
@@ -23,7 +23,7 @@ pub struct PermissionRequest {
     /// The session.
     pub session_id: SessionId,
     /// The session that the person has opened: this one, or the one that a subagent works for which asks.
-    pub asked_in: SessionId,
+    pub root_session_id: SessionId,
     /// What that subagent is called.
     pub subagent: Option<String>,
     /// What is asked, for the person; empty if the agent does not say.
@@ -54,7 +54,7 @@ impl PermissionRequest {
         call.apply(&tool_call.clone().into());
         let session_id = session_id.into();
         Self {
-            asked_in: session_id.clone(),
+            root_session_id: session_id.clone(),
             subagent: None,
             session_id,
             title: call.title.clone(),
@@ -67,13 +67,13 @@ impl PermissionRequest {
     }
 
     /// A request of an agent that speaks version 1; the thread has been told of it.
-    pub(crate) fn received(
+    pub(crate) fn from_v1(
         request: v1::RequestPermissionRequest,
         tool_call: ThreadToolCall,
         thread: ThreadHandle,
     ) -> Self {
         Self {
-            asked_in: request.session_id.clone(),
+            root_session_id: request.session_id.clone(),
             subagent: None,
             session_id: request.session_id,
             title: tool_call.title.clone(),
@@ -87,7 +87,7 @@ impl PermissionRequest {
 
     /// A request of an agent that speaks version 2. `tool_call` is what the thread knows of the call it
     /// names.
-    pub(crate) fn received_v2(
+    pub(crate) fn from_v2(
         request: v2::RequestPermissionRequest,
         tool_call: Option<ThreadToolCall>,
         thread: ThreadHandle,
@@ -107,7 +107,7 @@ impl PermissionRequest {
             call
         });
         Self {
-            asked_in: request.session_id.clone(),
+            root_session_id: request.session_id.clone(),
             subagent: None,
             session_id: request.session_id,
             title: request.title,
@@ -129,17 +129,20 @@ impl PermissionRequest {
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
-        self.first_of([AllowOnce, AllowAlways])
+        self.select_first([AllowOnce, AllowAlways])
     }
 
     /// No, this time if that can be said; cancelled if the agent offers no no at all.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
-        self.first_of([RejectOnce, RejectAlways])
+        self.select_first([RejectOnce, RejectAlways])
     }
 
-    fn first_of(&self, kinds: [acp_wire::v1::PermissionOptionKind; 2]) -> RequestPermissionOutcome {
+    fn select_first(
+        &self,
+        kinds: [acp_wire::v1::PermissionOptionKind; 2],
+    ) -> RequestPermissionOutcome {
         kinds
             .iter()
             .find_map(|kind| self.options.iter().find(|option| option.kind == *kind))
@@ -149,15 +152,15 @@ impl PermissionRequest {
     }
 }
 
-impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<v1::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v1::RequestPermissionRequest) {
-        let Some((pending, state)) = self.in_session(&request.session_id) else {
+        let Some((pending, state)) = self.require_session(&request.session_id) else {
             return;
         };
         let found = pending.side.sessions.receive(&request.session_id, |entry| {
-            let tool_call = entry
-                .thread
-                .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
+            let tool_call = entry.thread.change(|thread| {
+                thread.apply_permission_request(&request.tool_call.clone().into())
+            });
             (tool_call, entry.thread.clone(), entry.turn.clone())
         });
         let Some((tool_call, thread, turn)) = found else {
@@ -166,21 +169,21 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
         let turn_above = pending.side.sessions.turn_of(&request.session_id);
         let turn = turn_above.unwrap_or(turn);
         let weight = tool_call.weight();
-        let request = PermissionRequest::received(request, tool_call, thread);
+        let request = PermissionRequest::from_v1(request, tool_call, thread);
         pending.ask(state, request, weight, turn);
     }
 }
 
-impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<v2::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v2::RequestPermissionRequest) {
         use v2::RequestPermissionSubject::{Command, ToolCall};
-        let Some((pending, state)) = self.in_session(&request.session_id) else {
+        let Some((pending, state)) = self.require_session(&request.session_id) else {
             return;
         };
         let found = pending.side.sessions.receive(&request.session_id, |entry| {
             let tool_call = match &request.subject {
                 Some(ToolCall(subject)) => Some(entry.thread.change(|thread| {
-                    thread.permission_requested(&subject.tool_call.clone().into())
+                    thread.apply_permission_request(&subject.tool_call.clone().into())
                 })),
                 Some(Command(subject)) => subject
                     .tool_call_id
@@ -196,7 +199,7 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
         let turn_above = pending.side.sessions.turn_of(&request.session_id);
         let turn = turn_above.unwrap_or(turn);
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
-        let request = PermissionRequest::received_v2(request, tool_call, thread);
+        let request = PermissionRequest::from_v2(request, tool_call, thread);
         pending.ask(state, request, weight, turn);
     }
 }
@@ -210,11 +213,11 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         weight: usize,
         turn: CancellationToken,
     ) {
-        if let Err(error) = self.responder.takes(weight) {
+        if let Err(error) = self.responder.reserve_memory(weight) {
             return self.refuse(error);
         }
         let Self { side, responder } = self;
-        request.asked_in = side.sessions.opened_for(&request.session_id);
+        request.root_session_id = side.sessions.root_session(&request.session_id);
         request.subagent = side.sessions.subagent_name(&request.session_id);
         responder.spawn(async move {
             let outcome = tokio::select! {

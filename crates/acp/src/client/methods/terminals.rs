@@ -5,12 +5,12 @@ use acp_wire::v1::{
     ReleaseTerminalRequest, ReleaseTerminalResponse, TerminalOutputRequest, TerminalOutputResponse,
     WaitForTerminalExitRequest, WaitForTerminalExitResponse,
 };
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// All of `terminal/*`: the specification's page Terminals. Version 1 only.
 ///
@@ -54,7 +54,7 @@ pub trait Terminals<S>: Send + Sync {
     ) -> impl Future<Output = Result<ReleaseTerminalResponse>> + Send;
 }
 
-impl<S: Sync> Terminals<S> for NotOffered {
+impl<S: Sync> Terminals<S> for UnsupportedMethod {
     async fn create(&self, _: &S, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
         match *self {}
     }
@@ -78,13 +78,13 @@ impl<S: Sync> Terminals<S> for NotOffered {
 
 macro_rules! handle {
     ($($request:ident, $call:ident;)+) => { $(
-        impl<C: Client> Handle<$request, ()> for PendingRequest<ClientSide<C>> {
+        impl<C: Client> MessageHandler<$request, ()> for PendingRequest<ClientSide<C>> {
             fn handle(self, request: $request) {
-                let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
+                let Some((Self { side, responder }, state)) = self.require_session(&request.session_id) else {
                     return;
                 };
                 responder.spawn(async move {
-                    let terminals = offered(side.client.terminals(), $request::METHOD)?;
+                    let terminals = require_offer(side.client.terminals(), $request::METHOD)?;
                     terminals.$call(&state, request).await
                 });
             }
@@ -99,16 +99,17 @@ handle! {
     ReleaseTerminalRequest, release;
 }
 
-impl<C: Client> Handle<TerminalOutputRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<TerminalOutputRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: TerminalOutputRequest) {
-        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.require_session(&request.session_id)
+        else {
             return;
         };
         let work = async move {
-            let terminals = offered(side.client.terminals(), TerminalOutputRequest::METHOD)?;
+            let terminals = require_offer(side.client.terminals(), TerminalOutputRequest::METHOD)?;
             terminals.output(&state, request).await
         };
         // All that a terminal has kept may be in it.
-        responder.spawn_weighed(work, |response| response.output.len());
+        responder.spawn_sized(work, |response| response.output.len());
     }
 }

@@ -1,12 +1,12 @@
 //! `fs/write_text_file`: File system, "Writing Files".
 
 use acp_wire::v1::{WriteTextFileRequest, WriteTextFileResponse};
-use acp_wire::{Handle, Request};
+use acp_wire::{MessageHandler, Request};
 
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{NotOffered, PendingRequest, offered};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
 pub trait WriteTextFile<S>: Send + Sync {
@@ -21,19 +21,20 @@ pub trait WriteTextFile<S>: Send + Sync {
     ) -> impl Future<Output = Result<WriteTextFileResponse>> + Send;
 }
 
-impl<S: Sync> WriteTextFile<S> for NotOffered {
+impl<S: Sync> WriteTextFile<S> for UnsupportedMethod {
     async fn write(&self, _: &S, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         match *self {}
     }
 }
 
-impl<C: Client> Handle<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
+impl<C: Client> MessageHandler<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: WriteTextFileRequest) {
-        let Some((Self { side, responder }, state)) = self.in_session(&request.session_id) else {
+        let Some((Self { side, responder }, state)) = self.require_session(&request.session_id)
+        else {
             return;
         };
         responder.spawn(async move {
-            let files = offered(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
+            let files = require_offer(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
             files.write(&state, request).await
         });
     }

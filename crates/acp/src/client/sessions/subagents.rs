@@ -7,7 +7,7 @@
 use acp_wire::v1::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use super::{SessionEntry, Sessions, UNCLAIMED};
+use super::{ClientSessionEntry, ClientSessions, UNCLAIMED};
 use crate::thread::Thread;
 use crate::update::Update;
 
@@ -17,13 +17,13 @@ const SUBAGENTS: usize = UNCLAIMED;
 /// How deep subagents may have subagents.
 const DEPTH: usize = 16;
 
-impl Sessions {
+impl ClientSessions {
     /// Folds an update into the thread of its session, and looks at that.
     pub(crate) fn receive_update<T>(
         &self,
         id: &SessionId,
         update: &Update,
-        f: impl FnOnce(&mut SessionEntry) -> T,
+        f: impl FnOnce(&mut ClientSessionEntry) -> T,
     ) -> Option<T> {
         let done = self.receive(id, |state| {
             state.thread.change(|thread| thread.apply(update));
@@ -56,11 +56,11 @@ impl Sessions {
             let Some(thread) = above.thread.read(announced) else {
                 return;
             };
-            thread.belongs_to(&above.thread, child);
-            SessionEntry {
+            thread.set_parent(&above.thread, child);
+            ClientSessionEntry {
                 thread,
-                replaying: above.replaying,
-                ..SessionEntry::default()
+                is_replaying: above.is_replaying,
+                ..ClientSessionEntry::default()
             }
         };
         // Nobody had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
@@ -72,7 +72,7 @@ impl Sessions {
         };
         if let Some(before) = before {
             state.turn = before.turn;
-            if let Some(client) = before.client {
+            if let Some(client) = before.client_state {
                 client.closed();
             }
         }
@@ -113,7 +113,7 @@ impl Sessions {
     }
 
     /// The session that the person has opened: this one, or the one that this subagent works for.
-    pub(crate) fn opened_for(&self, id: &SessionId) -> SessionId {
+    pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).pop().unwrap_or_else(|| id.clone())
     }
 
@@ -121,7 +121,7 @@ impl Sessions {
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
         let parent = self.lock().parents.get(id).cloned()?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
-        let name = self.with(&parent, |state| state.thread.read(name))?;
+        let name = self.with_session(&parent, |state| state.thread.read(name))?;
         // Its item may have been dropped.
         Some(name.unwrap_or_else(|| id.to_string()))
     }
@@ -129,11 +129,15 @@ impl Sessions {
     /// The turn that a subagent works for: that of the session which the person has opened; it may work while none runs
     /// there. `None` for a session that is no subagent.
     pub(crate) fn turn_of(&self, id: &SessionId) -> Option<CancellationToken> {
-        let opened = self.opened_for(id);
+        let opened = self.root_session(id);
         if opened == *id {
             return None;
         }
-        let turn = |entry: &mut SessionEntry| entry.at_work().then(|| entry.turn.clone());
-        Some(self.with(&opened, turn).flatten().unwrap_or_default())
+        let turn = |entry: &mut ClientSessionEntry| entry.is_working().then(|| entry.turn.clone());
+        Some(
+            self.with_session(&opened, turn)
+                .flatten()
+                .unwrap_or_default(),
+        )
     }
 }

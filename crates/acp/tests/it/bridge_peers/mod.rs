@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use acp::bridge::{Bridge, End};
+use acp::bridge::{Bridge, BridgeEnd};
 use acp::wire::{ReadError, v1, v2};
 use acp::{Limits, Transport};
 use serde_json::value::RawValue;
@@ -24,13 +24,13 @@ pub(crate) const PIPE: usize = 64 * 1024;
 
 /// What an end is, and which version it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum PeerRole {
     Client(u8),
     Agent(u8),
 }
 
-pub(crate) struct Peer {
-    role: Role,
+pub(crate) struct BridgePeer {
+    role: PeerRole,
     input: Option<DuplexStream>,
     output: DuplexStream,
     buffer: Vec<u8>,
@@ -38,27 +38,31 @@ pub(crate) struct Peer {
     asked: HashMap<String, String>,
 }
 
-pub(crate) struct Bridged {
-    pub(crate) client: Peer,
-    pub(crate) agent: Peer,
-    pub(crate) end: JoinHandle<End>,
+pub(crate) struct BridgedPeers {
+    pub(crate) client: BridgePeer,
+    pub(crate) agent: BridgePeer,
+    pub(crate) end: JoinHandle<BridgeEnd>,
 }
 
 /// A bridge to version 2 or 1, with both of its ends.
-pub(crate) fn bridged(to: u8) -> Bridged {
+pub(crate) fn bridged(to: u8) -> BridgedPeers {
     bridged_with(to, PIPE, |bridge| bridge)
 }
 
-pub(crate) fn bridged_with(to: u8, pipe: usize, with: impl FnOnce(Bridge) -> Bridge) -> Bridged {
-    let (client_side, client) = peer(Role::Client(to), pipe);
-    let (agent_side, agent) = peer(Role::Agent(3 - to), pipe);
+pub(crate) fn bridged_with(
+    to: u8,
+    pipe: usize,
+    with: impl FnOnce(Bridge) -> Bridge,
+) -> BridgedPeers {
+    let (client_side, client) = peer(PeerRole::Client(to), pipe);
+    let (agent_side, agent) = peer(PeerRole::Agent(3 - to), pipe);
     let bridge = if to == 2 {
         Bridge::to_v2()
     } else {
         Bridge::to_v1()
     };
     let end = tokio::spawn(with(bridge).run(client_side, agent_side));
-    Bridged { client, agent, end }
+    BridgedPeers { client, agent, end }
 }
 
 pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
@@ -68,10 +72,10 @@ pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-pub(crate) fn peer(role: Role, pipe: usize) -> (Transport, Peer) {
+pub(crate) fn peer(role: PeerRole, pipe: usize) -> (Transport, BridgePeer) {
     let (their_output, our_input) = tokio::io::duplex(pipe);
     let (our_output, their_input) = tokio::io::duplex(pipe);
-    let peer = Peer {
+    let peer = BridgePeer {
         role,
         input: Some(our_output),
         output: our_input,
@@ -86,7 +90,7 @@ fn stray(read: &str) -> bool {
     read.matches("Unknown(").count() > read.matches("_odd").count()
 }
 
-impl Peer {
+impl BridgePeer {
     /// Writes a line.
     pub(crate) async fn say(&mut self, line: &str) {
         if let Ok(message) = serde_json::from_str::<Value>(line)
@@ -267,7 +271,7 @@ impl Peer {
     /// Whether a line is a message that this end's version has.
     fn check(&self, line: &str) -> Result<(), String> {
         #[derive(serde::Deserialize)]
-        struct Message<'a> {
+        struct BridgeMessage<'a> {
             id: Option<Value>,
             method: Option<String>,
             #[serde(borrow)]
@@ -275,7 +279,7 @@ impl Peer {
             #[serde(borrow)]
             result: Option<&'a RawValue>,
         }
-        let message: Message<'_> = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        let message: BridgeMessage<'_> = serde_json::from_str(line).map_err(|e| e.to_string())?;
         let id = message.id.map(|id| id.to_string());
         let read = match (&message.method, id, message.result) {
             (Some(method), id, _) => self.check_call(method, id.is_some(), message.params),
@@ -302,14 +306,14 @@ impl Peer {
             read.map(|read| Value::String(format!("{read:?}")))
         }
         match (self.role, request) {
-            (Role::Client(1), true) => shown(v1::AgentRequest::read(method, params)),
-            (Role::Client(1), false) => shown(v1::AgentNotification::read(method, params)),
-            (Role::Client(_), true) => shown(v2::AgentRequest::read(method, params)),
-            (Role::Client(_), false) => shown(v2::AgentNotification::read(method, params)),
-            (Role::Agent(1), true) => shown(v1::ClientRequest::read(method, params)),
-            (Role::Agent(1), false) => shown(v1::ClientNotification::read(method, params)),
-            (Role::Agent(_), true) => shown(v2::ClientRequest::read(method, params)),
-            (Role::Agent(_), false) => shown(v2::ClientNotification::read(method, params)),
+            (PeerRole::Client(1), true) => shown(v1::AgentRequest::read(method, params)),
+            (PeerRole::Client(1), false) => shown(v1::AgentNotification::read(method, params)),
+            (PeerRole::Client(_), true) => shown(v2::AgentRequest::read(method, params)),
+            (PeerRole::Client(_), false) => shown(v2::AgentNotification::read(method, params)),
+            (PeerRole::Agent(1), true) => shown(v1::ClientRequest::read(method, params)),
+            (PeerRole::Agent(1), false) => shown(v1::ClientNotification::read(method, params)),
+            (PeerRole::Agent(_), true) => shown(v2::ClientRequest::read(method, params)),
+            (PeerRole::Agent(_), false) => shown(v2::ClientNotification::read(method, params)),
         }
     }
 
@@ -318,10 +322,10 @@ impl Peer {
             read.map(|read| Value::String(format!("{read:?}")))
         }
         match self.role {
-            Role::Client(1) => shown(v1::AgentResponse::read(method, result)),
-            Role::Client(_) => shown(v2::AgentResponse::read(method, result)),
-            Role::Agent(1) => shown(v1::ClientResponse::read(method, result)),
-            Role::Agent(_) => shown(v2::ClientResponse::read(method, result)),
+            PeerRole::Client(1) => shown(v1::AgentResponse::read(method, result)),
+            PeerRole::Client(_) => shown(v2::AgentResponse::read(method, result)),
+            PeerRole::Agent(1) => shown(v1::ClientResponse::read(method, result)),
+            PeerRole::Agent(_) => shown(v2::ClientResponse::read(method, result)),
         }
     }
 }

@@ -8,9 +8,9 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Session, Update, UpdateContext};
+use acp::client::{AgentConnection, ClientSession, Update, UpdateContext};
 #[allow(unused_imports, reason = "each test uses a part of it")]
-pub(crate) use acp::testing::{Nobody, OnPrompt};
+pub(crate) use acp::testing::{NoopClient, PromptAgent};
 use acp::v1::StopReason;
 use acp::{
     Agent, Client, Connection, Limits, Result, Thread, ThreadHandle, Transport, jsonrpc, testing,
@@ -50,29 +50,29 @@ pub(crate) async fn settle() {
 pub(crate) const PIPE: usize = 64 * 1024;
 
 /// A scripted peer, with the words of these tests.
-pub(crate) struct Peer(testing::Peer);
+pub(crate) struct TestPeer(testing::ScriptedPeer);
 
-impl Deref for Peer {
-    type Target = testing::Peer;
-    fn deref(&self) -> &testing::Peer {
+impl Deref for TestPeer {
+    type Target = testing::ScriptedPeer;
+    fn deref(&self) -> &testing::ScriptedPeer {
         &self.0
     }
 }
 
-impl DerefMut for Peer {
-    fn deref_mut(&mut self) -> &mut testing::Peer {
+impl DerefMut for TestPeer {
+    fn deref_mut(&mut self) -> &mut testing::ScriptedPeer {
         &mut self.0
     }
 }
 
 /// A transport and the peer at its other end; each direction holds `pipe` bytes.
-pub(crate) fn pipes(pipe: usize) -> (Transport, Peer) {
-    let (transport, mut peer) = testing::Peer::pair_with(pipe);
+pub(crate) fn pipes(pipe: usize) -> (Transport, TestPeer) {
+    let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
     peer.set_patience(PATIENCE);
-    (transport, Peer(peer))
+    (transport, TestPeer(peer))
 }
 
-impl Peer {
+impl TestPeer {
     /// A client of this agent, which has not said anything yet.
     pub(crate) fn of_agent(agent: impl Agent) -> (Connection, Self) {
         Self::of_agent_with(agent, Limits::default(), PIPE)
@@ -131,7 +131,7 @@ impl Peer {
     }
 
     /// An agent that this client has a session with, `s`.
-    pub(crate) async fn with_session(client: impl Client) -> (Session, Self) {
+    pub(crate) async fn with_session(client: impl Client) -> (ClientSession, Self) {
         Self::with_session_and(client, Limits::default(), json!({})).await
     }
 
@@ -139,7 +139,7 @@ impl Peer {
         client: impl Client,
         limits: Limits,
         capabilities: Value,
-    ) -> (Session, Self) {
+    ) -> (ClientSession, Self) {
         let (conn, mut peer) = Self::of_client_with(client, limits, PIPE, capabilities).await;
         let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
         (session, peer)
@@ -329,7 +329,7 @@ impl Peer {
     }
 
     /// As an agent: answers `session/new` of this client.
-    pub(crate) async fn opens(&mut self, conn: &AgentConnection, answer: Value) -> Session {
+    pub(crate) async fn opens(&mut self, conn: &AgentConnection, answer: Value) -> ClientSession {
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
@@ -342,7 +342,7 @@ impl Peer {
     /// As an agent: takes the prompt that this session is about to send.
     pub(crate) async fn prompted(
         &mut self,
-        session: &Session,
+        session: &ClientSession,
         text: &'static str,
     ) -> (Value, tokio::task::JoinHandle<Result<StopReason>>) {
         let turn = tokio::spawn({
@@ -376,13 +376,13 @@ pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
 
 /// An agent that ends every turn at once.
 pub(crate) fn idle() -> impl Agent {
-    OnPrompt(async |_, _| Ok(StopReason::EndTurn))
+    PromptAgent(async |_, _| Ok(StopReason::EndTurn))
 }
 
 /// A client that is what it does with an update.
-pub(crate) struct OnUpdate<F>(pub(crate) F);
+pub(crate) struct UpdateClient<F>(pub(crate) F);
 
-impl<F, Fut> Client for OnUpdate<F>
+impl<F, Fut> Client for UpdateClient<F>
 where
     F: Fn(UpdateContext, Update) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send,
@@ -410,7 +410,7 @@ pub(crate) fn shown(thread: &ThreadHandle) -> Vec<String> {
                 ItemKind::Agent(m) => format!("agent: {}", m.text()),
                 ItemKind::Thought(m) => format!("thought: {}", m.text()),
                 ItemKind::ToolCall(call) => {
-                    let cancelled = if call.cancelled { ", cancelled" } else { "" };
+                    let cancelled = if call.is_cancelled { ", cancelled" } else { "" };
                     format!("{} ({}): {:?}{cancelled}", call.id, call.title, call.status)
                 }
                 other => format!("{other:?}"),

@@ -4,7 +4,7 @@ use acp::Error;
 use acp::v1::StopReason;
 use serde_json::json;
 
-use crate::common::{Nobody, PIPE, Peer, limits, soon};
+use crate::common::{NoopClient, PIPE, TestPeer, limits, soon};
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
@@ -14,7 +14,8 @@ async fn null_is_as_good_as_an_empty_object_for_an_answer() {
         "auth": {"logout": {}},
         "sessionCapabilities": {"close": {}, "delete": {}, "resume": {}},
     });
-    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, capabilities).await;
+    let (conn, mut peer) =
+        TestPeer::of_client_with(NoopClient, limits(|_| ()), PIPE, capabilities).await;
     let modes = json!({"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]});
     let session = peer
         .opens(&conn, json!({"sessionId": "s", "modes": modes}))
@@ -45,7 +46,7 @@ async fn null_is_as_good_as_an_empty_object_for_an_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_cannot_be_read_fails_its_request_only() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for result in [
         json!(null),
         json!({}),

@@ -3,11 +3,11 @@
 use acp::Error;
 use serde_json::json;
 
-use crate::common::{Nobody, PIPE, Peer, idle, pipes, soon};
+use crate::common::{NoopClient, PIPE, TestPeer, idle, pipes, soon};
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_begins_with_initialize() {
-    let (_conn, mut peer) = Peer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::of_agent(idle());
     for (method, params) in [
         ("session/new", json!({"cwd": "/", "mcpServers": []})),
         ("session/prompt", json!({"sessionId": "s", "prompt": []})),
@@ -40,7 +40,7 @@ async fn an_agent_answers_any_version_with_the_one_it_speaks() {
         json!(null),
         json!([]),
     ] {
-        let (_conn, mut peer) = Peer::of_agent(idle());
+        let (_conn, mut peer) = TestPeer::of_agent(idle());
         peer.ask(0, "initialize", json!({"protocolVersion": version}))
             .await;
         assert_eq!(peer.result(0).await["protocolVersion"], 1, "{version}");
@@ -59,7 +59,7 @@ async fn a_client_refuses_a_version_it_does_not_speak_and_closes() {
         let (transport, mut peer) = pipes(PIPE);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
-            Nobody,
+            NoopClient,
             acp::Options::new(),
         ));
         let (id, _) = peer.request("initialize").await;
@@ -86,7 +86,7 @@ async fn a_client_whose_connecting_fails_closes() {
         let (transport, mut peer) = pipes(PIPE);
         let connecting = tokio::spawn(acp::testing::start_client(
             transport,
-            Nobody,
+            NoopClient,
             acp::Options::new(),
         ));
         let (id, _) = peer.request("initialize").await;

@@ -6,13 +6,13 @@ use acp::v2;
 use acp::{Error, Thread};
 use serde_json::{Value, json};
 
-use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, limits, settle, soon};
+use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
 async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
     let limits = limits(|l| l.sessions = 2);
-    let (_conn, mut peer) = Peer::of_agent_with(Closes, limits, PIPE);
+    let (_conn, mut peer) = TestPeer::of_agent_with(CloseSessionAgent, limits, PIPE);
     peer.initialize(json!({})).await;
     let first = peer.new_session().await;
     peer.new_session().await;
@@ -33,17 +33,17 @@ async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
 }
 
 /// An agent that closes sessions.
-struct Closes;
+struct CloseSessionAgent;
 
-impl acp::Agent for Closes {
+impl acp::Agent for CloseSessionAgent {
     type State = ();
 
     async fn new_session(
         &self,
         _: &acp::agent::Session,
         _: acp::agent::SessionSetup,
-    ) -> acp::Result<acp::agent::SessionOpened> {
-        Ok(acp::agent::SessionOpened::new())
+    ) -> acp::Result<acp::agent::OpenedSession> {
+        Ok(acp::agent::OpenedSession::new())
     }
 
     async fn prompt(
@@ -59,7 +59,7 @@ impl acp::Agent for Closes {
     }
 }
 
-impl acp::agent::CloseSession for Closes {
+impl acp::agent::CloseSession for CloseSessionAgent {
     async fn close(&self, (): &(), _: &acp::v1::SessionId) -> acp::Result<()> {
         Ok(())
     }
@@ -67,12 +67,12 @@ impl acp::agent::CloseSession for Closes {
 
 #[tokio::test(start_paused = true)]
 async fn prompts_that_wait_beyond_the_limit_are_refused() {
-    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+    let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     });
     let limits = limits(|l| l.prompts = 2);
-    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
     // One is worked on, two wait.
     for id in 0..4 {
         peer.prompt(id, &s, "wait").await;
@@ -84,36 +84,36 @@ async fn prompts_that_wait_beyond_the_limit_are_refused() {
     let other = peer.new_session().await;
     peer.prompt(5, &other, "wait").await;
     for session in [&s, &other] {
-        peer.tell("session/cancel", json!({"sessionId": session}))
+        peer.notify("session/cancel", json!({"sessionId": session}))
             .await;
     }
     for _ in 0..4 {
         assert_eq!(peer.next().await["result"]["stopReason"], "cancelled");
     }
     peer.prompt(6, &s, "wait").await;
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(6).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not() {
-    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+    let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     });
     let limits = limits(|l| l.request_memory = 20_000);
-    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
     let much: &'static str = Box::leak("x".repeat(50_000).into_boxed_str());
     peer.prompt(1, &s, much).await;
     peer.prompt(2, &s, "little").await;
     let (code, text) = peer.error(2).await;
     assert_eq!(code, -32603);
     assert_eq!(text, "more than 20000 bytes of requests at once");
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(1).await;
     // There is room again.
     peer.prompt(2, &s, "little").await;
-    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(2).await;
 }
 
@@ -125,7 +125,7 @@ fn dense() -> String {
 #[tokio::test(start_paused = true)]
 async fn what_would_take_too_much_memory_is_treated_as_too_long() {
     let small = || limits(|l| l.message_memory = 200_000);
-    let (conn, mut peer, s) = Peer::in_session_with(idle(), small(), PIPE).await;
+    let (conn, mut peer, s) = TestPeer::in_session_with(idle(), small(), PIPE).await;
     let dense = dense();
     for message in [
         format!(r#"{{"id":7,"method":"_x","params":{dense}}}"#),
@@ -141,14 +141,14 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
         .await;
     peer.prompt(5, &s, "still there?").await;
     peer.result(5).await;
-    assert_eq!(conn.noise().unread, 1);
+    assert_eq!(conn.noise().unread_notifications, 1);
     // The same in a text is only text.
     let text = json!([{"type": "text", "text": dense}]);
     peer.ask(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
         .await;
     peer.result(6).await;
 
-    let (conn, mut peer) = Peer::of_client_with(Nobody, small(), PIPE, json!({})).await;
+    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
@@ -169,7 +169,7 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
 
 #[tokio::test(start_paused = true)]
 async fn names_and_paths_have_a_length() {
-    let (_conn, mut peer) = Peer::of_agent(idle());
+    let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     let long = format!("/{}", "x".repeat(300 * 1024));
     for params in [
@@ -183,20 +183,20 @@ async fn names_and_paths_have_a_length() {
     }
     peer.new_session().await;
 
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let agent = session.agent().clone();
     let error = agent.new_session(&long).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
     // A session of such a name is nobody's.
     peer.says(&long, "hello").await;
     peer.alive().await;
-    assert_eq!(agent.connection().noise().unread, 1);
+    assert_eq!(agent.connection().noise().unread_notifications, 1);
     lives(&session, &mut peer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     let long = "x".repeat(100_000);
     for (method, params) in [
         (long.as_str(), json!({})),
@@ -224,14 +224,14 @@ async fn refusals_of_what_is_too_long_are_not_lost_however_late_they_are_read() 
         "x".repeat(600)
     );
     let flood = line.repeat(300);
-    let (_conn, peer, _) = Peer::in_session_with(idle(), limits(), 1024).await;
+    let (_conn, peer, _) = TestPeer::in_session_with(idle(), limits(), 1024).await;
     each_is_refused(peer, &flood).await;
-    let (conn, peer) = Peer::of_client_with(Nobody, limits(), 1024, json!({})).await;
+    let (conn, peer) = TestPeer::of_client_with(NoopClient, limits(), 1024, json!({})).await;
     each_is_refused(peer, &flood).await;
     drop(conn);
 }
 
-async fn each_is_refused(mut peer: Peer, flood: &str) {
+async fn each_is_refused(mut peer: TestPeer, flood: &str) {
     let taken = peer.bytes_taken(flood.as_bytes()).await;
     assert!(taken < flood.len());
     let (mut reading, mut writing) = peer.split();
@@ -266,7 +266,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
             .into(),
         );
     }
-    let dropped = thread.dropped();
+    let dropped = thread.truncation();
     assert_eq!(dropped.items + thread.items().len(), 2_000);
     assert!(thread.items().len() > 20, "{}", thread.items().len());
     // Those that are there are found, those that are gone are not.
@@ -291,13 +291,13 @@ fn a_message_without_end_keeps_its_end() {
         thread.apply(&said(&format!("{n} é ")).into());
     }
     let [item] = thread.items() else {
-        panic!("{:?}", thread.dropped());
+        panic!("{:?}", thread.truncation());
     };
     let ItemKind::Agent(message) = &item.kind else {
         panic!("{item:?}");
     };
-    assert!(message.cut);
-    assert!(thread.dropped().parts > 0);
+    assert!(message.is_truncated);
+    assert!(thread.truncation().parts > 0);
     assert!(message.text().ends_with("19998 é 19999 é "));
     assert!((10_000..100_000).contains(&message.text().len()));
 }
@@ -314,7 +314,7 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
         .into(),
     );
     let call = thread.tool_call(&"c".into()).unwrap();
-    assert!(call.cut && call.raw_output.is_none());
+    assert!(call.is_truncated && call.raw_output.is_none());
     assert_eq!(
         (call.title.as_str(), &call.raw_input),
         ("Read it", &Some(Value::from("small")))
@@ -336,13 +336,13 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
 #[tokio::test(start_paused = true)]
 async fn a_session_s_thread_keeps_what_the_limits_say() {
     let limits = limits(|l| l.thread = 50_000);
-    let (session, mut peer) = Peer::with_session_and(Nobody, limits, json!({})).await;
+    let (session, mut peer) = TestPeer::with_session_and(NoopClient, limits, json!({})).await;
     for n in 0..500 {
         let call = json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": "T"});
         peer.update("s", call).await;
     }
     settle().await;
-    let dropped = session.thread().read(Thread::dropped);
+    let dropped = session.thread().read(Thread::truncation);
     assert!(dropped.items > 400, "{dropped:?}");
     lives(&session, &mut peer).await;
 }

@@ -3,24 +3,24 @@
 use acp::v1::StopReason;
 use serde_json::{Value, json};
 
-use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, pipes, soon};
+use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, pipes, soon};
 use crate::hostile::lives;
 
 /// What a line gets.
 #[derive(Clone, Copy)]
-enum Due {
+enum ExpectedReply {
     Nothing,
     /// An error with this code, for the request with this id.
     Error(i64, &'static str),
 }
-use Due::Nothing;
+use ExpectedReply::Nothing;
 
-const fn error(code: i64, id: &'static str) -> Due {
-    Due::Error(code, id)
+const fn error(code: i64, id: &'static str) -> ExpectedReply {
+    ExpectedReply::Error(code, id)
 }
 
 /// What either side makes of a line.
-const EITHER: &[(&[u8], Due)] = &[
+const EITHER: &[(&[u8], ExpectedReply)] = &[
     // Not JSON, though it was meant to be.
     (br#"{"jsonrpc":"2.0","id":1,"#, error(-32700, "null")),
     (
@@ -164,11 +164,11 @@ const EITHER: &[(&[u8], Due)] = &[
     (br#"{"jsonrpc":"2.0","method":"$/cancel_request"}"#, Nothing),
 ];
 
-async fn each_gets_its_due(peer: &mut Peer, lines: &[(&[u8], Due)]) {
+async fn each_gets_its_due(peer: &mut TestPeer, lines: &[(&[u8], ExpectedReply)]) {
     for (line, due) in lines {
         let shown = String::from_utf8_lossy(line);
         peer.line(line).await;
-        if let Due::Error(code, id) = due {
+        if let ExpectedReply::Error(code, id) = due {
             let answer = peer.next().await;
             let id: Value = serde_json::from_str(id).unwrap();
             assert_eq!(
@@ -185,7 +185,7 @@ async fn each_gets_its_due(peer: &mut Peer, lines: &[(&[u8], Due)]) {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_answers_each_line_as_it_is_due() {
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     each_gets_its_due(&mut peer, EITHER).await;
     each_gets_its_due(
         &mut peer,
@@ -221,7 +221,7 @@ async fn an_agent_answers_each_line_as_it_is_due() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_answers_each_line_as_it_is_due() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     each_gets_its_due(&mut peer, EITHER).await;
     let read = br#"{"id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/x"}}"#;
     each_gets_its_due(
@@ -249,7 +249,7 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     peer.line("Welcome to the agent!").await;
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
-        Nobody,
+        NoopClient,
         acp::Options::new(),
     ));
     let (id, _) = peer.request("initialize").await;
@@ -274,26 +274,33 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     lives(&session, &mut peer).await;
     peer.silence().await;
     assert_eq!(conn.connection().noise().lines, 7);
-    assert_eq!(conn.connection().noise().unasked, 0);
+    assert_eq!(conn.connection().noise().unmatched_responses, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn answers_to_nothing_and_unread_notifications_are_counted() {
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for id in [json!(77), json!("a"), json!(null)] {
         peer.answer(&id, json!({})).await;
     }
-    peer.tell("session/unheard_of", json!({})).await;
-    peer.tell("session/update", json!({"sessionId": 3})).await;
+    peer.notify("session/unheard_of", json!({})).await;
+    peer.notify("session/update", json!({"sessionId": 3})).await;
     peer.alive().await;
     let noise = session.agent().connection().noise();
-    assert_eq!((noise.lines, noise.unasked, noise.unread), (0, 3, 2));
+    assert_eq!(
+        (
+            noise.lines,
+            noise.unmatched_responses,
+            noise.unread_notifications
+        ),
+        (0, 3, 2)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_id_in_use_is_refused_and_free_again_once_answered() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    let agent = OnPrompt({
+    let agent = PromptAgent({
         let gate = std::sync::Arc::clone(&gate);
         move |_, _| {
             let gate = std::sync::Arc::clone(&gate);
@@ -303,7 +310,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
             }
         }
     });
-    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
     peer.prompt(1, &s, "first").await;
     peer.prompt(1, &s, "second").await;
     let (code, text) = peer.error(1).await;
@@ -321,7 +328,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     for _ in 0..2_000 {
         peer.prompt(1, &s, "again").await;
         peer.result(1).await;

@@ -7,14 +7,14 @@ mod lines;
 mod pipes;
 mod sizes;
 
-use acp::client::Session;
+use acp::client::ClientSession;
 use acp::v1::StopReason;
 use serde_json::json;
 
-use crate::common::{Peer, shown, soon};
+use crate::common::{TestPeer, shown, soon};
 
 /// A turn goes through.
-pub(crate) async fn lives(session: &Session, peer: &mut Peer) {
+pub(crate) async fn lives(session: &ClientSession, peer: &mut TestPeer) {
     let (id, turn) = peer.prompted(session, "still there?").await;
     peer.says(session.id().as_str(), "yes").await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;

@@ -6,7 +6,7 @@ use acp::v1::StopReason;
 use acp::{CloseReason, Result};
 use serde_json::json;
 
-use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, limits, settle, soon};
+use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
 use crate::hostile::lives;
 
 /// How many tasks there are beside the test itself.
@@ -20,7 +20,7 @@ fn tasks() -> usize {
 async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
     let short = || limits(|l| l.message = 10_000);
     let endless = vec![b'x'; 64 * 1024];
-    let (_conn, mut peer, s) = Peer::in_session_with(idle(), short(), PIPE).await;
+    let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), PIPE).await;
     for _ in 0..200 {
         peer.bytes(&endless).await;
     }
@@ -32,7 +32,7 @@ async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
     peer.prompt(1, &s, "still there?").await;
     peer.result(1).await;
 
-    let (conn, mut peer) = Peer::of_client_with(Nobody, short(), PIPE, json!({})).await;
+    let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), PIPE, json!({})).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     for _ in 0..200 {
         peer.bytes(&endless).await;
@@ -50,7 +50,7 @@ async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_writes_one_byte_a_second_is_understood() {
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     let prompt = format!("{}\n", crate::common::prompt(1, &s, "hi"));
     for byte in prompt.as_bytes() {
         peer.bytes([*byte]).await;
@@ -58,7 +58,7 @@ async fn a_peer_that_writes_one_byte_a_second_is_understood() {
     }
     peer.result(1).await;
 
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     for message in [
         crate::common::message("s", "slowly"),
@@ -78,7 +78,7 @@ async fn a_peer_that_writes_one_byte_a_second_is_understood() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
     let (conn, mut peer) =
-        Peer::of_client_with(Nobody, limits(|l| l.outbox = 100), 1, json!({})).await;
+        TestPeer::of_client_with(NoopClient, limits(|l| l.outbox = 100), 1, json!({})).await;
     let asking: Vec<_> = (0..5)
         .map(|n| {
             let conn = conn.connection().clone();
@@ -115,27 +115,27 @@ async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
         .iter()
         .map(|line| format!("{line}\n").repeat(3_000))
         .collect();
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     peer.bytes(&flood).await;
     peer.prompt(1, &s, "still there?").await;
     peer.result(1).await;
 
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     peer.bytes(&flood).await;
     lives(&session, &mut peer).await;
     let noise = session.agent().connection().noise();
-    assert_eq!((noise.lines, noise.unasked), (0, 6_000));
+    assert_eq!((noise.lines, noise.unmatched_responses), (0, 6_000));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_behind() {
-    let agent = OnPrompt(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
+    let agent = PromptAgent(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
         loop {
             turn.message("on and on").await?;
         }
     });
     let small = limits(|l| l.outbox = 1_000);
-    let (conn, mut peer, s) = Peer::in_session_with(agent, small, 1024).await;
+    let (conn, mut peer, s) = TestPeer::in_session_with(agent, small, 1024).await;
     peer.prompt("p", &s, "talk").await;
     let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
     let taken = peer.bytes_taken(flood.repeat(20_000).as_bytes()).await;
@@ -150,7 +150,7 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_beh
 #[tokio::test(start_paused = true)]
 async fn half_a_pipe_is_enough_to_end_in_order() {
     // An agent whose client closes its side still answers what it can, and is not kept by what it cannot.
-    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+    let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         let call = acp::v1::ToolCallUpdate::new("c");
         let asked = turn.request_permission(call, Vec::new()).await;
         // Nobody can answer any more.
@@ -158,7 +158,7 @@ async fn half_a_pipe_is_enough_to_end_in_order() {
         Ok(StopReason::EndTurn)
     });
     let lingering = limits(|l| l.linger = Duration::from_secs(2));
-    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering, PIPE).await;
+    let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering, PIPE).await;
     peer.prompt(1, &s, "ask").await;
     peer.request("session/request_permission").await;
     peer.stop_writing();
@@ -169,7 +169,7 @@ async fn half_a_pipe_is_enough_to_end_in_order() {
     assert_eq!(tasks(), 0);
 
     // A client whose agent reads no more ends when it says something, and hears what the agent said before.
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     peer.says("s", "before").await;
     peer.stop_reading();
     settle().await;

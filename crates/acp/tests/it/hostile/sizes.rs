@@ -4,7 +4,7 @@ use acp::client::Update;
 use acp::{CloseReason, Error, Limits};
 use serde_json::json;
 
-use crate::common::{Nobody, OnUpdate, PIPE, Peer, idle, limits, settle, soon};
+use crate::common::{NoopClient, PIPE, TestPeer, UpdateClient, idle, limits, settle, soon};
 use crate::hostile::lives;
 
 /// A message of more than 2,000 bytes, from one with `BIG` in it.
@@ -19,7 +19,7 @@ fn short() -> Limits {
 #[tokio::test(start_paused = true)]
 async fn a_request_over_the_limit_is_refused_by_its_id() {
     for pipe in [16, PIPE] {
-        let (_conn, mut peer, s) = Peer::in_session_with(idle(), short(), pipe).await;
+        let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), pipe).await;
         for (message, id) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/BIG"}}"#,
@@ -60,7 +60,7 @@ async fn a_request_over_the_limit_is_refused_by_its_id() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_over_the_limit_fails_its_request() {
     for pipe in [16, PIPE] {
-        let (conn, mut peer) = Peer::of_client_with(Nobody, short(), pipe, json!({})).await;
+        let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), pipe, json!({})).await;
         for answer in [
             r#"{"jsonrpc":"2.0","id":ID,"result":{"sessionId":"BIG"}}"#,
             r#"{"jsonrpc":"2.0","result":{"sessionId":"BIG"},"id":ID}"#,
@@ -109,14 +109,14 @@ async fn an_answer_over_the_limit_fails_its_request() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    let client = OnUpdate({
+    let client = UpdateClient({
         let gate = std::sync::Arc::clone(&gate);
         move |_, _: Update| {
             let gate = std::sync::Arc::clone(&gate);
             async move { gate.acquire().await.unwrap().forget() }
         }
     });
-    let (session, mut peer) = Peer::with_session_and(client, short(), json!({})).await;
+    let (session, mut peer) = TestPeer::with_session_and(client, short(), json!({})).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
     peer.says("s", "a").await;
     peer.line(big(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
@@ -132,7 +132,7 @@ async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_last_line_without_an_end_counts() {
-    let (_conn, mut peer) = Peer::of_agent_with(
+    let (_conn, mut peer) = TestPeer::of_agent_with(
         idle(),
         limits(|l| l.linger = std::time::Duration::from_secs(2)),
         PIPE,
@@ -144,7 +144,7 @@ async fn a_last_line_without_an_end_counts() {
     assert_eq!(peer.result(1).await["protocolVersion"], 1);
     peer.end().await;
 
-    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
     let opening = tokio::spawn({
         let conn = conn.clone();
         async move { conn.new_session("/work").await }
@@ -165,7 +165,7 @@ async fn a_last_line_without_an_end_counts() {
         "{\"id\":1,\"method\":\"initia".to_owned(),
         "x".repeat(5_000),
     ] {
-        let (conn, mut peer) = Peer::of_agent_with(idle(), short(), PIPE);
+        let (conn, mut peer) = TestPeer::of_agent_with(idle(), short(), PIPE);
         peer.bytes(half).await;
         peer.stop_writing();
         assert!(matches!(
@@ -179,7 +179,7 @@ async fn a_last_line_without_an_end_counts() {
 async fn deep_nesting_and_huge_numbers_are_borne() {
     let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
     let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
-    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     for nest in [
         deep(200),
         deep(100_000),
@@ -211,7 +211,7 @@ async fn deep_nesting_and_huge_numbers_are_borne() {
         peer.line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
         peer.result(1).await;
     }
-    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for nest in [deep(100_000), objects(100_000)] {
         let update = format!(
             r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"T","rawInput":{nest}}}"#

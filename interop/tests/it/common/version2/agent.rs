@@ -1,8 +1,8 @@
 //! Our client and an official agent.
 
-use acp::client::Session;
+use acp::client::ClientSession;
 use acp::thread::{
-    Activity, FileOperation, PlanEntryStatus, ThreadTerminal, ToolCallContent, ToolCallStatus,
+    Activity, FileOperation, PlanEntryStatus, ThreadTerminal, ThreadToolCallContent, ToolCallStatus,
 };
 use acp::v1::{
     CloseSessionRequest, ContentBlock, ListSessionsRequest, ProtocolVersion, ResourceLink,
@@ -12,7 +12,8 @@ use acp::{Error, Thread, jsonrpc, v2};
 use serde_json::{Value, json};
 
 use crate::common::{
-    Person, Project, cancel_when, code, current, in_order, item, last, prompt, soon, until,
+    InteropClient, InteropProject, cancel_when, code, current, in_order, item, last, prompt, soon,
+    until,
 };
 
 /// The updates of the prompt `work`, but for what commands print: that comes in any number of pieces.
@@ -64,8 +65,8 @@ const SEEN: [&str; 8] = [
 ];
 
 pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     assert_eq!(connection.version(), ProtocolVersion::V2);
     assert_eq!(connection.info().unwrap().name, "official-agent-v2");
@@ -94,7 +95,7 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
         let read = thread.tool_call(&"read".into()).unwrap();
         assert_eq!(
             read.content,
-            ["one\n", "two\n"].map(|line| ToolCallContent::Content(ContentBlock::text(line)))
+            ["one\n", "two\n"].map(|line| ThreadToolCallContent::Content(ContentBlock::text(line)))
         );
         assert_eq!(read.raw_output, Some(json!({"bytes": 8})));
         assert_eq!(read.locations[0].line, Some(1));
@@ -140,8 +141,8 @@ pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
 
 /// A tool call has this diff.
 #[track_caller]
-fn edited(project: &Project, content: &[ToolCallContent]) {
-    let [ToolCallContent::Diff(diff)] = content else {
+fn edited(project: &InteropProject, content: &[ThreadToolCallContent]) {
+    let [ThreadToolCallContent::Diff(diff)] = content else {
         panic!("{content:?}")
     };
     let file = project.file("note.txt");
@@ -162,15 +163,15 @@ fn edited(project: &Project, content: &[ToolCallContent]) {
 #[track_caller]
 fn terminal_of<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
     let call = thread.tool_call(&call.into()).unwrap();
-    let [ToolCallContent::Terminal(terminal)] = &call.content[..] else {
+    let [ThreadToolCallContent::Terminal(terminal)] = &call.content[..] else {
         panic!("{call:?}")
     };
     thread.terminal(terminal).unwrap()
 }
 
 pub(crate) async fn takes_no_for_an_answer(agent: &[&str]) {
-    let project = Project::new();
-    let mut person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let mut person = InteropClient::of_version_2(&project);
     person.says_no = true;
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
@@ -186,8 +187,8 @@ pub(crate) async fn takes_no_for_an_answer(agent: &[&str]) {
 }
 
 pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
-    let project = Project::new();
-    let mut person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let mut person = InteropClient::of_version_2(&project);
     person.never_answers = true;
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
@@ -202,7 +203,7 @@ pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
     cancel_when(&session, "wait-command", |thread| {
         let call = thread.tool_call(&"run".into());
         let shown = call.and_then(|call| call.content.first());
-        let Some(ToolCallContent::Terminal(shown)) = shown else {
+        let Some(ThreadToolCallContent::Terminal(shown)) = shown else {
             return false;
         };
         let terminal = thread.terminal(shown);
@@ -239,8 +240,8 @@ pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
 }
 
 pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
-    let project = Project::new();
-    let mut person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let mut person = InteropClient::of_version_2(&project);
     let mut told = person.hear();
     let (connection, _process) = person.start(&project, agent).await;
     let raw = connection.connection();
@@ -273,8 +274,8 @@ pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
 }
 
 pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
     let refused = prompt(&session, "refuse").await.unwrap();
@@ -309,14 +310,14 @@ pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
     let image = ContentBlock::Image(Box::new(acp::v1::ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
-        matches!(error, Error::NotOffered { peer: "agent", .. }),
+        matches!(error, Error::Unsupported { peer: "agent", .. }),
         "{error}"
     );
 }
 
 pub(crate) async fn takes_options(agent: &[&str]) {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
     let shown = |category| session.thread().read(|thread| current(thread, category));
@@ -332,8 +333,8 @@ pub(crate) async fn takes_options(agent: &[&str]) {
 }
 
 pub(crate) async fn asks_the_person(agent: &[&str]) {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let session = connection.new_session(project.path()).await.unwrap();
     let ended = prompt(&session, "ask-person").await.unwrap();
@@ -352,11 +353,11 @@ pub(crate) async fn asks_the_person(agent: &[&str]) {
 
 /// Sessions of one process are opened by another.
 pub(crate) async fn keeps_sessions(agent: &[&str]) {
-    let project = Project::new();
+    let project = InteropProject::new();
     let store = project.file("store.json");
     let agent = &[agent, &["--store", store.to_str().unwrap()]].concat();
     let id = {
-        let person = Person::of_version_2(&project);
+        let person = InteropClient::of_version_2(&project);
         let (connection, _process) = person.start(&project, agent).await;
         let session = connection.new_session(project.path()).await.unwrap();
         prompt(&session, "work").await.unwrap();
@@ -365,7 +366,7 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
         session.id().clone()
     };
 
-    let person = Person::of_version_2(&project);
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, agent).await;
     let mut request = ListSessionsRequest::new();
     let mut listed = Vec::new();
@@ -386,7 +387,7 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
     let unknown = unknown.unwrap_err();
     assert_eq!(code(&unknown), jsonrpc::Error::RESOURCE_NOT_FOUND);
     let session = connection.load_session(&id, project.path()).await.unwrap();
-    let items = |session: &Session| -> Vec<String> {
+    let items = |session: &ClientSession| -> Vec<String> {
         let thread = session.thread();
         thread.read(|thread| thread.items().iter().map(item).collect())
     };
@@ -418,8 +419,8 @@ pub(crate) async fn keeps_sessions(agent: &[&str]) {
 }
 
 pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
-    let project = Project::new();
-    let person = Person::of_version_2(&project);
+    let project = InteropProject::new();
+    let person = InteropClient::of_version_2(&project);
     let (connection, _process) = person.start(&project, &[agent, &["--auth"]].concat()).await;
     let methods = connection.auth_methods();
     assert_eq!(methods[0].id_and_name().unwrap().1, "A key");
@@ -435,8 +436,8 @@ pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
     assert!(refused.is_auth_required(), "{refused}");
 }
 
-/// Says something in a session beside its turn: what [`Session::prompt`] does not do.
-pub(crate) async fn say_meanwhile(session: Session, text: &str) -> Result<(), Error> {
+/// Says something in a session beside its turn: what [`ClientSession::prompt`] does not do.
+pub(crate) async fn say_meanwhile(session: ClientSession, text: &str) -> Result<(), Error> {
     let request = v2::PromptRequest::new(session.id(), vec![ContentBlock::text(text)]);
     let answer = session.agent().connection().request(&request);
     soon("it is answered", answer).await.map(drop)

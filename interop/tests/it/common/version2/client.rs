@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Project, Told, acp, in_order};
+use crate::common::{ClientOutput, InteropProject, acp, in_order};
 
 /// The prompt `work`, as an official client sees it done by our agent.
 const WORK: [&str; 34] = [
@@ -47,7 +47,7 @@ const BEGIN: [&str; 2] = ["user_message", "state running"];
 
 /// A project, and an official client to work in it.
 pub(crate) struct OfficialClient<'a> {
-    pub(crate) project: Project,
+    pub(crate) project: InteropProject,
     pub(crate) client: &'a [&'a str],
     /// Our library's agent.
     pub(crate) agent: &'a str,
@@ -55,7 +55,7 @@ pub(crate) struct OfficialClient<'a> {
 
 impl<'a> OfficialClient<'a> {
     pub(crate) fn new(client: &'a [&'a str], agent: &'a str) -> Self {
-        let project = Project::new();
+        let project = InteropProject::new();
         Self {
             project,
             client,
@@ -64,16 +64,16 @@ impl<'a> OfficialClient<'a> {
     }
 
     /// Has it run a turn of our library's agent.
-    pub(crate) async fn ours(&self, args: &[&str]) -> Told {
+    pub(crate) async fn ours(&self, args: &[&str]) -> ClientOutput {
         self.of(args, &[self.agent, "--protocol", "2"]).await
     }
 
     /// Has it run a turn of the bundled agent.
-    async fn bundled(&self, args: &[&str]) -> Told {
+    async fn bundled(&self, args: &[&str]) -> ClientOutput {
         self.of(args, &[acp(), "agent", "--protocol", "2"]).await
     }
 
-    pub(crate) async fn of(&self, args: &[&str], agent: &[&str]) -> Told {
+    pub(crate) async fn of(&self, args: &[&str], agent: &[&str]) -> ClientOutput {
         self.project.client(self.client, args, agent).await
     }
 

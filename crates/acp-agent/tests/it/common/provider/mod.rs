@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use acp_agent::{
-    Model, Models, Price, Provider, ProviderModel, Request, Retries, Secret, Steps, WireFormat,
+    Model, ModelFactory, Price, Provider, ProviderModel, RetryPolicy, RoundRequest, Secret, Steps,
+    WireFormat,
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -18,7 +19,7 @@ use tokio::sync::{Notify, watch};
 
 /// A piece of an answer.
 #[derive(Debug, Clone)]
-pub enum Say {
+pub enum AnswerPiece {
     Text(&'static str),
     Think(&'static str),
     /// What is signed: the thoughts before it, or for Gemini the next call.
@@ -29,12 +30,12 @@ pub enum Say {
     Call(&'static str, &'static str, Value),
     /// The same with arguments that are no JSON.
     Scribble(&'static str, &'static str, &'static str),
-    Usage(Used),
-    Stop(Why),
+    Usage(ProviderUsage),
+    Stop(FinishReason),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Used {
+pub struct ProviderUsage {
     /// All that the model was given.
     pub input: u64,
     /// Of that, what came from the cache.
@@ -47,7 +48,7 @@ pub struct Used {
 
 /// Why an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum FinishReason {
     End,
     Tools,
     Length,
@@ -56,19 +57,19 @@ pub enum Why {
 
 /// How a request is answered.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum ProviderReply {
     /// As it should be.
-    Says(Vec<Say>),
+    Says(Vec<AnswerPiece>),
     /// The same, but the connection breaks instead of the end.
-    Cut(Vec<Say>),
+    Cut(Vec<AnswerPiece>),
     /// The same, but spread over so much time.
-    Slowly(Duration, Vec<Say>),
+    Slowly(Duration, Vec<AnswerPiece>),
     /// The same, but nothing comes any more, until the client goes.
-    Stalls(Vec<Say>),
+    Stalls(Vec<AnswerPiece>),
     /// The same, but the end of the last call's arguments, and what comes behind them, only when this is notified.
-    Held(Vec<Say>, Arc<Notify>),
+    Held(Vec<AnswerPiece>, Arc<Notify>),
     /// The same, then this in the place of an event.
-    Event(Vec<Say>, String),
+    Event(Vec<AnswerPiece>, String),
     /// With this status, these headers and this body.
     Status(u16, &'static [(&'static str, &'static str)], String),
     /// With status 200, and a body of this type.
@@ -102,13 +103,13 @@ pub enum Listing {
 
 /// A request, as it came.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct ProviderRequest {
     pub path: String,
     headers: Vec<(String, String)>,
     pub body: Value,
 }
 
-impl Heard {
+impl ProviderRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
@@ -155,20 +156,20 @@ fn blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
 }
 
 /// The server. It is gone when this is.
-pub struct Server {
+pub struct ProviderServer {
     pub format: WireFormat,
     pub address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<ProviderState>,
     task: tokio::task::JoinHandle<()>,
 }
 
-struct State {
+struct ProviderState {
     format: WireFormat,
-    answers: Mutex<VecDeque<Answer>>,
-    heard: watch::Sender<Vec<Heard>>,
+    answers: Mutex<VecDeque<ProviderReply>>,
+    heard: watch::Sender<Vec<ProviderRequest>>,
     listing: Mutex<Listing>,
     /// Who asked for that.
-    listed: watch::Sender<Vec<Heard>>,
+    listed: watch::Sender<Vec<ProviderRequest>>,
     /// How many connections there were.
     connections: AtomicUsize,
     /// How many bytes of answers without an end were taken from it.
@@ -177,17 +178,17 @@ struct State {
     ended: watch::Sender<usize>,
 }
 
-impl Drop for Server {
+impl Drop for ProviderServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Server {
+impl ProviderServer {
     /// One that answers the requests from here on with these.
     pub async fn new(
         format: impl Into<WireFormat>,
-        answers: impl IntoIterator<Item = Answer>,
+        answers: impl IntoIterator<Item = ProviderReply>,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::on(listener, format, answers)
@@ -197,11 +198,11 @@ impl Server {
     pub fn on(
         listener: TcpListener,
         format: impl Into<WireFormat>,
-        answers: impl IntoIterator<Item = Answer>,
+        answers: impl IntoIterator<Item = ProviderReply>,
     ) -> Self {
         let format = format.into();
         let address = listener.local_addr().unwrap();
-        let state = Arc::new(State {
+        let state = Arc::new(ProviderState {
             format,
             answers: Mutex::new(answers.into_iter().collect()),
             heard: watch::channel(Vec::new()).0,
@@ -235,9 +236,9 @@ impl Server {
     /// A model at this server, which is asked again at once, three times at most.
     pub fn model(&self) -> ProviderModel {
         let model = ProviderModel::new(self.format.provider(), "a-model")
-            .at(format!("http://{}", self.address))
+            .base_url(format!("http://{}", self.address))
             .key(Secret::new("a-key"))
-            .retries(Retries {
+            .retries(RetryPolicy {
                 tries: 3,
                 first: Duration::from_millis(1),
                 longest: Duration::from_secs(5),
@@ -245,7 +246,7 @@ impl Server {
         // It is not said where it is the usual one.
         match model.wire_format() == self.format {
             true => model,
-            false => model.speaking(self.format),
+            false => model.with_wire_format(self.format),
         }
     }
 
@@ -255,7 +256,7 @@ impl Server {
     }
 
     /// Waits until it was asked for its models so often, and gives those requests.
-    pub async fn listed(&self, times: usize) -> Vec<Heard> {
+    pub async fn listed(&self, times: usize) -> Vec<ProviderRequest> {
         let mut listed = self.state.listed.subscribe();
         let listed = listed.wait_for(|listed| listed.len() >= times);
         listed.await.unwrap().clone()
@@ -274,7 +275,7 @@ impl Server {
     }
 
     /// What was asked so far.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ProviderRequest> {
         self.state.heard.borrow().clone()
     }
 
@@ -286,15 +287,15 @@ impl Server {
 }
 
 /// A model that costs three dollars for a million tokens, and fifteen for those that it answers with.
-pub struct Priced(Arc<dyn Model>);
+pub struct PricedModel(Arc<dyn Model>);
 
-impl Priced {
+impl PricedModel {
     pub fn new(model: ProviderModel) -> Self {
-        Self(Models::new().model(model).unwrap())
+        Self(ModelFactory::new().model(model).unwrap())
     }
 }
 
-impl Model for Priced {
+impl Model for PricedModel {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -305,15 +306,15 @@ impl Model for Priced {
 
     fn price(&self) -> Option<Price> {
         let known = ProviderModel::new(Provider::Anthropic, "claude-sonnet-4-6");
-        Models::new().model(known).unwrap().price()
+        ModelFactory::new().model(known).unwrap().price()
     }
 
-    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+    fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         self.0.respond(request)
     }
 }
 
-impl State {
+impl ProviderState {
     async fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
         while let Some(heard) = read(&mut stream).await? {
@@ -327,7 +328,7 @@ impl State {
             self.heard.send_modify(|all| all.push(heard));
             let answer = self.answers.lock().unwrap().pop_front();
             let answer = answer.unwrap_or_else(|| {
-                Answer::Status(
+                ProviderReply::Status(
                     418,
                     &[],
                     r#"{"error":{"message":"nobody expects this"}}"#.to_owned(),
@@ -378,16 +379,20 @@ impl State {
     }
 
     /// Gives whether the connection goes on.
-    async fn answer(&self, to: &mut BufReader<TcpStream>, answer: Answer) -> std::io::Result<bool> {
-        let events = |says: &[Say]| wire::events(self.format, says);
+    async fn answer(
+        &self,
+        to: &mut BufReader<TcpStream>,
+        answer: ProviderReply,
+    ) -> std::io::Result<bool> {
+        let events = |says: &[AnswerPiece]| wire::events(self.format, says);
         match answer {
-            Answer::Says(says) => {
+            ProviderReply::Says(says) => {
                 begin(to).await?;
                 pieces(to, &events(&says).concat()).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
-            Answer::Slowly(time, says) => {
+            ProviderReply::Slowly(time, says) => {
                 begin(to).await?;
                 let events = events(&says);
                 let pause = time / u32::try_from(events.len()).unwrap();
@@ -398,17 +403,17 @@ impl State {
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
-            Answer::Cut(says) => {
+            ProviderReply::Cut(says) => {
                 begin(to).await?;
                 pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 Ok(false)
             }
-            Answer::Stalls(says) => {
+            ProviderReply::Stalls(says) => {
                 begin(to).await?;
                 pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 gone(to).await
             }
-            Answer::Held(says, more) => {
+            ProviderReply::Held(says, more) => {
                 begin(to).await?;
                 let events = events(&says);
                 let (first, rest) = events.split_at(wire::without_the_last(self.format, &says));
@@ -418,14 +423,14 @@ impl State {
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
-            Answer::Event(says, event) => {
+            ProviderReply::Event(says, event) => {
                 begin(to).await?;
                 pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 pieces(to, &event).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
-            Answer::Status(status, headers, body) => {
+            ProviderReply::Status(status, headers, body) => {
                 let headers: String = headers
                     .iter()
                     .map(|(name, value)| format!("{name}: {value}\r\n"))
@@ -437,7 +442,7 @@ impl State {
                 to.write_all(format!("{head}{body}").as_bytes()).await?;
                 Ok(true)
             }
-            Answer::Body(content_type, body) => {
+            ProviderReply::Body(content_type, body) => {
                 let head = format!(
                     "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
                     body.len()
@@ -445,15 +450,15 @@ impl State {
                 to.write_all(format!("{head}{body}").as_bytes()).await?;
                 Ok(true)
             }
-            Answer::Endless => {
+            ProviderReply::Endless => {
                 begin(to).await?;
-                let more = wire::beginning(self.format, &[Say::Text("and so on ")]);
+                let more = wire::beginning(self.format, &[AnswerPiece::Text("and so on ")]);
                 loop {
                     // Until the client has enough.
                     pieces(to, &more.concat()).await?;
                 }
             }
-            Answer::EndlessEvent => {
+            ProviderReply::EndlessEvent => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
                 to.write_all(head.as_bytes()).await?;
                 for event in wire::beginning(self.format, &[]) {
@@ -469,14 +474,14 @@ impl State {
                 self.on_and_on(to).await;
                 Ok(false)
             }
-            Answer::EndlessStatus(status) => {
+            ProviderReply::EndlessStatus(status) => {
                 let head = format!("HTTP/1.1 {status} So\r\ncontent-type: text/plain\r\n\r\n");
                 to.write_all(head.as_bytes()).await?;
                 self.on_and_on(to).await;
                 Ok(false)
             }
-            Answer::Closes => Ok(false),
-            Answer::Silent => gone(to).await,
+            ProviderReply::Closes => Ok(false),
+            ProviderReply::Silent => gone(to).await,
         }
     }
 }
@@ -506,7 +511,7 @@ async fn gone(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
 }
 
 /// Reads a request; none if there is no further one.
-async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<Heard>> {
+async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<ProviderRequest>> {
     let mut line = String::new();
     match from.read_line(&mut line).await {
         Ok(0) => return Ok(None),
@@ -527,7 +532,7 @@ async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<Heard>>
         };
         headers.push((name.to_owned(), value.to_owned()));
     }
-    let mut heard = Heard {
+    let mut heard = ProviderRequest {
         path,
         headers,
         body: Value::Null,

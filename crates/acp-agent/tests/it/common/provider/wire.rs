@@ -3,23 +3,27 @@
 use acp_agent::WireFormat;
 use serde_json::{Value, json};
 
-use super::{Say, Used, Why};
+use super::{AnswerPiece, FinishReason, ProviderUsage};
 
 /// The events of an answer.
-pub fn events(format: WireFormat, says: &[Say]) -> Vec<String> {
+pub fn events(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     let mut events = beginning(format, says);
     let usage = says.iter().find_map(|say| match say {
-        Say::Usage(used) => Some(*used),
+        AnswerPiece::Usage(used) => Some(*used),
         _ => None,
     });
     let calls = says
         .iter()
-        .any(|say| matches!(say, Say::Call(..) | Say::Scribble(..)));
+        .any(|say| matches!(say, AnswerPiece::Call(..) | AnswerPiece::Scribble(..)));
     let why = says.iter().find_map(|say| match say {
-        Say::Stop(why) => Some(*why),
+        AnswerPiece::Stop(why) => Some(*why),
         _ => None,
     });
-    let why = why.unwrap_or(if calls { Why::Tools } else { Why::End });
+    let why = why.unwrap_or(if calls {
+        FinishReason::Tools
+    } else {
+        FinishReason::End
+    });
     events.extend(match format {
         WireFormat::AnthropicMessages => anthropic_end(why, usage),
         WireFormat::OpenAiChat => chat_end(why, usage),
@@ -30,7 +34,7 @@ pub fn events(format: WireFormat, says: &[Say]) -> Vec<String> {
 }
 
 /// The events of an answer up to its end.
-pub fn beginning(format: WireFormat, says: &[Say]) -> Vec<String> {
+pub fn beginning(format: WireFormat, says: &[AnswerPiece]) -> Vec<String> {
     match format {
         WireFormat::AnthropicMessages => anthropic(says),
         WireFormat::OpenAiChat => chat(says),
@@ -40,7 +44,7 @@ pub fn beginning(format: WireFormat, says: &[Say]) -> Vec<String> {
 }
 
 /// How many events there are without the end of the arguments of the last call. What ends with a call is meant.
-pub fn without_the_last(format: WireFormat, says: &[Say]) -> usize {
+pub fn without_the_last(format: WireFormat, says: &[AnswerPiece]) -> usize {
     let all = beginning(format, says).len();
     all - match format {
         // The second half, and that it is all.
@@ -72,17 +76,17 @@ fn halves(text: &str) -> [&str; 2] {
     [a, b]
 }
 
-fn written(say: &Say) -> Option<(&'static str, &'static str, String)> {
+fn written(say: &AnswerPiece) -> Option<(&'static str, &'static str, String)> {
     match say {
-        Say::Call(id, tool, arguments) => Some((id, tool, arguments.to_string())),
-        Say::Scribble(id, tool, text) => Some((id, tool, (*text).to_owned())),
+        AnswerPiece::Call(id, tool, arguments) => Some((id, tool, arguments.to_string())),
+        AnswerPiece::Scribble(id, tool, text) => Some((id, tool, (*text).to_owned())),
         _ => None,
     }
 }
 
-fn anthropic(says: &[Say]) -> Vec<String> {
+fn anthropic(says: &[AnswerPiece]) -> Vec<String> {
     let used = says.iter().find_map(|say| match say {
-        Say::Usage(used) => Some(*used),
+        AnswerPiece::Usage(used) => Some(*used),
         _ => None,
     });
     let used = used.unwrap_or_default();
@@ -113,18 +117,18 @@ fn anthropic(says: &[Say]) -> Vec<String> {
                 index += 1;
             }
         };
-        if std::mem::take(&mut thinking) && !matches!(say, Say::Sign(_)) {
+        if std::mem::take(&mut thinking) && !matches!(say, AnswerPiece::Sign(_)) {
             block(Value::Null, vec![], true);
         }
         match say {
-            Say::Text(text) => block(
+            AnswerPiece::Text(text) => block(
                 json!({"type": "text", "text": ""}),
                 halves(text)
                     .map(|text| json!({"type": "text_delta", "text": text}))
                     .into(),
                 true,
             ),
-            Say::Think(text) => {
+            AnswerPiece::Think(text) => {
                 block(
                     json!({"type": "thinking", "thinking": "", "signature": ""}),
                     halves(text)
@@ -134,17 +138,17 @@ fn anthropic(says: &[Say]) -> Vec<String> {
                 );
                 thinking = true;
             }
-            Say::Sign(signature) => block(
+            AnswerPiece::Sign(signature) => block(
                 Value::Null,
                 vec![json!({"type": "signature_delta", "signature": signature})],
                 true,
             ),
-            Say::Redacted(text) => block(
+            AnswerPiece::Redacted(text) => block(
                 json!({"type": "redacted_thinking", "data": text}),
                 vec![],
                 true,
             ),
-            Say::Call(..) | Say::Scribble(..) => {
+            AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
                 let (id, tool, written) = written(say).unwrap();
                 block(
                     json!({"type": "tool_use", "id": id, "name": tool, "input": {}}),
@@ -154,18 +158,18 @@ fn anthropic(says: &[Say]) -> Vec<String> {
                     true,
                 );
             }
-            Say::Usage(_) | Say::Stop(_) => {}
+            AnswerPiece::Usage(_) | AnswerPiece::Stop(_) => {}
         }
     }
     events
 }
 
-fn anthropic_end(why: Why, used: Option<Used>) -> Vec<String> {
+fn anthropic_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
-        Why::End => "end_turn",
-        Why::Tools => "tool_use",
-        Why::Length => "max_tokens",
-        Why::Refusal => "refusal",
+        FinishReason::End => "end_turn",
+        FinishReason::Tools => "tool_use",
+        FinishReason::Length => "max_tokens",
+        FinishReason::Refusal => "refusal",
     };
     let output = used.unwrap_or_default().output;
     vec![
@@ -177,7 +181,7 @@ fn anthropic_end(why: Why, used: Option<Used>) -> Vec<String> {
     ]
 }
 
-fn chat(says: &[Say]) -> Vec<String> {
+fn chat(says: &[AnswerPiece]) -> Vec<String> {
     let chunk = |delta: Value| {
         data(
             &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "a-model",
@@ -190,13 +194,13 @@ fn chat(says: &[Say]) -> Vec<String> {
     let mut index = 0;
     for say in says {
         match say {
-            Say::Text(text) => {
+            AnswerPiece::Text(text) => {
                 events.extend(halves(text).map(|text| chunk(json!({"content": text}))))
             }
-            Say::Think(text) => {
+            AnswerPiece::Think(text) => {
                 events.extend(halves(text).map(|text| chunk(json!({"reasoning_content": text}))));
             }
-            Say::Call(..) | Say::Scribble(..) => {
+            AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
                 let (id, tool, written) = written(say).unwrap();
                 events.push(chunk(
                     json!({"tool_calls": [{"index": index, "id": id, "type": "function",
@@ -209,18 +213,21 @@ fn chat(says: &[Say]) -> Vec<String> {
                 }));
                 index += 1;
             }
-            Say::Sign(_) | Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+            AnswerPiece::Sign(_)
+            | AnswerPiece::Redacted(_)
+            | AnswerPiece::Usage(_)
+            | AnswerPiece::Stop(_) => {}
         }
     }
     events
 }
 
-fn chat_end(why: Why, used: Option<Used>) -> Vec<String> {
+fn chat_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
-        Why::End => "stop",
-        Why::Tools => "tool_calls",
-        Why::Length => "length",
-        Why::Refusal => "content_filter",
+        FinishReason::End => "stop",
+        FinishReason::Tools => "tool_calls",
+        FinishReason::Length => "length",
+        FinishReason::Refusal => "content_filter",
     };
     let mut events = vec![data(
         &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
@@ -240,7 +247,7 @@ fn chat_end(why: Why, used: Option<Used>) -> Vec<String> {
 }
 
 /// The items of an answer. Each is begun, written and ended before the next.
-fn responses(says: &[Say]) -> Vec<String> {
+fn responses(says: &[AnswerPiece]) -> Vec<String> {
     let mut events = vec![
         named(
             json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress",
@@ -264,16 +271,16 @@ fn responses(says: &[Say]) -> Vec<String> {
             index += 1;
         };
         match say {
-            Say::Text(text) => {
+            AnswerPiece::Text(text) => {
                 let message = |content: Value| json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content});
                 let part = json!({"type": "output_text", "text": text, "annotations": []});
                 let pieces = halves(text).map(|text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text}));
                 item(message(json!([])), message(json!([part])), pieces.into());
             }
-            Say::Think(text) => {
+            AnswerPiece::Think(text) => {
                 let reasoning = |summary: Value, encrypted: Value| json!({"id": "rs_1", "type": "reasoning", "summary": summary, "encrypted_content": encrypted});
                 let signature = match says.get(n + 1) {
-                    Some(Say::Sign(signature)) => json!(signature),
+                    Some(AnswerPiece::Sign(signature)) => json!(signature),
                     _ => Value::Null,
                 };
                 let summary = json!([{"type": "summary_text", "text": text}]);
@@ -286,7 +293,7 @@ fn responses(says: &[Say]) -> Vec<String> {
                     pieces.into(),
                 );
             }
-            Say::Call(..) | Say::Scribble(..) => {
+            AnswerPiece::Call(..) | AnswerPiece::Scribble(..) => {
                 let (id, tool, written) = written(say).unwrap();
                 let call = |arguments: &str| json!({"id": "fc_1", "type": "function_call", "call_id": id, "name": tool, "arguments": arguments});
                 let pieces = halves(&written).map(
@@ -297,17 +304,20 @@ fn responses(says: &[Say]) -> Vec<String> {
                 let pieces = pieces.into_iter().chain([all]).collect();
                 item(call(""), call(&written), pieces);
             }
-            Say::Sign(_) | Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+            AnswerPiece::Sign(_)
+            | AnswerPiece::Redacted(_)
+            | AnswerPiece::Usage(_)
+            | AnswerPiece::Stop(_) => {}
         }
     }
     events
 }
 
-fn responses_end(why: Why, used: Option<Used>) -> Vec<String> {
+fn responses_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let incomplete = match why {
-        Why::End | Why::Tools => None,
-        Why::Length => Some("max_output_tokens"),
-        Why::Refusal => Some("content_filter"),
+        FinishReason::End | FinishReason::Tools => None,
+        FinishReason::Length => Some("max_output_tokens"),
+        FinishReason::Refusal => Some("content_filter"),
     };
     let status = match incomplete {
         Some(_) => "incomplete",
@@ -325,7 +335,7 @@ fn responses_end(why: Why, used: Option<Used>) -> Vec<String> {
     )]
 }
 
-fn gemini(says: &[Say]) -> Vec<String> {
+fn gemini(says: &[AnswerPiece]) -> Vec<String> {
     let frame = |parts: Value| {
         data(
             &json!({"candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
@@ -337,27 +347,27 @@ fn gemini(says: &[Say]) -> Vec<String> {
     let mut signature = None;
     for say in says {
         match say {
-            Say::Text(text) => {
+            AnswerPiece::Text(text) => {
                 events.extend(halves(text).map(|text| frame(json!([{"text": text}]))));
             }
-            Say::Think(text) => {
+            AnswerPiece::Think(text) => {
                 events.extend(
                     halves(text).map(|text| frame(json!([{"text": text, "thought": true}]))),
                 );
             }
-            Say::Sign(text) => signature = Some(text),
+            AnswerPiece::Sign(text) => signature = Some(text),
             // It calls tools all at once, and gives no names to its calls.
-            Say::Call(_, tool, arguments) => {
+            AnswerPiece::Call(_, tool, arguments) => {
                 let mut part = json!({"functionCall": {"name": tool, "args": arguments}});
                 if let Some(signature) = signature.take() {
                     part["thoughtSignature"] = json!(signature);
                 }
                 calls.push(part);
             }
-            Say::Scribble(_, tool, text) => {
+            AnswerPiece::Scribble(_, tool, text) => {
                 calls.push(json!({"functionCall": {"name": tool, "args": text}}));
             }
-            Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+            AnswerPiece::Redacted(_) | AnswerPiece::Usage(_) | AnswerPiece::Stop(_) => {}
         }
     }
     if !calls.is_empty() {
@@ -366,11 +376,11 @@ fn gemini(says: &[Say]) -> Vec<String> {
     events
 }
 
-fn gemini_end(why: Why, used: Option<Used>) -> Vec<String> {
+fn gemini_end(why: FinishReason, used: Option<ProviderUsage>) -> Vec<String> {
     let reason = match why {
-        Why::End | Why::Tools => "STOP",
-        Why::Length => "MAX_TOKENS",
-        Why::Refusal => "SAFETY",
+        FinishReason::End | FinishReason::Tools => "STOP",
+        FinishReason::Length => "MAX_TOKENS",
+        FinishReason::Refusal => "SAFETY",
     };
     let used = used.unwrap_or_default();
     vec![data(&json!({

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::set;
-use crate::mutants::layer::{Change, Line, Mutant, answer, both, change, mutant, refuse};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, both, change, mutant, refuse};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -81,7 +81,7 @@ fn is_logout(method: &str) -> bool {
 }
 
 /// Wants a login for `auth/status` once one has logged out.
-fn refuses_outside() -> Change {
+fn refuses_outside() -> Mutation {
     let mut outside = false;
     let mut refuse = refuse("auth/status", -32000)();
     Box::new(move |passing| {
@@ -93,14 +93,14 @@ fn refuses_outside() -> Change {
 }
 
 /// Tells of these changes after a logout.
-fn tells(told: &[Value]) -> impl Fn() -> Change + Send + Sync + use<> {
+fn tells(told: &[Value]) -> impl Fn() -> Mutation + Send + Sync + use<> {
     let told = told.to_vec();
     change(move |passing| {
         if passing.said && passing.answers && is_logout(passing.method) {
             for params in &told {
                 let update =
                     json!({"jsonrpc": "2.0", "method": "auth/status_update", "params": params});
-                passing.then.push(Line::Json(update));
+                passing.then.push(LayerLine::Json(update));
             }
         }
     })

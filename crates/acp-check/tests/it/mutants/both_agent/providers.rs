@@ -102,7 +102,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Says that it has set what it has set once already.
-fn pretends_later() -> crate::mutants::layer::Change {
+fn pretends_later() -> crate::mutants::layer::Mutation {
     let mut pretend = pretend_if("providers/set", |_| true)();
     let mut sets = 0;
     Box::new(move |passing| {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::mutants::changes::{other_code, pretend_if, refuse_after, result, set};
 use crate::mutants::layer::{
-    Line, Mutant, answer, both, change, hear, mutant, refuse, refuse_from,
+    LayerLine, Mutant, answer, both, change, hear, mutant, refuse, refuse_from,
 };
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
@@ -173,7 +173,7 @@ fn changes(version: &str) -> Vec<Mutant> {
                         json!({"sessionId": message["params"]["sessionId"], "update": update});
                     let late =
                         json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
-                    passing.back.push(Line::Json(late));
+                    passing.back.push(LayerLine::Json(late));
                 }
             }),
         ),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mutants::changes::{late, other_code, pretend, set};
-use crate::mutants::layer::{Change, Mutant, answer, change, mutant};
+use crate::mutants::layer::{Mutant, Mutation, answer, change, mutant};
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
@@ -97,7 +97,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
 }
 
 /// Once it was asked for the status of a session, twice of a closed one, that is open.
-fn opens_when_asked() -> Change {
+fn opens_when_asked() -> Mutation {
     let mut asked = 0;
     Box::new(move |passing| {
         if passing.said && passing.answers && passing.method == "session/status" {

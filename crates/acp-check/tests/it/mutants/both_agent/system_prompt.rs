@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{refuse_if, set};
-use crate::mutants::layer::{Change, Mutant, answer, hear, mutant};
+use crate::mutants::layer::{Mutant, Mutation, answer, hear, mutant};
 
 pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
@@ -109,7 +109,7 @@ fn opening(method: &'static str, why: &'static str) -> [Mutant; 3] {
 }
 
 /// Makes a system prompt right that is not.
-fn forgives(method: &'static str, change: fn(&mut Value)) -> impl Fn() -> Change + Send + Sync {
+fn forgives(method: &'static str, change: fn(&mut Value)) -> impl Fn() -> Mutation + Send + Sync {
     hear(method, move |params| {
         if params["systemPrompt"].is_object() {
             change(&mut params["systemPrompt"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::overview::code;
-use crate::mutants::layer::{Line, Mutant, answer, change, mutant, refuse};
+use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant, refuse};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -54,13 +54,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Says that it has done what it has not heard of: `method`, and of a login that by `id`.
-fn done(passing: &mut crate::mutants::layer::Passing<'_>, method: &str, id: &str) {
+fn done(passing: &mut crate::mutants::layer::PassingMessage<'_>, method: &str, id: &str) {
     let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
     if !passing.said
         && passing.method == method
         && let Some(message) = passing.message.take_if(|message| by_id(message))
     {
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
-        passing.back.push(Line::Json(answer));
+        passing.back.push(LayerLine::Json(answer));
     }
 }

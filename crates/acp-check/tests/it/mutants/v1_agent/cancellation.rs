@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::prompt_turn::chunk;
 use crate::mutants::changes::{answered, fails, instead, late, only_once};
-use crate::mutants::layer::{Change, Line, Mutant, answer, change, mutant, unheard};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, change, mutant, unheard};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = endings();
@@ -89,7 +89,7 @@ fn others() -> Vec<Mutant> {
             "it answers a cancelled prompt twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
-                    let again = passing.message.clone().map(Line::Json);
+                    let again = passing.message.clone().map(LayerLine::Json);
                     passing.then.extend(again);
                 }
             }),
@@ -135,7 +135,7 @@ fn others() -> Vec<Mutant> {
 }
 
 /// Every turn that was cancelled ends as if it had not been.
-fn end_turn() -> impl Fn() -> Change + Send + Sync {
+fn end_turn() -> impl Fn() -> Mutation + Send + Sync {
     answer("session/prompt", |result| {
         if result["stopReason"] == "cancelled" {
             result["stopReason"] = json!("end_turn");
@@ -144,7 +144,7 @@ fn end_turn() -> impl Fn() -> Change + Send + Sync {
 }
 
 /// A cancellation is not heard before the turn has said something.
-fn deaf_at_first() -> Change {
+fn deaf_at_first() -> Mutation {
     let mut begun = false;
     Box::new(move |passing| {
         if passing.hears("session/prompt") {
@@ -158,7 +158,7 @@ fn deaf_at_first() -> Change {
 }
 
 /// The cancellation of one session is that of all.
-fn cancels_all() -> Change {
+fn cancels_all() -> Mutation {
     let mut sessions: HashMap<String, Value> = HashMap::new();
     Box::new(move |passing| {
         let Some(message) = &passing.message else {
@@ -171,7 +171,7 @@ fn cancels_all() -> Change {
             for session in sessions.values() {
                 let mut message = message.clone();
                 message["params"]["sessionId"] = session.clone();
-                passing.then.push(Line::Json(message));
+                passing.then.push(LayerLine::Json(message));
             }
         }
     })

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{ignore, instead};
-use crate::mutants::layer::{Change, Mutant, answer, both, mutant, refuse, update};
+use crate::mutants::layer::{Mutant, Mutation, answer, both, mutant, refuse, update};
 
 /// Whether a block of the prompt is such.
 fn has(
@@ -21,7 +21,7 @@ fn has(
 /// Prompts with such a block are refused.
 fn refuses(
     block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     let error = json!({"error": {"code": -32602, "message": "what is this?"}});
     instead("session/prompt", has(block), error)
 }

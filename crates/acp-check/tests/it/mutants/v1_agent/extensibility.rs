@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::overview::code;
 use crate::mutants::changes::refuse_if;
-use crate::mutants::layer::{Line, Mutant, answer, change, mutant, withhold};
+use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant, withhold};
 
 const UNKNOWN: &str = "_acp-check/unknown";
 
@@ -82,7 +82,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.method == "session/update" {
                     let own = json!({"jsonrpc": "2.0", "method": "right/telemetry"});
-                    passing.then.push(Line::Json(own));
+                    passing.then.push(LayerLine::Json(own));
                 }
             }),
         ),
@@ -95,11 +95,11 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-fn ends_at(method: &'static str) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+fn ends_at(method: &'static str) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     change(move |passing| {
         let heard = |message: &Value| message["method"] == method;
         if !passing.said && passing.message.as_ref().is_some_and(heard) {
-            passing.back.push(Line::End);
+            passing.back.push(LayerLine::End);
         }
     })
 }

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use crate::mutants::changes::{fails, only_once};
-use crate::mutants::layer::{Change, Mutant, call, hear, mutant};
+use crate::mutants::layer::{Mutant, Mutation, call, hear, mutant};
 
 /// The agent believes that the client offers its files.
-fn believes() -> impl Fn() -> Change + Send + Sync {
+fn believes() -> impl Fn() -> Mutation + Send + Sync {
     hear("initialize", |params| {
         params["clientCapabilities"]["fs"] = json!({"readTextFile": true, "writeTextFile": true});
     })

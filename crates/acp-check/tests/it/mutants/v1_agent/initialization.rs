@@ -119,7 +119,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// A second `initialize` is not heard.
-fn second_dropped() -> crate::mutants::layer::Change {
+fn second_dropped() -> crate::mutants::layer::Mutation {
     let mut calls = 0;
     Box::new(move |passing| {
         if !passing.said && passing.method == "initialize" {
@@ -134,7 +134,7 @@ fn second_dropped() -> crate::mutants::layer::Change {
 /// The agent believes that the client offers these capabilities.
 fn offering(
     capabilities: serde_json::Value,
-) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     crate::mutants::layer::change(move |passing| {
         if !passing.said
             && passing.method == "initialize"
@@ -146,7 +146,7 @@ fn offering(
 }
 
 /// The agent refuses a client that offers what it does not know.
-fn unknown_refused() -> crate::mutants::layer::Change {
+fn unknown_refused() -> crate::mutants::layer::Mutation {
     Box::new(|passing| {
         let unknown = |message: &serde_json::Value| {
             message["params"]["clientCapabilities"]["telepathy"].is_object()
@@ -155,7 +155,9 @@ fn unknown_refused() -> crate::mutants::layer::Change {
             let id = passing.message.take().unwrap()["id"].clone();
             let error = json!({"code": -32602, "message": "unknown capability"});
             let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-            passing.back.push(crate::mutants::layer::Line::Json(answer));
+            passing
+                .back
+                .push(crate::mutants::layer::LayerLine::Json(answer));
         }
     })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::layer::{
-    Change, Line, Mutant, Passing, call, change, mutant, refuse, update, withhold,
+    LayerLine, Mutant, Mutation, PassingMessage, call, change, mutant, refuse, update, withhold,
 };
 
 const UNKNOWN: &str = "_acp-check/unknown";
@@ -90,7 +90,7 @@ fn ids() -> Vec<Mutant> {
             "it answers ten requests and no more",
             || {
                 let mut answered = 0;
-                Box::new(move |passing: Passing<'_>| {
+                Box::new(move |passing: PassingMessage<'_>| {
                     if passing.said && passing.answers {
                         answered += 1;
                         if answered > 10 {
@@ -112,7 +112,7 @@ fn ids() -> Vec<Mutant> {
 fn answers() -> Vec<Mutant> {
     let refused = |id: &Value| {
         let error = json!({"code": -32602, "message": "no"});
-        Line::Json(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+        LayerLine::Json(json!({"jsonrpc": "2.0", "id": id, "error": error}))
     };
     vec![
         mutant(
@@ -122,7 +122,7 @@ fn answers() -> Vec<Mutant> {
             change(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
                     let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
-                    passing.back.push(Line::Json(done));
+                    passing.back.push(LayerLine::Json(done));
                 }
             }),
         ),
@@ -183,7 +183,7 @@ fn answers() -> Vec<Mutant> {
             change(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
                 if !passing.said && passing.message.as_ref().is_some_and(unasked) {
-                    passing.back.push(Line::End);
+                    passing.back.push(LayerLine::End);
                 }
             }),
         ),
@@ -299,16 +299,16 @@ fn params() -> Vec<Mutant> {
     ]
 }
 
-fn repeat(passing: &mut Passing<'_>) {
+fn repeat(passing: &mut PassingMessage<'_>) {
     let again = passing.message.clone();
-    passing.then.extend(again.map(Line::Json));
+    passing.then.extend(again.map(LayerLine::Json));
 }
 
 /// Changes the whole message that answers `method`.
 pub(super) fn of_answer(
     method: &'static str,
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers
@@ -324,7 +324,7 @@ pub(super) fn of_answer(
 fn id_of_answer(
     which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
     to: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers
@@ -337,7 +337,7 @@ fn id_of_answer(
 }
 
 /// Says another code in the place of `from`.
-pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Change + Send + Sync {
+pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && let Some(message) = passing.message
@@ -349,7 +349,7 @@ pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Change + Send + Sync {
 }
 
 /// Keeps back errors of a code.
-fn no_error(code: i64) -> impl Fn() -> Change + Send + Sync {
+fn no_error(code: i64) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let of_code = |message: &Value| message["error"]["code"] == code;
         if passing.said && passing.message.as_ref().is_some_and(of_code) {
@@ -361,7 +361,7 @@ fn no_error(code: i64) -> impl Fn() -> Change + Send + Sync {
 /// Changes the locations of tool calls.
 fn of_locations(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     update("tool_call", move |call| {
         let locations = call.get_mut("locations");
         for location in locations
@@ -375,7 +375,7 @@ fn of_locations(
 }
 
 /// What has the id of a request of the agent's own does not reach it, unless it is the answer.
-fn own_id_taken() -> Change {
+fn own_id_taken() -> Mutation {
     let mut own = Vec::new();
     Box::new(move |passing| {
         let id = passing

@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::mutants::changes::{hear_result, only_once, without_updates};
-use crate::mutants::layer::{Change, Mutant, answer, both, call, mutant, unheard};
+use crate::mutants::layer::{Mutant, Mutation, answer, both, call, mutant, unheard};
 
 const ASKS: &str = "session/request_permission";
 
 /// It takes every answer for this one.
-fn hears_option(id: &'static str) -> impl Fn() -> Change + Send + Sync {
+fn hears_option(id: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     hear_result(ASKS, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});
     })

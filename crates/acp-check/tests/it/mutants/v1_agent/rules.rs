@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::mutants::layer::{Line, Mutant, answer, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, answer, change, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -13,7 +13,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let again = passing.message.clone().unwrap();
-                    passing.then.push(Line::Json(again));
+                    passing.then.push(LayerLine::Json(again));
                 }
             }),
         )

@@ -67,7 +67,7 @@ fn envelopes() -> Vec<Mutant> {
 }
 
 /// The check, the one in which the message comes, its method or kind, the place that is told, and the field.
-type Row = (
+type AnswerRow = (
     &'static str,
     &'static str,
     &'static str,
@@ -75,7 +75,7 @@ type Row = (
     &'static str,
 );
 
-const ANSWERS: [Row; 12] = [
+const ANSWERS: [AnswerRow; 12] = [
     (
         "v1/schema/AuthenticateResponse",
         "v1/authentication/4",
@@ -162,7 +162,7 @@ const ANSWERS: [Row; 12] = [
     ),
 ];
 
-const CALLS: [Row; 11] = [
+const CALLS: [AnswerRow; 11] = [
     (
         "v1/schema/RequestPermissionRequest",
         "v1/tool-calls/34",
@@ -242,7 +242,7 @@ const CALLS: [Row; 11] = [
     ),
 ];
 
-const UPDATES: [Row; 11] = [
+const UPDATES: [AnswerRow; 11] = [
     (
         "v1/schema/SessionUpdate.user_message_chunk",
         "v1/session-config-options/18",

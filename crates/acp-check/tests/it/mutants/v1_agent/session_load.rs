@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::changes::{pretend_if, refuse_if};
 use crate::mutants::layer::{
-    Change, Line, Mutant, Passing, answer, change, mutant, refuse, unheard, withhold,
+    LayerLine, Mutant, Mutation, PassingMessage, answer, change, mutant, refuse, unheard, withhold,
 };
 
 const NONE: &str = "acp-check-no-such-session";
@@ -175,7 +175,7 @@ fn closed() -> Vec<Mutant> {
 }
 
 /// Has a capability of sessions, and does not say so.
-pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Change + Send + Sync {
+pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     answer("initialize", move |result| {
         let sessions = &mut result["agentCapabilities"]["sessionCapabilities"];
         sessions.as_object_mut().unwrap().remove(capability);
@@ -183,7 +183,7 @@ pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Change + Send +
 }
 
 /// Says nothing of a kind.
-fn without(kind: &'static str) -> impl Fn() -> Change + Send + Sync {
+fn without(kind: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         let of_kind = |message: &Value| message["params"]["update"]["sessionUpdate"] == kind;
         if passing.said && passing.message.as_ref().is_some_and(of_kind) {
@@ -196,11 +196,11 @@ fn without(kind: &'static str) -> impl Fn() -> Change + Send + Sync {
 fn in_load(
     how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
     kind: &'static str,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let how = how.clone();
         let mut loading = false;
-        Box::new(move |passing: Passing<'_>| {
+        Box::new(move |passing: PassingMessage<'_>| {
             if passing.method == "session/load" {
                 loading = !passing.said;
             }
@@ -216,10 +216,10 @@ fn in_load(
 }
 
 /// What is replayed is held back, and what `held` makes of it comes with the answer.
-fn replayed(order: fn(&mut Passing<'_>, Vec<Line>)) -> Change {
+fn replayed(order: fn(&mut PassingMessage<'_>, Vec<LayerLine>)) -> Mutation {
     let mut loading = false;
     let mut kept = Vec::new();
-    Box::new(move |mut passing: Passing<'_>| {
+    Box::new(move |mut passing: PassingMessage<'_>| {
         let answer = passing.method == "session/load" && passing.said;
         if passing.method == "session/load" {
             loading = !passing.said;
@@ -227,26 +227,26 @@ fn replayed(order: fn(&mut Passing<'_>, Vec<Line>)) -> Change {
         if answer {
             order(&mut passing, std::mem::take(&mut kept));
         } else if loading && passing.said && passing.method == "session/update" {
-            kept.extend(passing.message.take().map(Line::Json));
+            kept.extend(passing.message.take().map(LayerLine::Json));
         }
     })
 }
 
-fn backwards() -> Change {
+fn backwards() -> Mutation {
     replayed(|passing, kept| {
-        let answer = passing.message.take().map(Line::Json);
+        let answer = passing.message.take().map(LayerLine::Json);
         passing.then.extend(kept.into_iter().rev().chain(answer));
     })
 }
 
-fn late() -> Change {
+fn late() -> Mutation {
     replayed(|passing, kept| passing.then.extend(kept))
 }
 
 /// Refuses all prompts but the first.
-fn only_first_prompt() -> Change {
+fn only_first_prompt() -> Mutation {
     let mut prompts = 0;
-    Box::new(move |passing: Passing<'_>| {
+    Box::new(move |passing: PassingMessage<'_>| {
         if !passing.said && passing.method == "session/prompt" {
             prompts += 1;
             if prompts > 1 {
@@ -257,9 +257,9 @@ fn only_first_prompt() -> Change {
 }
 
 /// Refuses all prompts once a session was closed.
-fn all_closed() -> Change {
+fn all_closed() -> Mutation {
     let mut closed = false;
-    Box::new(move |passing: Passing<'_>| {
+    Box::new(move |passing: PassingMessage<'_>| {
         closed |= passing.method == "session/close";
         if closed && !passing.said && passing.method == "session/prompt" {
             no_such_session(passing);
@@ -267,10 +267,10 @@ fn all_closed() -> Change {
     })
 }
 
-fn no_such_session(passing: Passing<'_>) {
+fn no_such_session(passing: PassingMessage<'_>) {
     if let Some(message) = passing.message.take() {
         let error = json!({"code": -32002, "message": "no such session"});
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
-        passing.back.push(Line::Json(answer));
+        passing.back.push(LayerLine::Json(answer));
     }
 }

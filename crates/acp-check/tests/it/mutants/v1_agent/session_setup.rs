@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::mutants::changes::refuse_if;
 use crate::mutants::layer::{
-    Change, Line, Mutant, Passing, answer, change, hear, mutant, withhold,
+    LayerLine, Mutant, Mutation, PassingMessage, answer, change, hear, mutant, withhold,
 };
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -108,7 +108,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 {
                     let result = json!({"stopReason": "end_turn"});
                     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-                    passing.back.push(Line::Json(answer));
+                    passing.back.push(LayerLine::Json(answer));
                 }
             }),
         ),
@@ -124,9 +124,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// The second prompt is refused.
-fn one_turn() -> Change {
+fn one_turn() -> Mutation {
     let mut prompts = 0;
-    Box::new(move |passing: Passing<'_>| {
+    Box::new(move |passing: PassingMessage<'_>| {
         if !passing.said && passing.method == "session/prompt" {
             prompts += 1;
             if prompts == 2
@@ -134,16 +134,16 @@ fn one_turn() -> Change {
             {
                 let error = json!({"code": -32603, "message": "busy"});
                 let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
-                passing.back.push(Line::Json(answer));
+                passing.back.push(LayerLine::Json(answer));
             }
         }
     })
 }
 
 /// Whatever is told is told of the session that was opened last.
-fn last_session() -> Change {
+fn last_session() -> Mutation {
     let mut last = Value::Null;
-    Box::new(move |passing: Passing<'_>| {
+    Box::new(move |passing: PassingMessage<'_>| {
         if let Some(message) = passing.message
             && passing.said
         {

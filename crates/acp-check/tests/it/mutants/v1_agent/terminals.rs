@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mutants::changes::{fails, only_once, swallow};
-use crate::mutants::layer::{Change, Line, Mutant, call, change, hear, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, change, hear, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -74,13 +74,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ]
 }
 
-fn output_after_release() -> impl Fn() -> Change + Send + Sync {
+fn output_after_release() -> impl Fn() -> Mutation + Send + Sync {
     change(|passing| {
         if passing.says("terminal/release")
             && let Some(release) = passing.message
         {
             let params = &release["params"];
-            passing.then.push(Line::Json(
+            passing.then.push(LayerLine::Json(
                 json!({"jsonrpc": "2.0", "id": "late", "method": "terminal/output", "params": params}),
             ));
         }

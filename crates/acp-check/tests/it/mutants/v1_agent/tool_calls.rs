@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{after_update, without_updates};
-use crate::mutants::layer::{Change, Line, Mutant, call, mutant, update};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = statuses();
@@ -129,7 +129,7 @@ fn contents() -> Vec<Mutant> {
 }
 
 /// Terminals are shown behind their release, and not before.
-fn shown_too_late() -> Change {
+fn shown_too_late() -> Mutation {
     let mut calls: HashSet<String> = HashSet::new();
     Box::new(move |passing| {
         let release = passing.says("terminal/release");
@@ -150,7 +150,7 @@ fn shown_too_late() -> Change {
             for id in calls.drain() {
                 let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content});
                 let params = json!({"sessionId": params["sessionId"], "update": update});
-                passing.then.push(Line::Json(
+                passing.then.push(LayerLine::Json(
                     json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
                 ));
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::mutants::layer::{Change, Line, Mutant, Passing, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, PassingMessage, change, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = written();
@@ -21,7 +21,7 @@ fn written() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "initialize" {
                     let log = b"Starting the agent\n".to_vec();
-                    passing.then.push(Line::Bytes(log));
+                    passing.then.push(LayerLine::Bytes(log));
                 }
             }),
         ),
@@ -34,7 +34,7 @@ fn written() -> Vec<Mutant> {
                     && let Some(message) = passing.message.take()
                 {
                     let pretty = format!("{message:#}\n");
-                    passing.then.push(Line::Bytes(pretty.into_bytes()));
+                    passing.then.push(LayerLine::Bytes(pretty.into_bytes()));
                 }
             }),
         ),
@@ -51,7 +51,7 @@ fn written() -> Vec<Mutant> {
                     let latin = text.bytes().map(|byte| if byte == 1 { 0xf6 } else { byte });
                     passing
                         .then
-                        .push(Line::Bytes(latin.chain(*b"\n").collect()));
+                        .push(LayerLine::Bytes(latin.chain(*b"\n").collect()));
                 }
             }),
         ),
@@ -61,7 +61,7 @@ fn written() -> Vec<Mutant> {
 /// Keeps from the agent the lines that `cannot` says it cannot read.
 fn unread(
     cannot: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said && cannot(passing.line) {
             *passing.message = None;
@@ -99,7 +99,7 @@ fn read() -> Vec<Mutant> {
             "it takes an empty line for the end",
             change(|passing| {
                 if !passing.said && passing.line == b"\n" {
-                    passing.back.push(Line::End);
+                    passing.back.push(LayerLine::End);
                 }
             }),
         ),
@@ -134,7 +134,7 @@ fn read() -> Vec<Mutant> {
                     let error = serde_json::json!({"code": -32602, "message": "no"});
                     let id = &message["id"];
                     let answer = serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error});
-                    passing.back.push(Line::Json(answer));
+                    passing.back.push(LayerLine::Json(answer));
                 }
             }),
         ),
@@ -150,10 +150,10 @@ fn read() -> Vec<Mutant> {
 /// Ends when it reads a line that is `fatal` to it.
 fn dies(
     fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
-    change(move |passing: &mut Passing<'_>| {
+) -> impl Fn() -> Mutation + Send + Sync {
+    change(move |passing: &mut PassingMessage<'_>| {
         if !passing.said && fatal(passing.line) {
-            passing.back.push(Line::End);
+            passing.back.push(LayerLine::End);
         }
     })
 }
@@ -188,7 +188,7 @@ fn harmed() -> Vec<Mutant> {
 }
 
 fn ends() -> Vec<Mutant> {
-    let nothing = || -> Change { Box::new(|_| {}) };
+    let nothing = || -> Mutation { Box::new(|_| {}) };
     vec![
         mutant(
             "v1/transports/17",

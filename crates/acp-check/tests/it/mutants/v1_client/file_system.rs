@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Change, Mutant, answer, both, call, hear, mutant, refuse};
+use crate::mutants::layer::{Mutant, Mutation, answer, both, call, hear, mutant, refuse};
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
@@ -118,7 +118,7 @@ fn without(
     capability: &'static str,
     method: &'static str,
     result: Value,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     let hide = call("initialize", move |params| {
         params["clientCapabilities"]["fs"][capability] = json!(false);
     });

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::called;
-use crate::mutants::layer::{Line, Mutant, call, change, ends_at, mutant, says_at};
+use crate::mutants::layer::{LayerLine, Mutant, call, change, ends_at, mutant, says_at};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -16,7 +16,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                     let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
                     passing
                         .then
-                        .extend(passing.message.replace(first).map(Line::Json));
+                        .extend(passing.message.replace(first).map(LayerLine::Json));
                 }
             }),
         ),
@@ -88,7 +88,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let params = json!({"cwd": "/", "mcpServers": []});
-                    passing.then.push(Line::Json(called("session/new", params)));
+                    passing
+                        .then
+                        .push(LayerLine::Json(called("session/new", params)));
                 }
             }),
         ),
@@ -113,7 +115,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 /// Changes what the client hears of the agent.
 fn heard_introduction(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     change(move |passing| {
         if !passing.said
             && passing.answers

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Line, Mutant, change, ends_at, mutant, refuse, twice};
+use crate::mutants::layer::{LayerLine, Mutant, change, ends_at, mutant, refuse, twice};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -59,7 +59,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 if !passing.said && passing.method == "_acp_check/note" {
                     let error = json!({"code": -32601, "message": "no"});
                     let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
-                    passing.back.push(Line::Json(answer));
+                    passing.back.push(LayerLine::Json(answer));
                 }
             }),
         ),
@@ -92,7 +92,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 /// Changes the ids of its answers.
 fn answered_with(
     id: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
-) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     change(move |passing| {
         if passing.said
             && passing.answers

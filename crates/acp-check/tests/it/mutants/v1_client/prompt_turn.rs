@@ -73,7 +73,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// It says nothing more when it has heard of `method` after a turn of its own has ended.
-fn after_turn(method: &'static str) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+fn after_turn(method: &'static str) -> impl Fn() -> crate::mutants::layer::Mutation + Send + Sync {
     let (ended, silent) = (AtomicBool::new(false), AtomicBool::new(false));
     let state = Arc::new((ended, silent));
     change(move |passing| {

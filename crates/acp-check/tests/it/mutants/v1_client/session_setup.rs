@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::called;
-use crate::mutants::layer::{Line, Mutant, call, change, ends_at, mutant, says_at, unheard};
+use crate::mutants::layer::{LayerLine, Mutant, call, change, ends_at, mutant, says_at, unheard};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let prompt = || json!({"sessionId": "sess_check", "prompt": []});
-    let refused = |passing: &crate::mutants::layer::Passing<'_>, method: &str| {
+    let refused = |passing: &crate::mutants::layer::PassingMessage<'_>, method: &str| {
         let error = |m: &serde_json::Value| !m["error"].is_null();
         passing.answers && passing.method == method && passing.message.as_ref().is_some_and(error)
     };
@@ -116,7 +116,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                     let params = json!({"sessionId": "", "prompt": []});
                     passing
                         .then
-                        .push(Line::Json(called("session/prompt", params)));
+                        .push(LayerLine::Json(called("session/prompt", params)));
                 }
             }),
         ),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::pretend;
-use crate::mutants::layer::{Change, Mutant, answer, both, call, change, hear, mutant, withhold};
+use crate::mutants::layer::{Mutant, Mutation, answer, both, call, change, hear, mutant, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = lives();
@@ -202,12 +202,12 @@ fn commands() -> Vec<Mutant> {
 /// Changes what commands are started with.
 fn created(
     heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     hear("terminal/create", heard)
 }
 
 /// Answers the first `method` only.
-fn one_only(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+fn one_only(method: &'static str) -> impl Fn() -> Mutation + Send + Sync {
     let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     change(move |passing| {
         if passing.said

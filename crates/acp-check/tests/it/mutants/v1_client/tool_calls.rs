@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{pretend, refuse_if};
-use crate::mutants::layer::{Change, Mutant, answer, change, mutant, refuse};
+use crate::mutants::layer::{Mutant, Mutation, answer, change, mutant, refuse};
 
 const METHOD: &str = "session/request_permission";
 
@@ -58,7 +58,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                     let id = passing.message.take().unwrap()["id"].clone();
                     let error = json!({"code": -32602, "message": "no title"});
                     let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                    passing.back.push(crate::mutants::layer::Line::Json(answer));
+                    passing
+                        .back
+                        .push(crate::mutants::layer::LayerLine::Json(answer));
                 }
             }),
         ),
@@ -94,7 +96,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 /// Changes the ids of the options that it chooses.
 fn choosing(
     other: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     answer(METHOD, move |result| {
         let chosen = &mut result["outcome"]["optionId"];
         *chosen = other(chosen);

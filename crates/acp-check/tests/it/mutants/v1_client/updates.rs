@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::mutants::layer::{Change, Mutant, ends_at, mutant};
+use crate::mutants::layer::{Mutant, Mutation, ends_at, mutant};
 
 /// One that ends at what is in an update.
 fn ends(
@@ -23,7 +23,7 @@ fn is(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
 }
 
 /// One that ends at what is in the answer to `session/new`.
-fn opens_badly(at: fn(&Value) -> bool) -> impl Fn() -> Change + Send + Sync {
+fn opens_badly(at: fn(&Value) -> bool) -> impl Fn() -> Mutation + Send + Sync {
     ends_at(move |message| {
         let options = message["result"]["configOptions"].as_array();
         options.into_iter().flatten().any(at)

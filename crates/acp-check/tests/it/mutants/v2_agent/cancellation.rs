@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mutants::changes::{other_code, silent_after};
-use crate::mutants::layer::{Change, Mutant, mutant, unheard, update, withhold};
+use crate::mutants::layer::{Mutant, Mutation, mutant, unheard, update, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -83,7 +83,7 @@ fn ends_well(update: &mut serde_json::Value) {
 }
 
 /// After one cancel every turn ends as cancelled.
-fn cancelled_for_ever() -> Change {
+fn cancelled_for_ever() -> Mutation {
     let mut cancelled = false;
     Box::new(move |passing| {
         cancelled |= passing.hears("session/cancel");
@@ -97,7 +97,7 @@ fn cancelled_for_ever() -> Change {
 }
 
 /// Hears no cancel, and hears a yes where there was none.
-fn allowed_all_the_same() -> Change {
+fn allowed_all_the_same() -> Mutation {
     Box::new(|passing| {
         if passing.hears("session/cancel") {
             *passing.message = None;
@@ -113,7 +113,7 @@ fn allowed_all_the_same() -> Change {
 }
 
 /// Takes every cancel for one of the session that was prompted first.
-fn cancels_another() -> Change {
+fn cancels_another() -> Mutation {
     let mut first = None;
     Box::new(move |passing| {
         let (prompted, cancelled) = (

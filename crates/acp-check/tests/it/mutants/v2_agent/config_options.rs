@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{first_twice, set};
-use crate::mutants::layer::{Change, Line, Mutant, answer, mutant, update};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = plans();
@@ -76,7 +76,7 @@ fn options() -> Vec<Mutant> {
 }
 
 /// Tells every session of the options that were set in one.
-fn one_for_all() -> Change {
+fn one_for_all() -> Mutation {
     let mut sessions: Vec<Value> = Vec::new();
     Box::new(move |passing| {
         let Some(message) = passing.message else {
@@ -91,7 +91,7 @@ fn one_for_all() -> Change {
                 let update =
                     json!({"sessionUpdate": "config_option_update", "configOptions": options});
                 let params = json!({"sessionId": session, "update": update});
-                passing.then.push(Line::Json(
+                passing.then.push(LayerLine::Json(
                     json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
                 ));
             }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{pretend_if, refuse_after, refuse_if, set, then_says, without};
-use crate::mutants::layer::{Change, Line, Mutant, mutant, update, withhold};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, mutant, update, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = states();
@@ -109,7 +109,7 @@ fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutan
 }
 
 /// Takes prompts for the session only that was prompted first.
-fn one_session() -> Change {
+fn one_session() -> Mutation {
     let mut first = None::<Value>;
     Box::new(move |passing| {
         if !passing.hears("session/prompt") {
@@ -124,7 +124,7 @@ fn one_session() -> Change {
         } else if session != first {
             let id = passing.message.take().unwrap()["id"].clone();
             let error = json!({"code": -32603, "message": "busy"});
-            passing.back.push(Line::Json(
+            passing.back.push(LayerLine::Json(
                 json!({"jsonrpc": "2.0", "id": id, "error": error}),
             ));
         }

@@ -1,6 +1,6 @@
 //! Agents that break the rules of a conversation.
 
-use crate::mutants::layer::{Line, Mutant, change, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, change, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
                     let again = passing.message.clone().unwrap();
-                    passing.then.push(Line::Json(again));
+                    passing.then.push(LayerLine::Json(again));
                 }
             }),
         )

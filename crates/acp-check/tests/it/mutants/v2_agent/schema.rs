@@ -1,40 +1,40 @@
 //! Messages of the wrong shape.
 
-use acp_check::Version;
+use acp_check::SchemaVersion;
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{set, shape_id};
-use crate::mutants::layer::{Change, Mutant, answer, call, change, mutant, update};
+use crate::mutants::layer::{Mutant, Mutation, answer, call, change, mutant, update};
 
-type Wrong = Box<dyn Fn() -> Change + Send + Sync>;
+type AgentMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
 /// An answer whose metadata are none: for what has nothing that is required.
-fn strange(method: &'static str) -> Wrong {
+fn strange(method: &'static str) -> AgentMutationFn {
     Box::new(answer(method, |result| {
         set(result, "_meta", Some(json!(5)))
     }))
 }
 
 /// An answer without something.
-fn lacks(method: &'static str, field: &'static str) -> Wrong {
+fn lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(answer(method, move |result| set(result, field, None)))
 }
 
 /// A call without something.
-fn call_lacks(method: &'static str, field: &'static str) -> Wrong {
+fn call_lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
     Box::new(call(method, move |params| set(params, field, None)))
 }
 
 const META: &str = "`result._meta` must be an object";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = acp_check::agents(Version::V2);
+    let checks = acp_check::agents(SchemaVersion::V2);
     let messages = [
         (
             "JSON-RPC",
             "jsonrpc",
             "v2/initialization/1",
-            Box::new(change(old)) as Wrong,
+            Box::new(change(old)) as AgentMutationFn,
         ),
         (
             "Error",
@@ -181,7 +181,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 /// Says another version of JSON-RPC.
-pub(crate) fn old(passing: &mut crate::mutants::layer::Passing<'_>) {
+pub(crate) fn old(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
     {
@@ -190,7 +190,7 @@ pub(crate) fn old(passing: &mut crate::mutants::layer::Passing<'_>) {
 }
 
 /// Does not say what has failed.
-pub(crate) fn mute(passing: &mut crate::mutants::layer::Passing<'_>) {
+pub(crate) fn mute(passing: &mut crate::mutants::layer::PassingMessage<'_>) {
     if let Some(message) = passing.message
         && passing.said
         && message["error"].is_object()

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use crate::mutants::changes::{
     first_twice, kind, pretend, pretend_if, refuse_after, refuse_if, result, set, silent_after,
 };
-use crate::mutants::layer::{Change, Line, Mutant, answer, change, hear, mutant, refuse, update};
+use crate::mutants::layer::{
+    LayerLine, Mutant, Mutation, answer, change, hear, mutant, refuse, update,
+};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = sessions();
@@ -70,7 +72,7 @@ fn sessions() -> Vec<Mutant> {
                         json!({"sessionId": message["params"]["sessionId"], "update": update});
                     let late =
                         json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
-                    passing.back.push(Line::Json(late));
+                    passing.back.push(LayerLine::Json(late));
                 }
             }),
         ),
@@ -108,8 +110,8 @@ fn is_past(kind: &str) -> bool {
 
 /// What is done with each message of a replay, and after the answer that ends it.
 fn in_replay(
-    each: impl Fn(&mut Option<Value>, &mut Vec<Line>) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+    each: impl Fn(&mut Option<Value>, &mut Vec<LayerLine>) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Mutation + Send + Sync {
     move || {
         let each = each.clone();
         let (mut replays, mut kept) = (false, Vec::new());
@@ -128,7 +130,7 @@ fn in_replay(
 /// Replays from the start where it should do otherwise.
 fn guesses(
     otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     hear("session/resume", move |params| {
         if otherwise(params) {
             params["replayFrom"] = json!({"type": "start"});
@@ -158,7 +160,7 @@ fn replays() -> Vec<Mutant> {
             "v2/session-setup/22",
             "came after the answer",
             "it answers, and then remembers",
-            in_replay(|message, kept| kept.extend(message.take().map(Line::Json))),
+            in_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::mutants::changes::{
     first_twice, hear_answer, set, silent_after, state, then_says, without,
 };
-use crate::mutants::layer::{Change, Mutant, call, mutant, update};
+use crate::mutants::layer::{Mutant, Mutation, call, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = calls();
@@ -77,7 +77,7 @@ fn calls() -> Vec<Mutant> {
 /// Changes every diff that the agent shows.
 fn diff(
     with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
+) -> impl Fn() -> Mutation + Send + Sync {
     update("tool_call_update", move |update| {
         if let Some(diff) = update
             .pointer_mut("/content/0")
@@ -89,7 +89,7 @@ fn diff(
 }
 
 /// Changes the text of every patch.
-fn patch(with: fn(&str) -> String) -> impl Fn() -> Change + Send + Sync {
+fn patch(with: fn(&str) -> String) -> impl Fn() -> Mutation + Send + Sync {
     diff(move |diff| {
         let text = with(diff["patch"]["text"].as_str().unwrap_or_default());
         diff["patch"]["text"] = json!(text);
@@ -208,7 +208,7 @@ fn permissions() -> Vec<Mutant> {
     ]
 }
 
-fn never_runs_again() -> Change {
+fn never_runs_again() -> Mutation {
     let mut asked = false;
     Box::new(move |passing| {
         asked |= state(&passing) == Some("requires_action");

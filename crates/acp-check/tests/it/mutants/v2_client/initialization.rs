@@ -6,7 +6,7 @@ use crate::mutants::changes::{
     answers_notifications, hear_answer, no_error, other_code, other_id, set, silent_after,
     silent_at,
 };
-use crate::mutants::layer::{Change, Line, Mutant, call, mutant};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = overview();
@@ -80,12 +80,12 @@ fn beginning() -> Vec<Mutant> {
     ]
 }
 
-fn says_hello() -> Change {
+fn says_hello() -> Mutation {
     Box::new(|passing| {
         if passing.said && passing.method == "initialize" {
             let hello = json!({"jsonrpc": "2.0", "method": "_mutant/hello"});
             let initialize: Option<Value> = passing.message.replace(hello);
-            passing.then.extend(initialize.map(Line::Json));
+            passing.then.extend(initialize.map(LayerLine::Json));
         }
     })
 }

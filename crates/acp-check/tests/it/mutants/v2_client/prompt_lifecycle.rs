@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::mutants::changes::{no_error, silent_after, silent_at};
-use crate::mutants::layer::{Change, Line, Mutant, answer, mutant, withhold};
+use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, mutant, withhold};
 
 /// What a client does that something is the end of: it answers no more.
 const NO_ANSWER: &str = "there was no answer";
@@ -86,10 +86,10 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants
 }
 
-fn closes_when_taken() -> Change {
+fn closes_when_taken() -> Mutation {
     Box::new(|passing| {
         if !passing.said && passing.answers && passing.method == "session/prompt" {
-            passing.back.push(Line::End);
+            passing.back.push(LayerLine::End);
         }
     })
 }

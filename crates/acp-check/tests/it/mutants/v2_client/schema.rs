@@ -1,21 +1,21 @@
 //! Messages of the wrong shape.
 
-use acp_check::Version;
+use acp_check::SchemaVersion;
 use serde_json::json;
 
 use crate::mutants::changes::{set, shape_id};
-use crate::mutants::layer::{Change, Mutant, answer, call, change, mutant};
+use crate::mutants::layer::{Mutant, Mutation, answer, call, change, mutant};
 use crate::mutants::v2_agent::schema::{mute, old};
 
-type Wrong = Box<dyn Fn() -> Change + Send + Sync>;
+type ClientMutationFn = Box<dyn Fn() -> Mutation + Send + Sync>;
 
 /// A call without something.
-fn lacks(method: &'static str, field: &'static str) -> Wrong {
+fn lacks(method: &'static str, field: &'static str) -> ClientMutationFn {
     Box::new(call(method, move |params| set(params, field, None)))
 }
 
 /// A call whose metadata are none: for what has nothing that is required.
-fn strange(method: &'static str) -> Wrong {
+fn strange(method: &'static str) -> ClientMutationFn {
     Box::new(call(method, |params| set(params, "_meta", Some(json!(5)))))
 }
 
@@ -24,11 +24,11 @@ const SESSION: &str = "`params.sessionId` is missing";
 const LATER: &str = "v2/session-setup/106";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = acp_check::clients(Version::V2);
-    let outcome: Wrong = Box::new(answer("session/request_permission", |result| {
+    let checks = acp_check::clients(SchemaVersion::V2);
+    let outcome: ClientMutationFn = Box::new(answer("session/request_permission", |result| {
         set(result, "outcome", None);
     }));
-    let action: Wrong = Box::new(answer("elicitation/create", |result| {
+    let action: ClientMutationFn = Box::new(answer("elicitation/create", |result| {
         set(result, "action", None)
     }));
     let messages = [
@@ -36,7 +36,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "JSON-RPC",
             "jsonrpc",
             "v2/initialization/101",
-            Box::new(change(old)) as Wrong,
+            Box::new(change(old)) as ClientMutationFn,
         ),
         (
             "Error",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{calls_after, set, silent_at};
-use crate::mutants::layer::{Change, Mutant, call, mutant};
+use crate::mutants::layer::{Mutant, Mutation, call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = logins();
@@ -55,7 +55,7 @@ fn logins() -> Vec<Mutant> {
     ]
 }
 
-fn only_logs_in() -> Change {
+fn only_logs_in() -> Mutation {
     let mut logged_in = false;
     Box::new(move |passing| {
         logged_in |= passing.said && passing.method == "auth/login";

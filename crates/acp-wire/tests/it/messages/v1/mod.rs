@@ -5,7 +5,7 @@ use acp_wire::{Method, MethodKind, ReadError, Sender};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::messages::data::{Case, Told, cases};
+use crate::messages::data::{KnownKeys, MessageCase, cases};
 
 mod client;
 mod sessions;
@@ -54,7 +54,7 @@ fn the_table_is_whole() {
 
 #[test]
 fn every_kind_and_every_value_is_in_the_data() {
-    let told = Told::by("v1");
+    let told = KnownKeys::by("v1");
     told.has("state", AuthState::KNOWN);
     told.has("status", SessionStatus::KNOWN);
     told.has("apiType", &[LlmProtocol::Anthropic, LlmProtocol::Openai]);

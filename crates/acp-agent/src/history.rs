@@ -1,0 +1,286 @@
+//! The past of a session, read back: what the model was told of it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use acp::Update;
+use acp::update::MessageChunk;
+use acp::v1::ContentBlock;
+use serde_json::Value;
+
+use crate::model::message::{ModelMessage, ToolResult, ToolStatus};
+use crate::store::entry::{StoreEntry, StoreEntryContent};
+use crate::store::error::StoreError;
+use crate::store::session_store::SessionStore;
+use crate::store::stored_session::{EntryFilter, StoredSession};
+
+/// What the model is told of a tool call in the middle of which the process ended.
+const ENDED: &str =
+    "The agent was ended before this was done. It may have been done in part, or whole.";
+
+/// A session that is kept, as it is now.
+#[derive(Clone)]
+pub(crate) struct StoredHistory {
+    store: Arc<dyn SessionStore>,
+    session: StoredSession,
+}
+
+/// What the model is told of it.
+pub(crate) struct ModelHistory {
+    /// All of it.
+    pub(crate) messages: Vec<ModelMessage>,
+    /// What of it is not kept yet, at the end of what is.
+    pub(crate) missing_messages: Vec<ModelMessage>,
+}
+
+impl StoredHistory {
+    pub(crate) fn new(store: Arc<dyn SessionStore>, kept: StoredSession) -> Self {
+        Self {
+            store,
+            session: kept,
+        }
+    }
+
+    pub(crate) fn stored_session(&self) -> &StoredSession {
+        &self.session
+    }
+
+    /// Its entries from this number on, page by page: it is not in memory all at once.
+    pub(crate) fn pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
+        EntryPages {
+            history: self,
+            filter: which,
+            next_entry: Some(from),
+        }
+    }
+
+    /// What the model is told of it. A process that was killed may have left gaps: what the client was shown
+    /// of an answer that did not come to its end was said; a call without a result gets one that says why.
+    pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
+        let mut messages = Vec::new();
+        let mut pages = self.pages(EntryFilter::Messages, 0);
+        while let Some(entries) = pages.next().await? {
+            for entry in entries {
+                match entry.read()? {
+                    StoreEntryContent::Message(message) => messages.push(message),
+                    StoreEntryContent::Compaction(compaction) => compaction.apply(&mut messages),
+                    StoreEntryContent::Update(_) => {}
+                }
+            }
+        }
+        let mut untold = UnsentMessages::default();
+        let mut pages = self.pages(EntryFilter::All, self.session.folded_until);
+        while let Some(entries) = pages.next().await? {
+            for entry in entries {
+                match entry.read()? {
+                    StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_) => {
+                        untold = UnsentMessages::default()
+                    }
+                    StoreEntryContent::Update(update) => untold.add(update),
+                }
+            }
+        }
+        let missing = untold.finish();
+        messages.extend(missing.iter().cloned());
+        Ok(ModelHistory {
+            messages: complete_calls(messages),
+            missing_messages: missing,
+        })
+    }
+}
+
+/// The entries of a session, page by page.
+pub(crate) struct EntryPages<'a> {
+    history: &'a StoredHistory,
+    filter: EntryFilter,
+    next_entry: Option<u64>,
+}
+
+impl EntryPages<'_> {
+    /// The next page; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<StoreEntry>>, StoreError> {
+        let Some(from) = self.next_entry else {
+            return Ok(None);
+        };
+        let kept = &self.history.session;
+        let page = self
+            .history
+            .store
+            .read(kept.id.clone(), kept.version, self.filter, from);
+        let page = page.await?;
+        self.next_entry = page.next;
+        Ok(Some(
+            page.entries.into_iter().map(|(_, entry)| entry).collect(),
+        ))
+    }
+}
+
+/// What was shown since the model was told anything.
+#[derive(Default)]
+struct UnsentMessages {
+    messages: Vec<ModelMessage>,
+    prompt: Vec<ContentBlock>,
+    text: String,
+    thought: String,
+}
+
+impl UnsentMessages {
+    fn add(&mut self, update: Update) {
+        let text = |chunk: MessageChunk| chunk.content.as_text().unwrap_or_default().to_owned();
+        match update {
+            Update::UserMessageChunk(chunk) => {
+                self.flush_reply();
+                self.prompt.push(chunk.content);
+            }
+            Update::AgentMessageChunk(chunk) => {
+                self.flush_prompt();
+                self.text.push_str(&text(chunk));
+            }
+            Update::AgentThoughtChunk(chunk) => {
+                self.flush_prompt();
+                self.thought.push_str(&text(chunk));
+            }
+            _ => {}
+        }
+    }
+
+    fn flush_prompt(&mut self) {
+        if !self.prompt.is_empty() {
+            let prompt = std::mem::take(&mut self.prompt);
+            self.messages.push(ModelMessage::User(prompt));
+        }
+    }
+
+    fn flush_reply(&mut self) {
+        if !self.text.is_empty() || !self.thought.is_empty() {
+            self.messages.push(ModelMessage::Assistant {
+                text: std::mem::take(&mut self.text),
+                thought: std::mem::take(&mut self.thought),
+                calls: Vec::new(),
+                sealed: None,
+            });
+        }
+    }
+
+    fn finish(mut self) -> Vec<ModelMessage> {
+        self.flush_reply();
+        self.flush_prompt();
+        self.messages
+    }
+}
+
+/// Gives each call a result that has none: no provider takes a conversation in which one lacks it.
+fn complete_calls(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
+    let mut all = Vec::with_capacity(messages.len());
+    let mut open: Vec<String> = Vec::new();
+    for message in messages {
+        match &message {
+            ModelMessage::ToolResult(result) => open.retain(|id| *id != result.id),
+            ModelMessage::User(_) | ModelMessage::Assistant { .. } => {
+                all.extend(open.drain(..).map(interrupted_result));
+            }
+        }
+        if let ModelMessage::Assistant { calls, .. } = &message {
+            let mut known = HashSet::new();
+            let ids = calls.iter().map(|call| call.id.clone());
+            open.extend(ids.filter(|id| known.insert(id.clone())));
+        }
+        all.push(message);
+    }
+    all.extend(open.drain(..).map(interrupted_result));
+    all
+}
+
+fn interrupted_result(id: String) -> ModelMessage {
+    ModelMessage::ToolResult(ToolResult {
+        id,
+        status: ToolStatus::Cancelled,
+        text: ENDED.to_owned(),
+        data: Value::Null,
+        images: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::message::ToolRequest;
+
+    fn asks(ids: &[&str]) -> ModelMessage {
+        ModelMessage::Assistant {
+            text: String::new(),
+            thought: String::new(),
+            calls: ids
+                .iter()
+                .map(|id| ToolRequest::new(*id, "run", json!({})))
+                .collect(),
+            sealed: None,
+        }
+    }
+
+    fn result(id: &str) -> ModelMessage {
+        ModelMessage::ToolResult(ToolResult {
+            id: id.to_owned(),
+            status: ToolStatus::Done,
+            text: String::new(),
+            data: Value::Null,
+            images: Vec::new(),
+        })
+    }
+
+    fn user(text: &str) -> ModelMessage {
+        ModelMessage::User(vec![ContentBlock::text(text)])
+    }
+
+    #[test]
+    fn every_call_has_a_result() {
+        let messages = vec![
+            user("1"),
+            asks(&["a", "b"]),
+            result("a"),
+            user("2"),
+            asks(&["c"]),
+            result("c"),
+            asks(&["d"]),
+        ];
+        let ended = |id: &str| interrupted_result(id.to_owned());
+        let expected = [
+            user("1"),
+            asks(&["a", "b"]),
+            result("a"),
+            ended("b"),
+            user("2"),
+            asks(&["c"]),
+            result("c"),
+            asks(&["d"]),
+            ended("d"),
+        ];
+        assert_eq!(complete_calls(messages), expected);
+    }
+
+    #[test]
+    fn what_was_shown_was_said() {
+        let mut untold = UnsentMessages::default();
+        let chunk = |text: &str| MessageChunk::new(ContentBlock::text(text));
+        for update in [
+            Update::AgentThoughtChunk(chunk("Hm")),
+            Update::AgentMessageChunk(chunk("Hel")),
+            Update::AgentMessageChunk(chunk("lo")),
+            Update::UserMessageChunk(chunk("And")),
+            Update::UserMessageChunk(chunk("now?")),
+        ] {
+            untold.add(update);
+        }
+        let said = ModelMessage::Assistant {
+            text: "Hello".to_owned(),
+            thought: "Hm".to_owned(),
+            calls: Vec::new(),
+            sealed: None,
+        };
+        let prompt = ["And", "now?"].map(ContentBlock::text).to_vec();
+        assert_eq!(untold.finish(), [said, ModelMessage::User(prompt)]);
+        assert_eq!(UnsentMessages::default().finish(), []);
+    }
+}

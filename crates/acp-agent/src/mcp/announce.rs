@@ -1,0 +1,116 @@
+//! What a turn waits for and tells of the servers of its session.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use acp::v1::{ToolCall, ToolCallStatus, ToolKind};
+
+use super::server::SessionMcpServer;
+use super::servers::SessionMcpServers;
+use super::state::McpServerNews;
+use crate::model::interface::ToolSpec;
+use crate::reported_call::text;
+use crate::workspace::Workspace;
+use crate::workspace::tool_error::ToolError;
+
+/// How long a turn waits for servers without saying so.
+const UNSAID: Duration = Duration::from_secs(1);
+
+/// What the model is offered in a round. What has become of servers since the last is shown to the person.
+pub(crate) async fn tools_for_round<'a>(
+    servers: &SessionMcpServers,
+    workspace: &Workspace,
+    own: &'a [ToolSpec],
+) -> acp::Result<Cow<'a, [ToolSpec]>> {
+    for server in &servers.servers {
+        if let Some(news) = server.to_report() {
+            report_news(workspace, server, &news).await?;
+        }
+    }
+    Ok(servers.offer(own))
+}
+
+/// Before a turn: has the servers that are gone tried again, and waits for those that still start, once for each.
+pub(crate) async fn wait_for_servers(
+    servers: &SessionMcpServers,
+    workspace: &Workspace,
+) -> acp::Result<()> {
+    let begun = tokio::time::Instant::now();
+    let deadline = begun + servers.limits.first_prompt;
+    let unsaid = (begun + UNSAID).min(deadline);
+    let tried = servers.servers.iter().map(|server| server.retry_and_wait());
+    let tried = futures_util::future::join_all(tried);
+    // Those that take longer come in a later round.
+    let tried = workspace.unless_cancelled(tokio::time::timeout_at(unsaid, tried));
+    let _ = stop_if_cancelled(tried.await)?;
+    let waiting = servers
+        .servers
+        .iter()
+        .filter(|server| !server.was_awaited.swap(true, Ordering::Relaxed));
+    for server in waiting {
+        let until = |at| {
+            let started = tokio::time::timeout_at(at, server.wait_started());
+            workspace.unless_cancelled(async move { started.await.is_ok() })
+        };
+        if stop_if_cancelled(until(unsaid).await)? {
+            continue;
+        }
+        let call = ToolCall::new(
+            workspace.memory.next_call_id(),
+            format!("Wait for the MCP server `{}`", server.name),
+        );
+        let call = call
+            .kind(ToolKind::Other)
+            .status(ToolCallStatus::InProgress);
+        let handle = workspace.turn.tool_call(call).await?;
+        match stop_if_cancelled(until(deadline).await) {
+            Ok(true) => match server.to_report() {
+                Some(McpServerNews::Lost { why, .. }) => handle.fail(&*why).await?,
+                _ => handle.complete().await?,
+            },
+            Ok(false) => {
+                let why = format!(
+                    "It has not started after {} s. Its tools come as soon as it does.",
+                    servers.limits.first_prompt.as_secs_f32()
+                );
+                handle.fail(why).await?;
+            }
+            Err(error) => {
+                handle.cancel(Vec::new()).await?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn stop_if_cancelled<T>(done: Result<T, ToolError>) -> acp::Result<T> {
+    done.map_err(|fault| match fault {
+        ToolError::Stop(error) => error,
+        ToolError::Failed(why) | ToolError::NotFound(why) => acp::Error::internal(why),
+    })
+}
+
+/// Shows the person what has become of a server: as a tool call, failed if the server is gone, which clients show where
+/// it happened, and which is no part of what the model says.
+async fn report_news(
+    workspace: &Workspace,
+    server: &SessionMcpServer,
+    news: &McpServerNews,
+) -> acp::Result<()> {
+    let call = ToolCall::new(
+        workspace.memory.next_call_id(),
+        format!("MCP server `{}`", server.name),
+    );
+    let status = match news {
+        McpServerNews::Lost { .. } => ToolCallStatus::Failed,
+        McpServerNews::Recovered { .. } => ToolCallStatus::Completed,
+    };
+    let call = call
+        .kind(ToolKind::Other)
+        .status(status)
+        .content(vec![text(news.to_string())]);
+    workspace.turn.tool_call(call).await?;
+    Ok(())
+}

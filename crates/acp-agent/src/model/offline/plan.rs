@@ -1,0 +1,238 @@
+//! The commands that take several steps, and keep a plan of them: `/test` and `/plan`.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::survey::{quoted, words};
+use super::{TurnProgress, count_text, exit_code};
+use crate::model::message::{ToolRequest, ToolStatus};
+use crate::model::step::Step;
+use crate::project::{self, ProjectFiles, ProjectHint};
+use crate::text::{fenced, one_line};
+use crate::tools::list::names;
+
+impl TurnProgress<'_> {
+    /// `/test`.
+    pub(super) fn test(&self) -> Vec<Step> {
+        let ran = self.calls_of_tool("run").next();
+        let allowed = ran.is_none_or(|(_, result)| result.status != ToolStatus::Rejected);
+        let (finding, look) = match self.find_test_command(0) {
+            Ok(finding) => (Some(finding), None),
+            Err(step) => (None, Some(step)),
+        };
+        let nothing = matches!(finding, Some(ProjectHint::Nothing));
+        let steps = |find, run, report| {
+            let mut plan = vec![("Find the project's test command", "medium", find)];
+            // Where there are no tests there is nothing more to be done.
+            if !nothing {
+                plan.push(("Run the tests", "high", run));
+                plan.push(("Report the result", "medium", report));
+            }
+            plan
+        };
+        if let Some(look) = look {
+            return self.with_plan(&steps("in_progress", "pending", "pending"), look);
+        }
+        let Some(ProjectHint::Command { command, .. }) = finding else {
+            return self.end_with(
+                &steps("completed", "", ""),
+                &format!(
+                    "I found no test command: in {} there is none of {}. `/run COMMAND` runs any other.",
+                    "the working directory",
+                    project::LOOKED_FOR
+                ),
+            );
+        };
+        let Some((_, result)) = ran else {
+            let run = self.nth_call_step(1, "run", json!({ "command": command }));
+            return self.with_plan(&steps("completed", "in_progress", "pending"), vec![run]);
+        };
+        if !allowed {
+            let said = format!("{} The tests were not run.", result.text);
+            return self.end_with(&steps("completed", "pending", "pending"), &said);
+        }
+        let reporting = steps("completed", "completed", "in_progress");
+        if !self.has_answered && !self.plan_is(&reporting) {
+            return vec![self.step_for_call("plan", plan_arguments(&reporting))];
+        }
+        let said = match exit_code(result) {
+            Some(0) => format!("The tests passed: `{command}` ended with exit code 0."),
+            Some(code) => {
+                format!("The tests failed: `{command}` ended with exit code {code}.")
+            }
+            None => format!(
+                "The tests did not end by themselves: `{command}` has no exit code. {}",
+                result.text
+            ),
+        };
+        self.end_with(&steps("completed", "completed", "completed"), &said)
+    }
+
+    /// `/plan GOAL`.
+    pub(super) fn plan(&self, goal: &str) -> Vec<Step> {
+        let short = one_line(goal);
+        let words = words(goal);
+        let finding = self.find_test_command(0);
+        let listed = self.calls_of_tool("list").next().is_some();
+        let searched = self.calls_of_tool("search").next();
+        let test = match &finding {
+            Ok(ProjectHint::Command { command, .. }) => format!("Run the tests with `{command}`"),
+            Ok(_) => "Write a way to test it, since none was found".to_owned(),
+            Err(_) => "Run the tests".to_owned(),
+        };
+        let done = |done: bool, before: bool| match (done, before) {
+            (true, _) => "completed",
+            (false, true) => "in_progress",
+            (false, false) => "pending",
+        };
+        let found = finding.is_ok();
+        let search = format!("Find the places that mention {}", quoted(&words));
+        let work = format!("Decide what has to change for: {short}");
+        let check = format!("Review the result against the goal: {short}");
+        let mut plan = vec![
+            ("Survey the working directory", "medium", done(listed, true)),
+            (
+                "Find out how the project is tested",
+                "medium",
+                done(found, listed),
+            ),
+        ];
+        if !words.is_empty() {
+            plan.push((search.as_str(), "medium", done(searched.is_some(), found)));
+        }
+        plan.extend([
+            (work.as_str(), "high", "pending"),
+            ("Make the change, in small steps", "high", "pending"),
+            (test.as_str(), "high", "pending"),
+            (check.as_str(), "medium", "pending"),
+        ]);
+        if let Err(look) = finding {
+            return self.with_plan(&plan, look);
+        }
+        if searched.is_none() && !words.is_empty() {
+            let pattern = format!("(?i)({})", words.join("|"));
+            let search = self.nth_call_step(1, "search", json!({ "pattern": pattern }));
+            return self.with_plan(&plan, vec![search]);
+        }
+        let mut said = format!(
+            "This is a plan for: {short}\n\nIt was made without a language model, by looking and not by \
+             understanding: the first steps are done, and the others are what such work takes. "
+        );
+        match &finding {
+            Ok(ProjectHint::Command { command, because }) => {
+                said.push_str(&format!("The tests run with `{command}`: {because}. "));
+            }
+            _ => said.push_str("I found no way to test it. "),
+        }
+        match searched {
+            Some((_, result))
+                if result.data["matches"] != 0 && result.status == ToolStatus::Done =>
+            {
+                said.push_str(&format!(
+                    "{} in {} mention {}:\n\n{}",
+                    count_text(&result.data, "matches", "line"),
+                    count_text(&result.data, "files", "file"),
+                    quoted(&words),
+                    fenced(&first_lines(&result.text, 12))
+                ));
+            }
+            Some(_) => said.push_str(&format!("No file mentions {}.", quoted(&words))),
+            None => {}
+        }
+        self.end_with(&plan, said.trim_end())
+    }
+
+    /// How the project is tested, or the calls that find out more. `ahead` calls are made before
+    /// them.
+    fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
+        // The plan comes first.
+        let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];
+        let of = |call: &ToolRequest| -> Option<String> {
+            Some(call.arguments.get("path")?.as_str()?.to_owned())
+        };
+        let mut listings: HashMap<String, Option<Vec<String>>> = HashMap::new();
+        for (request, result) in self.calls_of_tool("list") {
+            let names = (result.status == ToolStatus::Done).then(|| names(&result.data));
+            listings.insert(of(request).unwrap_or_default(), names);
+        }
+        let Some(names) = listings.remove("") else {
+            return Err(call("list", json!({})));
+        };
+        let names = names.unwrap_or_default();
+        let files: HashMap<String, Option<&str>> = self
+            .calls_of_tool("read")
+            .filter_map(|(request, result)| {
+                let text = (result.status == ToolStatus::Done).then_some(result.text.as_str());
+                Some((of(request)?, text))
+            })
+            .collect();
+        let clues = ProjectFiles {
+            names: names.iter().map(String::as_str).collect(),
+            texts: files
+                .iter()
+                .map(|(name, text)| (name.as_str(), *text))
+                .collect(),
+            lists: listings
+                .iter()
+                .map(|(name, names)| {
+                    let names = names
+                        .as_ref()
+                        .map(|names| names.iter().map(String::as_str).collect());
+                    (name.as_str(), names)
+                })
+                .collect(),
+        };
+        match project::test_command(&clues) {
+            ProjectHint::Read(name) => Err(call("read", json!({ "path": name }))),
+            ProjectHint::List(name) => Err(call("list", json!({ "path": name }))),
+            finding => Ok(finding),
+        }
+    }
+
+    /// These steps, and before them the plan if it has changed.
+    fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
+        let mut all = Vec::new();
+        if !self.plan_is(plan) {
+            all.push(self.step_for_call("plan", plan_arguments(plan)));
+        }
+        all.extend(steps);
+        all
+    }
+
+    /// The last words, and the plan if it has changed.
+    fn end_with(&self, plan: &[(&str, &str, &str)], said: &str) -> Vec<Step> {
+        let mut steps = Vec::new();
+        if !self.has_answered {
+            steps.push(Step::Text(said.to_owned()));
+        }
+        self.with_plan(plan, Vec::new())
+            .into_iter()
+            .for_each(|step| steps.push(step));
+        steps
+    }
+
+    fn plan_is(&self, plan: &[(&str, &str, &str)]) -> bool {
+        let last = self.calls_of_tool("plan").next();
+        last.is_some_and(|(call, _)| call.arguments == plan_arguments(plan))
+    }
+}
+
+/// Entries of content, priority and status, as the tool `plan` takes them.
+fn plan_arguments(plan: &[(&str, &str, &str)]) -> Value {
+    let entries: Vec<Value> = plan
+        .iter()
+        .map(|(content, priority, status)| {
+            json!({ "content": content, "priority": priority, "status": status })
+        })
+        .collect();
+    json!({ "entries": entries })
+}
+
+fn first_lines(text: &str, most: usize) -> String {
+    let mut lines: Vec<&str> = text.lines().take(most).collect();
+    if text.lines().count() > most {
+        lines.push("…");
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,469 @@
+//! Which models there are to choose from, and which of them a session has.
+//!
+//! In the order in which they are offered, which is that of preference: the one that was configured, those that the
+//! user names, those that the servers at their addresses say they have, and the well-known ones of each provider for
+//! which there is a key. Where there is none at all it is the offline model.
+
+pub(crate) mod config;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use acp::v1::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
+    SessionConfigSelectOption,
+};
+
+use crate::keys::{Account, KeyFileError, KeySources};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::interface::Model;
+use crate::model::offline::OfflineModel;
+use crate::model::provider::catalogue::offered;
+use crate::model::provider::config::ProviderModel;
+use crate::model::provider::models::ModelFactory;
+use crate::model::provider::name::Provider;
+use crate::model::scripted::ScriptedModel;
+use crate::model::thought::ThoughtLevel;
+use crate::store::stored_session::SessionProperties;
+use config::{ModelChoices, ModelConfig};
+
+/// The id of the config option that is the model.
+pub(crate) const MODEL: &str = "model";
+
+/// The id of the config option that is how much it thinks.
+pub(crate) const THOUGHT: &str = "thought_level";
+
+/// The thought level that leaves it to the configuration, or else to the model's provider.
+const USUAL: &str = "default";
+
+/// How long what a server said it has is taken for what it has.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// The models of an agent.
+pub(crate) struct ModelRegistry {
+    /// The only one, where there is nothing to choose.
+    fixed_model: Option<Arc<dyn Model>>,
+    choices: ModelChoices,
+    models: ModelFactory,
+    offline: Arc<dyn Model>,
+    available_models: RwLock<Arc<AvailableModels>>,
+    /// What the servers at addresses of their own said last that they have.
+    listed_models: RwLock<HashMap<Account, Vec<ProviderModel>>>,
+    /// When they were asked. Held while they are.
+    last_refresh: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// What there is to choose from, with the keys as they were found last.
+#[derive(Default)]
+struct AvailableModels {
+    models: Vec<AvailableModel>,
+    /// Why the file with the keys was not read.
+    key_file_error: Option<KeyFileError>,
+}
+
+struct AvailableModel {
+    id: String,
+    /// With its key, if it has one.
+    model: ProviderModel,
+    /// There is no key for it any more. Sessions that have chosen it keep it, until they choose another.
+    is_lost: bool,
+}
+
+/// What a session has chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ModelSelection {
+    pub(crate) model: Option<String>,
+    pub(crate) thought: Option<String>,
+}
+
+impl ModelSelection {
+    pub(crate) fn of(properties: &SessionProperties) -> Self {
+        Self {
+            model: properties.model.clone(),
+            thought: properties.thought_level.clone(),
+        }
+    }
+}
+
+/// What a round is asked of.
+pub(crate) struct RoundModel {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) thought: Option<ThoughtLevel>,
+}
+
+impl ModelRegistry {
+    /// Nothing to choose.
+    pub(crate) fn only(model: Arc<dyn Model>) -> Self {
+        Self {
+            fixed_model: Some(model),
+            ..Self::from_choices(ModelChoices::default())
+        }
+    }
+
+    /// What is configured.
+    pub(crate) fn of(config: &ModelConfig) -> Result<Self, ModelError> {
+        let choices = match config {
+            ModelConfig::Offline => return Ok(Self::only(Arc::new(OfflineModel::new()))),
+            ModelConfig::Scripted(path) => {
+                let script = ScriptedModel::read(path);
+                let script = script.map_err(|e| ModelError::new(e.to_string()))?;
+                return Ok(Self::only(Arc::new(script)));
+            }
+            ModelConfig::Provider(model) => {
+                ModelChoices::default().default_model((**model).clone())
+            }
+            ModelConfig::Choices(choices) => (**choices).clone(),
+        };
+        let choice = Self::from_choices(choices);
+        // What is wrong with one of them is better known now than when it is chosen.
+        for model in choice.configured_models() {
+            choice.models.model(model.clone())?;
+        }
+        choice.refresh();
+        Ok(choice)
+    }
+
+    fn from_choices(choices: ModelChoices) -> Self {
+        Self {
+            fixed_model: None,
+            choices,
+            models: ModelFactory::new(),
+            offline: Arc::new(OfflineModel::new()),
+            available_models: RwLock::default(),
+            listed_models: RwLock::default(),
+            last_refresh: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn configured_models(&self) -> impl Iterator<Item = &ProviderModel> {
+        self.choices
+            .default
+            .iter()
+            .chain(&self.choices.named_models)
+    }
+
+    pub(crate) fn keys(&self) -> &KeySources {
+        &self.choices.keys
+    }
+
+    /// Those that are at an address of their own and have no key yet.
+    pub(crate) fn keyless_endpoints(&self) -> impl Iterator<Item = &ProviderModel> {
+        self.configured_models()
+            .filter(|model| model.base_url.is_some() && model.key.is_none())
+    }
+
+    /// Looks for keys once more: they may have been typed, or taken back, in another process.
+    pub(crate) fn refresh(&self) {
+        if self.fixed_model.is_some() {
+            return;
+        }
+        let (keys, wrong) = match self.choices.keys.find() {
+            Ok(keys) => (keys, None),
+            Err(error) => {
+                tracing::warn!(%error, "no keys are read");
+                (self.choices.keys.given_keys(), Some(error))
+            }
+        };
+        let mut offer = AvailableModels {
+            models: Vec::new(),
+            key_file_error: wrong,
+        };
+        let asked_for = self.choices.default.is_some();
+        for (n, model) in self.configured_models().enumerate() {
+            let mut model = model.clone();
+            model.key = model.key.take().or_else(|| keys.of(&model.account()));
+            model.keys_unread = offer.key_file_error.as_ref().map(ToString::to_string);
+            // The one that was asked for stays: that there is no key for it is said when it is asked.
+            if (n == 0 && asked_for) || !model.lacks_key() {
+                offer.add(model);
+            }
+        }
+        let servers = offer.servers();
+        let listed = self
+            .listed_models
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        for server in servers {
+            let key = &server.key;
+            for model in listed.get(&server.account()).into_iter().flatten() {
+                let mut model = model.clone();
+                model.key.clone_from(key);
+                offer.add(model);
+            }
+        }
+        drop(listed);
+        let default = self.choices.default.as_ref();
+        let elsewhere = default.filter(|model| model.base_url.is_some());
+        let replaced = elsewhere.map(|model| model.provider);
+        // The person has put a server in the place of that provider, and its key may be that server's.
+        let providers = Provider::ALL.into_iter();
+        for provider in providers.filter(|provider| Some(*provider) != replaced) {
+            let Some(key) = keys.of(&provider.into()) else {
+                continue;
+            };
+            for name in offered(provider) {
+                offer.add(ProviderModel::new(provider, *name).key(key.clone()));
+            }
+        }
+        for before in &self.available_models().models {
+            offer.keep_model(before);
+        }
+        *self
+            .available_models
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+    }
+
+    /// The same, for whoever may not wait for a disk.
+    pub(crate) async fn refresh_in_background(self: &Arc<Self>) {
+        if self.choices.keys.has_file() {
+            self.refresh_blocking().await;
+        }
+    }
+
+    /// What [`refresh`](Self::refresh) does, in a thread that may wait.
+    pub(crate) async fn refresh_blocking(self: &Arc<Self>) {
+        let choice = Arc::clone(self);
+        if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
+            tracing::warn!(%error, "keys were not looked for");
+        }
+    }
+
+    /// Asks the servers at addresses of their own which models they have, all at once, unless they were asked just
+    /// now. Those of one that does not say it stay as they were.
+    pub(crate) async fn list(self: &Arc<Self>) {
+        if self.fixed_model.is_some() {
+            return;
+        }
+        let mut asked = self.last_refresh.lock().await;
+        if asked.is_some_and(|when| when.elapsed() < FRESH) {
+            return;
+        }
+        let servers = self.available_models().servers();
+        if servers.is_empty() {
+            return;
+        }
+        let each = servers.into_iter().map(|server| async move {
+            let account = server.account();
+            match self.models.list_models(&server).await {
+                Ok(models) => Some((account, models)),
+                Err(why) => {
+                    tracing::info!(server = account.host_or_provider(), %why, "it does not say which models it has");
+                    None
+                }
+            }
+        });
+        let said = futures_util::future::join_all(each).await;
+        self.listed_models
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(said.into_iter().flatten());
+        *asked = Some(Instant::now());
+        self.refresh_blocking().await;
+    }
+
+    /// Asks them, if what was chosen is not there: it may be one of theirs that nobody has heard of yet.
+    pub(crate) async fn list_for(self: &Arc<Self>, chosen: &ModelSelection) {
+        if let Some(model) = &chosen.model
+            && !self
+                .available_models()
+                .models
+                .iter()
+                .any(|known| known.id == *model)
+        {
+            self.list().await;
+        }
+    }
+
+    fn available_models(&self) -> Arc<AvailableModels> {
+        Arc::clone(
+            &self
+                .available_models
+                .read()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    /// Whether any of them can look at pictures.
+    pub(crate) fn takes_images(&self) -> bool {
+        if let Some(only) = &self.fixed_model {
+            return only.takes_images();
+        }
+        let offer = self.available_models();
+        offer.available().any(|offered| {
+            let model = self.models.model(offered.model.clone());
+            model.is_ok_and(|model| model.takes_images())
+        })
+    }
+
+    /// What a session asks that has chosen this.
+    ///
+    /// # Errors
+    /// The key that was found cannot be one.
+    pub(crate) fn round_model(&self, chosen: &ModelSelection) -> Result<RoundModel, ModelError> {
+        let offer = self.available_models();
+        let model = match (&self.fixed_model, offer.find_selected(chosen)) {
+            (Some(only), _) => Arc::clone(only),
+            (None, Some(offered)) => self.models.model(offered.model.clone())?,
+            (None, None) => Arc::clone(&self.offline),
+        };
+        let chosen = chosen.thought.as_ref().and_then(|level| level.parse().ok());
+        let has = |level: &ThoughtLevel| model.thought_levels().contains(level);
+        let thought = chosen.filter(has).or(self.choices.thought.filter(has));
+        Ok(RoundModel { model, thought })
+    }
+
+    /// Whether a session that has chosen this understands what it is told in words.
+    pub(crate) fn follows_instructions(&self, chosen: &ModelSelection) -> bool {
+        match &self.fixed_model {
+            Some(only) => only.understands(),
+            None => self.available_models().find_selected(chosen).is_some(),
+        }
+    }
+
+    /// That a session that has chosen this has the key it needs. One that chose a model whose key was lost since
+    /// is opened all the same: another model can be chosen in it.
+    ///
+    /// # Errors
+    /// [`ModelErrorKind::Unauthorized`], and what to do.
+    pub(crate) fn check_key(&self, chosen: &ModelSelection) -> Result<(), ModelError> {
+        let offer = self.available_models();
+        // There would be models if the keys had been read.
+        if let (None, true, Some(wrong)) = (
+            &self.fixed_model,
+            offer.models.is_empty(),
+            &offer.key_file_error,
+        ) {
+            let why = format!("there is no model to ask: {wrong}");
+            return Err(ModelError::of(ModelErrorKind::Unauthorized, why));
+        }
+        let lacks_key = |offered: &&AvailableModel| offered.model.lacks_key() && !offered.is_lost;
+        let Some(offered) = offer.find_selected(chosen).filter(lacks_key) else {
+            return Ok(());
+        };
+        let (model, variable) = (&offered.model, offered.model.key_variable());
+        let why = match &offer.key_file_error {
+            Some(wrong) => format!("{model}: its key cannot be read: {wrong}"),
+            None if self.choices.keys.has_file() => {
+                format!("{model}: there is no key for it; log in, or set {variable}")
+            }
+            None => format!("{model}: there is no key for it; set {variable}"),
+        };
+        Err(ModelError::of(ModelErrorKind::Unauthorized, why))
+    }
+
+    /// The config options of a session that has chosen this.
+    pub(crate) fn options(&self, chosen: &ModelSelection) -> Vec<SessionConfigOption> {
+        let offer = self.available_models();
+        let Some(current) = offer
+            .find_selected(chosen)
+            .filter(|_| self.fixed_model.is_none())
+        else {
+            return Vec::new();
+        };
+        let all = offer.models.iter();
+        let values = all.filter(|offered| !offered.is_lost || offered.id == current.id);
+        let values = values.map(AvailableModel::to_config_value).collect();
+        let select = SessionConfigSelect::new(current.id.as_str(), values);
+        let mut options = vec![
+            SessionConfigOption::new(MODEL, "Model", select)
+                .description("The language model that is asked")
+                .category(SessionConfigOptionCategory::Model),
+        ];
+        let asked = self.round_model(chosen);
+        let model = asked.as_ref().map(|asked| &asked.model);
+        let levels = model.map_or(&[][..], |model| model.thought_levels());
+        if !levels.is_empty() {
+            let usual = SessionConfigSelectOption::new(USUAL, "Default");
+            let values = levels
+                .iter()
+                .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
+            let values: Vec<_> = std::iter::once(
+                usual.description("As it is configured, or else as the provider has it"),
+            )
+            .chain(values)
+            .collect();
+            let level = chosen.thought.as_deref();
+            let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
+            let select = SessionConfigSelect::new(level.unwrap_or(USUAL), values);
+            options.push(
+                SessionConfigOption::new(THOUGHT, "Thinking", select)
+                    .description("How much the model thinks before it answers")
+                    .category(SessionConfigOptionCategory::ThoughtLevel),
+            );
+        }
+        options
+    }
+}
+
+impl AvailableModels {
+    /// Adds a model, unless it is there. One that has the name of another and is elsewhere gets an id that says where.
+    fn add(&mut self, model: ProviderModel) {
+        let account = model.account();
+        let same = |other: &AvailableModel| {
+            other.model.to_string() == model.to_string() && other.model.account() == account
+        };
+        if self.models.iter().any(same) {
+            return;
+        }
+        let mut id = model.to_string();
+        if self.models.iter().any(|other| other.id == id) {
+            id = format!("{id}@{}", account.host_or_provider());
+        }
+        self.models.push(AvailableModel {
+            id,
+            model,
+            is_lost: false,
+        });
+    }
+
+    /// Keeps a model that was offered and is not any more, because its key is gone.
+    fn keep_model(&mut self, before: &AvailableModel) {
+        if self.models.iter().any(|offered| offered.id == before.id) {
+            return;
+        }
+        let mut model = before.model.clone();
+        model.key = None;
+        model.keys_unread = self.key_file_error.as_ref().map(ToString::to_string);
+        self.models.push(AvailableModel {
+            id: before.id.clone(),
+            model,
+            is_lost: true,
+        });
+    }
+
+    /// Those that can be chosen.
+    fn available(&self) -> impl Iterator<Item = &AvailableModel> {
+        self.models.iter().filter(|offered| !offered.is_lost)
+    }
+
+    /// A model of each server at an address of its own that can be asked.
+    fn servers(&self) -> Vec<ProviderModel> {
+        let mut servers: Vec<ProviderModel> = Vec::new();
+        let models = self.models.iter().map(|offered| &offered.model);
+        for model in models.filter(|model| model.base_url.is_some() && !model.lacks_key()) {
+            let account = model.account();
+            if !servers.iter().any(|server| server.account() == account) {
+                servers.push(model.clone());
+            }
+        }
+        servers
+    }
+
+    /// What was chosen, or the first if that is not there, or nothing was chosen.
+    fn find_selected(&self, chosen: &ModelSelection) -> Option<&AvailableModel> {
+        let wanted = chosen.model.as_deref();
+        let mut models = self.models.iter();
+        let found = models.find(|offered| wanted == Some(offered.id.as_str()));
+        found.or(self.available().next())
+    }
+}
+
+impl AvailableModel {
+    fn to_config_value(&self) -> SessionConfigSelectOption {
+        let account = self.model.account();
+        SessionConfigSelectOption::new(self.id.as_str(), self.model.name.as_str())
+            .description(account.host_or_provider().to_owned())
+    }
+}

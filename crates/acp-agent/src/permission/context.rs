@@ -1,0 +1,66 @@
+//! What of a session the rules go by.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use acp_host::{Roots, is_ordinary, is_trusted_by_programs};
+
+use super::action::ToolAction;
+use crate::mode::Mode;
+use crate::workspace::Workspace;
+use crate::workspace::tree::DirectoryTree;
+
+/// What of a session decides.
+#[derive(Clone)]
+pub(crate) struct PermissionContext {
+    pub(super) mode: Mode,
+    pub(super) is_sandboxed: bool,
+    pub(super) cwd: PathBuf,
+    /// Its directories, if they are here.
+    pub(super) tree: Option<Arc<DirectoryTree>>,
+    /// Files are read through the client.
+    pub(super) client_lends_reading: bool,
+}
+
+impl PermissionContext {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        let memory = &workspace.memory;
+        let lent = workspace.turn.client().capabilities();
+        Self {
+            mode: memory.mode(),
+            is_sandboxed: memory.is_sandboxed(),
+            cwd: PathBuf::from(workspace.turn.cwd()),
+            tree: memory.access().ok().map(|own| Arc::clone(&own.tree)),
+            client_lends_reading: lent.fs.read_text_file,
+        }
+    }
+
+    /// Whether the client, if it goes by the rules, would tell that it is refused.
+    pub(super) fn client_reports_refusals(&self, deed: &ToolAction) -> bool {
+        match deed {
+            ToolAction::Read(_) => self.client_lends_reading,
+            ToolAction::Inspect { .. } => false,
+            ToolAction::Change(_) | ToolAction::Run(_) | ToolAction::Other(_) => true,
+        }
+    }
+
+    pub(super) fn with_roots<T>(&self, look: impl FnOnce(&Roots) -> T) -> Option<T> {
+        match &self.tree {
+            Some(tree) => Some(look(tree.roots())),
+            None => Roots::open([]).ok().map(|none| look(&none)),
+        }
+    }
+
+    /// Whether the file is under the session's directories, and none that other programs obey.
+    pub(super) fn is_ordinary(&self, path: &Path) -> bool {
+        let Some(tree) = &self.tree else {
+            let below = path.strip_prefix(&self.cwd);
+            return below.is_ok_and(|below| {
+                let mut parts = below.components();
+                parts.all(|part| matches!(part, Component::Normal(_)))
+                    && !is_trusted_by_programs(below)
+            });
+        };
+        is_ordinary(path, tree.roots())
+    }
+}

@@ -1,0 +1,81 @@
+//! What there is to show of a tool call while the model still writes its arguments.
+
+use acp::v1::ToolKind;
+use serde_json::{Map, Value, json};
+
+use super::tool::{CallDescription, DraftSpec};
+use super::{find, read};
+use crate::text::one_line;
+use crate::workspace::Workspace;
+
+/// What a call of this tool is, for people, when nothing but its name is known; `None` for what is not shown as a
+/// tool call.
+pub(crate) fn describe_begun(tool: &str) -> Option<CallDescription> {
+    Some(match find(tool) {
+        Some(entry) => {
+            let draft = entry.draft.as_ref()?;
+            CallDescription::new(draft.title, draft.kind.clone(), Vec::new())
+        }
+        None => CallDescription::new(
+            format!("Call `{}`", one_line(tool)),
+            ToolKind::default(),
+            Vec::new(),
+        ),
+    })
+}
+
+fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
+    find(tool)?.draft.as_ref()
+}
+
+/// Whether the arguments of a call of this tool will say more of it than its name does.
+pub(crate) fn will_describe_more(tool: &str) -> bool {
+    draft_spec(tool).is_some()
+}
+
+/// What a call is with the arguments that are whole; `None` as long as they do not say what it is about.
+pub(crate) fn describe_partial(
+    tool: &str,
+    mut arguments: Map<String, Value>,
+    workspace: &Workspace,
+) -> Option<CallDescription> {
+    let draft = draft_spec(tool)?;
+    if !arguments.contains_key(draft.subject_field) {
+        return None;
+    }
+    for needed in draft.required_fields {
+        arguments.entry(*needed).or_insert_with(|| json!(""));
+    }
+    let call = read(tool, &Value::Object(arguments)).ok()?;
+    Some(call.describe(workspace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::interface::ToolSpec;
+    use crate::tools::specs;
+
+    #[test]
+    fn every_tool_is_known_but_the_plan() {
+        let specs = specs();
+        let shown = |spec: &&ToolSpec| will_describe_more(&spec.name);
+        let (known, others): (Vec<_>, Vec<_>) = specs.iter().partition(shown);
+        let others: Vec<_> = others.iter().map(|spec| spec.name.as_ref()).collect();
+        assert_eq!(others, ["plan"]);
+        for spec in known {
+            let draft = draft_spec(&spec.name).unwrap();
+            let parameters = &spec.parameters;
+            assert_eq!(
+                parameters["properties"][draft.subject_field]["type"], "string",
+                "{}",
+                spec.name
+            );
+            let needs = parameters["required"].as_array().into_iter().flatten();
+            let needs: Vec<_> = needs
+                .filter(|needed| **needed != draft.subject_field)
+                .collect();
+            assert_eq!(needs, draft.required_fields, "{}", spec.name);
+        }
+    }
+}

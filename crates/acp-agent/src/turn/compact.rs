@@ -1,0 +1,285 @@
+//! Room in the model's window: made before it is full, when it turns out to be, and when the person asks for it.
+
+use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
+use jiff::Timestamp;
+
+use super::active::ActiveTurn;
+use crate::context::compaction::{Compaction, KeptTail, last_prompt, size_of};
+use crate::context::compaction_update::{show_compaction, shows_compaction};
+use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
+use crate::context::summary;
+use crate::model::error::{ModelError, failure};
+use crate::model::message::ModelMessage;
+
+/// What is to be done to make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RoomPlan {
+    /// Long results of tool calls are cut, and that is enough.
+    CutResults,
+    Summarize(KeptTail),
+    /// There is nothing that could be left out.
+    Nothing,
+}
+
+/// Why no room was made.
+enum RoomFailure {
+    /// There is nothing that could be left out.
+    NothingToCompact,
+    Model(ModelError),
+    /// The turn ends.
+    Stop(acp::Error),
+}
+
+impl RoomFailure {
+    fn reason(&self) -> String {
+        match self {
+            Self::NothingToCompact => "nothing in the conversation can be left out".to_owned(),
+            Self::Model(error) => error.message.clone(),
+            Self::Stop(error) => error.to_string(),
+        }
+    }
+}
+
+impl From<acp::Error> for RoomFailure {
+    fn from(error: acp::Error) -> Self {
+        Self::Stop(error)
+    }
+}
+
+impl ActiveTurn<'_> {
+    /// A round. Room is made before it if there is little left, and once more if there turns out to be none.
+    pub(crate) async fn run_round_with_room(
+        &self,
+        conversation: &mut Conversation,
+    ) -> acp::Result<Option<StopReason>> {
+        let window = self.model().context_window();
+        if window.is_some_and(|window| conversation.needs_compaction(window)) {
+            match self.compact(conversation).await {
+                Ok(()) => {}
+                // There is some left. What cannot be done now may be done later.
+                Err(RoomFailure::NothingToCompact) => conversation.defer_compaction(),
+                Err(RoomFailure::Model(error)) => {
+                    conversation.defer_compaction();
+                    let why = error.message;
+                    self.send_notice(&format!(
+                        "The conversation comes near the model's window and could not be summarised: {why}. It \
+                         stays as it is, and goes on."
+                    ))
+                    .await?;
+                }
+                Err(RoomFailure::Stop(error)) => return Err(error),
+            }
+        }
+        let ended = self.round(conversation).await;
+        if !std::mem::take(&mut conversation.has_overflowed) {
+            return ended;
+        }
+        match self.compact(conversation).await {
+            Ok(()) => {
+                let ended = self.round(conversation).await;
+                conversation.has_overflowed = false;
+                ended
+            }
+            Err(RoomFailure::NothingToCompact) => ended,
+            Err(RoomFailure::Stop(error)) => Err(error),
+            Err(RoomFailure::Model(error)) => {
+                let message = format!(
+                    "the conversation is longer than the model's window, and it could not be summarised: {}. It \
+                     is as it was; a model with a larger window can go on with it",
+                    error.message
+                );
+                Err(failure(ModelError::of(error.kind, message)))
+            }
+        }
+    }
+
+    /// `/compact`: what comes before this prompt is summarised, whatever room there is.
+    pub(super) async fn compact_on_command(
+        &self,
+        conversation: &mut Conversation,
+        wanted: &str,
+    ) -> acp::Result<()> {
+        let said = match self
+            .compact_with(conversation, plan_if_worthwhile(conversation), wanted)
+            .await
+        {
+            Ok(said) => said,
+            Err(RoomFailure::NothingToCompact) => "There is nothing to summarise yet.".to_owned(),
+            Err(RoomFailure::Stop(error)) => return Err(error),
+            Err(RoomFailure::Model(error)) => {
+                let message = format!(
+                    "the conversation could not be summarised, and is as it was: {}",
+                    error.message
+                );
+                return Err(failure(ModelError::of(error.kind, message)));
+            }
+        };
+        self.workspace.turn.message(&said).await?;
+        let state = self.state;
+        Ok(state
+            .add_message(conversation, ModelMessage::said(said))
+            .await?)
+    }
+
+    /// Makes room, and tells the person.
+    async fn compact(&self, conversation: &mut Conversation) -> Result<(), RoomFailure> {
+        let said = self
+            .compact_with(conversation, plan_compaction(conversation), "")
+            .await?;
+        if !shows_compaction(self.workspace.turn.session()) {
+            self.send_notice(&said).await?;
+        }
+        Ok(())
+    }
+
+    /// Makes the conversation shorter. Gives what there is to say about it.
+    async fn compact_with(
+        &self,
+        conversation: &mut Conversation,
+        plan: RoomPlan,
+        wanted: &str,
+    ) -> Result<String, RoomFailure> {
+        if plan == RoomPlan::Nothing {
+            return Err(RoomFailure::NothingToCompact);
+        }
+        let turn = &self.workspace.turn;
+        // Of the session's compactions no two begin at the same time.
+        let id = format!("compaction_{}", Timestamp::now().as_microsecond());
+        let id = CompactionId::from(id);
+        let update = |status| CompactionUpdate::new(id.clone(), status);
+        show_compaction(turn.session(), update(CompactionStatus::InProgress)).await?;
+        match self.apply_plan(conversation, plan, wanted).await {
+            Ok((said, summary)) => {
+                let texts = std::iter::once(said.clone()).chain(summary);
+                let update = update(CompactionStatus::Completed)
+                    .summary(texts.map(ContentBlock::text).collect::<Vec<_>>());
+                show_compaction(turn.session(), update).await?;
+                Ok(said)
+            }
+            Err(failure) => {
+                let status = match &failure {
+                    RoomFailure::Stop(acp::Error::Cancelled) => CompactionStatus::Cancelled,
+                    _ => CompactionStatus::Failed,
+                };
+                let update = update(status).error(failure.reason());
+                show_compaction(turn.session(), update).await?;
+                Err(failure)
+            }
+        }
+    }
+
+    async fn apply_plan(
+        &self,
+        conversation: &mut Conversation,
+        plan: RoomPlan,
+        wanted: &str,
+    ) -> Result<(String, Option<String>), RoomFailure> {
+        let (compaction, summary) = match plan {
+            RoomPlan::Summarize(keeps) => {
+                let text = self
+                    .summarize(conversation.messages(), keeps, wanted)
+                    .await?;
+                let compaction = Compaction::with_summary(text.clone(), keeps);
+                (compaction, Some(text))
+            }
+            _ => (Compaction::with_cut_results(), None),
+        };
+        let (filled, length) = (conversation.used_tokens(), size_of(conversation.messages()));
+        let kept = self.state.compact(conversation, &compaction).await;
+        kept.map_err(acp::Error::from)?;
+        let left = size_of(conversation.messages());
+        let now = filled.map(|filled| {
+            let gone = length.saturating_sub(left) / BYTES_PER_TOKEN;
+            filled.saturating_sub(gone).max(left / BYTES_PER_TOKEN)
+        });
+        let window = self.model().context_window();
+        if let (Some(now), Some(window)) = (now, window) {
+            // An estimate, until the model says it after the next round.
+            self.show_usage(now, window).await?;
+        }
+        Ok((compaction_report(plan, filled.zip(now), window), summary))
+    }
+
+    async fn summarize(
+        &self,
+        messages: &[ModelMessage],
+        keeps: KeptTail,
+        wanted: &str,
+    ) -> Result<String, RoomFailure> {
+        let before = match keeps {
+            KeptTail::Turn => last_prompt(messages).and_then(|at| messages.get(..at)),
+            KeptTail::Prompt => None,
+        };
+        let turn = &self.workspace.turn;
+        let mut used = Vec::new();
+        let summary = summary::summarise(
+            self.model(),
+            before.unwrap_or(messages),
+            keeps,
+            wanted,
+            turn.cwd(),
+            &mut used,
+        );
+        let summary = turn.or_cancelled(async { Ok(summary.await) }).await;
+        // It costs what it costs, also if nothing comes of it.
+        for used in used {
+            self.add_cost(used).await?;
+        }
+        summary?.map_err(|error| {
+            tracing::warn!(model = self.model().name(), %error, "the conversation was not summarised");
+            RoomFailure::Model(error)
+        })
+    }
+}
+
+/// What makes room in this conversation.
+fn plan_compaction(conversation: &Conversation) -> RoomPlan {
+    let messages = conversation.messages();
+    let total = size_of(messages);
+    let mut cut = messages.to_vec();
+    Compaction::with_cut_results().apply(&mut cut);
+    if size_of(&cut) <= total / 2 {
+        return RoomPlan::CutResults;
+    }
+    let at = last_prompt(messages).unwrap_or(messages.len());
+    let turn = messages.get(at..).unwrap_or_default();
+    let worked = turn
+        .iter()
+        .any(|message| matches!(message, ModelMessage::Assistant { .. }));
+    match plan_if_worthwhile(conversation) {
+        RoomPlan::Summarize(_) if !worked || size_of(turn) <= total / 2 => {
+            RoomPlan::Summarize(KeptTail::Turn)
+        }
+        // What fills the window is this turn.
+        _ if worked => RoomPlan::Summarize(KeptTail::Prompt),
+        _ => RoomPlan::Nothing,
+    }
+}
+
+/// A summary of what comes before the last prompt, if that is more than a summary.
+fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
+    let messages = conversation.messages();
+    let before = last_prompt(messages).and_then(|at| messages.get(..at));
+    match before.and_then(last_prompt) {
+        Some(_) => RoomPlan::Summarize(KeptTail::Turn),
+        None => RoomPlan::Nothing,
+    }
+}
+
+fn compaction_report(plan: RoomPlan, tokens: Option<(u64, u64)>, window: Option<u64>) -> String {
+    let what = match plan {
+        RoomPlan::CutResults => "Long results of tools were cut",
+        _ => "The conversation so far was summarised",
+    };
+    let mut said = format!("{what}, to make room in the model's window");
+    if let Some((before, after)) = tokens {
+        said.push_str(&format!(": {before} tokens before, about {after} after"));
+        if let Some(window) = window {
+            said.push_str(&format!(", of {window}"));
+        }
+    }
+    said.push_str(
+        ". The model knows no more than what is left; the session still shows all of it.",
+    );
+    said
+}

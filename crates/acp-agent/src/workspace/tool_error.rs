@@ -1,0 +1,79 @@
+//! Why a tool cannot go on.
+
+use acp::jsonrpc;
+
+/// Why a tool cannot go on.
+#[derive(Debug)]
+pub(crate) enum ToolError {
+    /// The tool call fails, and the text says why. The turn goes on.
+    Failed(String),
+    /// There is no such file.
+    NotFound(String),
+    /// The turn ends: it was cancelled, the connection is gone, or what happens cannot be kept.
+    Stop(acp::Error),
+}
+
+impl ToolError {
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(why.into())
+    }
+}
+
+impl From<acp::Error> for ToolError {
+    fn from(error: acp::Error) -> Self {
+        match &error {
+            acp::Error::Cancelled | acp::Error::Closed(_) | acp::Error::RecordFailed { .. } => {
+                Self::Stop(error)
+            }
+            acp::Error::Rpc(e) if is_missing(e) => Self::NotFound(e.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Whether an error says that there is no such file. Clients have no code for it in common.
+fn is_missing(error: &jsonrpc::Error) -> bool {
+    if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
+        return true;
+    }
+    if !matches!(
+        error.code,
+        jsonrpc::Error::INVALID_PARAMS | jsonrpc::Error::INTERNAL_ERROR
+    ) {
+        return false;
+    }
+    let data = error
+        .data
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let said = format!("{} {data}", error.message).to_lowercase();
+    ["not found", "no such file", "enoent", "does not exist"]
+        .iter()
+        .any(|words| said.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_say_in_many_ways_that_a_file_is_missing() {
+        let error = |code, message: &str| jsonrpc::Error::new(code, message);
+        let enoent = error(-32603, "Internal error").data("ENOENT: no such file or directory");
+        for missing in [
+            error(-32002, "?"),
+            error(-32602, "File does not exist"),
+            error(-32603, "Not found"),
+            enoent,
+        ] {
+            assert!(is_missing(&missing), "{missing}");
+        }
+        for other in [
+            error(-32601, "Method not found: fs/read"),
+            error(-32603, "EACCES"),
+        ] {
+            assert!(!is_missing(&other), "{other}");
+        }
+    }
+}

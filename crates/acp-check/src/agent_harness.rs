@@ -1,0 +1,475 @@
+//! Playing a client with an agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use acp_rules::schema::{Direction, Envelope, SchemaVersion};
+
+use super::host::CheckHost;
+use super::options::{AgentTask, CheckOptions};
+use super::target::TargetProcess;
+use super::verdict::{CheckStop, fail, skip};
+use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
+use crate::check_directory::CheckDirectory;
+
+/// A request that no agent knows.
+pub(super) const UNKNOWN: &str = "_acp-check/unknown";
+
+/// The id of a session that there is not.
+pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
+
+/// How long it is listened for what must not come.
+pub(super) const QUIET: Duration = Duration::from_millis(200);
+
+/// A connection to an agent, played as a client by hand.
+///
+/// While it waits for an answer, what the agent asks for is answered by [`host`](Self::host).
+pub struct AgentHarness {
+    /// The connection.
+    pub wire: Wire,
+    /// What the agent is lent.
+    pub host: CheckHost,
+    /// All that the agent has sent, in order: [`updates`](Self::updates) and [`requests`](Self::requests) are among it.
+    pub messages: Vec<ReceivedMessage>,
+    /// Requests of the agent's that are left to the check to answer: id, method, `params`.
+    pub held: Vec<(Value, String, Value)>,
+    /// The answer to `initialize`, once it has come.
+    pub initialized: Option<Value>,
+    directory: CheckDirectory,
+    options: Arc<CheckOptions>,
+    process: Option<Arc<acp_host::AgentProcess>>,
+    version: SchemaVersion,
+}
+
+impl AgentHarness {
+    pub(super) fn new(
+        started: TargetProcess,
+        place: CheckDirectory,
+        options: Arc<CheckOptions>,
+        version: SchemaVersion,
+    ) -> Self {
+        let patience = options.patience;
+        Self {
+            wire: Wire::new(started.transport, version, Direction::ToAgent, patience),
+            host: CheckHost::new(),
+            messages: Vec::new(),
+            held: Vec::new(),
+            initialized: None,
+            directory: place,
+            options,
+            process: started.process,
+            version,
+        }
+    }
+
+    pub(super) fn into_wire(
+        self,
+    ) -> (
+        Wire,
+        CheckHost,
+        Option<Arc<acp_host::AgentProcess>>,
+        CheckDirectory,
+    ) {
+        (self.wire, self.host, self.process, self.directory)
+    }
+
+    /// The check's directory.
+    #[must_use]
+    pub fn place(&self) -> &CheckDirectory {
+        &self.directory
+    }
+
+    /// The version that is played.
+    #[must_use]
+    pub fn version(&self) -> SchemaVersion {
+        self.version
+    }
+
+    /// The process, if the agent is one.
+    #[must_use]
+    pub fn process(&self) -> Option<&acp_host::AgentProcess> {
+        self.process.as_deref()
+    }
+
+    /// What is sent so that the agent does a task.
+    #[must_use]
+    pub fn text_for(&self, task: AgentTask) -> String {
+        self.options.text_for(task)
+    }
+
+    /// How long a whole turn may take.
+    #[must_use]
+    pub fn turn_patience(&self) -> Duration {
+        self.options.turn_patience
+    }
+
+    /// What comes next, after the agent's requests were seen to. `None` at the end.
+    ///
+    /// # Errors
+    /// See [`Wire::next`].
+    pub async fn next(&mut self) -> Result<Option<ReceivedMessage>, CheckStop> {
+        loop {
+            let message = tokio::select! {
+                message = self.wire.next() => message?,
+                Some((id, answer)) = self.host.finished() => {
+                    match answer {
+                        Ok(result) => self.wire.answer(&id, result).await?,
+                        Err(error) => {
+                            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                            self.wire.send(&answer).await?;
+                        }
+                    }
+                    continue;
+                }
+            };
+            let Some(message) = message else {
+                return Ok(None);
+            };
+            self.messages.push(message.clone());
+            if let Some(Envelope::Request { id, method, .. }) = message.envelope() {
+                let params = message.params();
+                if !self.host.serve(id, method, params) {
+                    let held = (id.clone(), method.to_owned(), params.clone());
+                    self.held.push(held);
+                }
+            }
+            return Ok(Some(message));
+        }
+    }
+
+    /// All updates that have come, as their `params`, in order.
+    pub fn updates(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        self.updates_since(0)
+    }
+
+    /// The updates that have come since there were so many [`messages`](Self::messages).
+    pub fn updates_since(
+        &self,
+        messages: usize,
+    ) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Notification {
+                method: "session/update",
+                ..
+            } => Some(message.params()),
+            _ => None,
+        })
+    }
+
+    /// All requests of the agent's that have come: method and `params`, in order.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        self.requests_since(0)
+    }
+
+    /// The requests of the agent's that have come since there were so many [`messages`](Self::messages).
+    pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Request { method, .. } => Some((method, message.params())),
+            _ => None,
+        })
+    }
+
+    /// Waits until `found` gives something of a message or of what has come before it.
+    ///
+    /// # Errors
+    /// It does not come in time, or the agent ends; `what` says what is missing.
+    pub async fn until<T>(
+        &mut self,
+        what: &str,
+        found: impl FnMut(&Self, &ReceivedMessage) -> Option<T>,
+    ) -> Result<T, CheckStop> {
+        self.wait_within(self.wire.patience(), what, found).await
+    }
+
+    /// As [`until`](Self::until), for what a model has to come to: it may take as long as a turn.
+    ///
+    /// # Errors
+    /// As [`until`](Self::until).
+    pub async fn until_in_turn<T>(
+        &mut self,
+        what: &str,
+        found: impl FnMut(&Self, &ReceivedMessage) -> Option<T>,
+    ) -> Result<T, CheckStop> {
+        self.wait_within(self.options.turn_patience, what, found)
+            .await
+    }
+
+    async fn wait_within<T>(
+        &mut self,
+        patience: Duration,
+        what: &str,
+        mut found: impl FnMut(&Self, &ReceivedMessage) -> Option<T>,
+    ) -> Result<T, CheckStop> {
+        let waiting = async {
+            loop {
+                match self.next().await? {
+                    Some(message) => {
+                        if let Some(found) = found(self, &message) {
+                            return Ok(found);
+                        }
+                    }
+                    None => return fail(format!("it has closed its output before {what}")),
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(found) => found,
+            Err(_) => fail(format!("in {patience:?} there was not {what}")),
+        }
+    }
+
+    /// Waits for the answer to a request.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
+        let what = format!("an answer to request {id}");
+        self.until(&what, |_, message| match message.envelope() {
+            Some(Envelope::Response {
+                id: answered,
+                result,
+            }) if answered == id => Some(ReceivedResponse::read(result)),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Waits for the answers to several requests, whichever comes first, and gives them in the order of `ids`.
+    ///
+    /// # Errors
+    /// One does not come in time, or the agent ends.
+    pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
+        let mut came: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
+        let what = format!("an answer to each of {} requests", ids.len());
+        self.until_in_turn(&what, |_, message| {
+            if let Some(Envelope::Response { id, result }) = message.envelope()
+                && let Some(at) = ids.iter().position(|asked| asked == id)
+                && let Some(slot) = came.get_mut(at)
+            {
+                *slot = Some(ReceivedResponse::read(result));
+            }
+            came.iter().all(Option::is_some).then_some(())
+        })
+        .await?;
+        Ok(came.into_iter().flatten().collect())
+    }
+
+    /// What comes within a time in which nothing need come; the first thousand messages of it.
+    ///
+    /// # Errors
+    /// See [`Wire::next`].
+    pub async fn collect(&mut self, time: Duration) -> Result<Vec<ReceivedMessage>, CheckStop> {
+        let end = tokio::time::Instant::now() + time;
+        let mut came = Vec::new();
+        loop {
+            match tokio::time::timeout_at(end, self.next()).await {
+                Ok(Ok(Some(message))) if came.len() < 1000 => came.push(message),
+                Ok(Ok(Some(_))) => {}
+                Ok(Ok(None)) | Err(_) => return Ok(came),
+                Ok(Err(stop)) => return Err(stop),
+            }
+        }
+    }
+
+    /// Goes on only if the agent still answers requests: `after` says after what. What is asked is a method that no
+    /// agent knows, which each has to answer.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn require_responsive(&mut self, after: &str) -> Result<(), CheckStop> {
+        match self.request(UNKNOWN, json!({})).await {
+            Ok(_) => Ok(()),
+            Err(CheckStop::Fail(why)) => fail(format!(
+                "after {after} it does not answer any more: asked `{UNKNOWN}`, {why}"
+            )),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn request(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<ReceivedResponse, CheckStop> {
+        let id = self.wire.ask(method, params).await?;
+        self.answer(&id).await
+    }
+
+    /// Sends a request that must succeed, and gives its result.
+    ///
+    /// # Errors
+    /// It fails, or there is no answer.
+    pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
+        match self.request(method, params).await? {
+            ReceivedResponse::Result(result) => Ok(result),
+            ReceivedResponse::Error { code, message, .. } => fail(format!(
+                "`{method}` was answered with error {code}: {message}"
+            )),
+        }
+    }
+
+    /// Sends a request that must be refused with this code.
+    ///
+    /// # Errors
+    /// It is not.
+    pub async fn expect_error(
+        &mut self,
+        method: &str,
+        params: Value,
+        with: i64,
+    ) -> Result<(), CheckStop> {
+        match self.request(method, params.clone()).await? {
+            ReceivedResponse::Error { code, .. } if code == with => Ok(()),
+            ReceivedResponse::Error { code, message, .. } => fail(format!(
+                "`{method}` with {params} was refused with {code} ({message}) instead of {with}"
+            )),
+            ReceivedResponse::Result(_) => fail(format!(
+                "`{method}` with {params} was answered with a result"
+            )),
+        }
+    }
+
+    /// The params of `initialize` that checks use unless they are about them: everything is offered.
+    #[must_use]
+    pub fn initialize_params(&self) -> Value {
+        match self.version {
+            SchemaVersion::V1 => json!({
+                "protocolVersion": 1,
+                "clientCapabilities": {
+                    "fs": {"readTextFile": true, "writeTextFile": true},
+                    "terminal": true,
+                },
+                "clientInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+            }),
+            SchemaVersion::V2 => json!({
+                "protocolVersion": 2,
+                "info": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+                "capabilities": {},
+            }),
+        }
+    }
+
+    /// Initializes, and gives what the agent says of itself.
+    ///
+    /// # Errors
+    /// It fails; or, as a skip, the agent does not speak the version.
+    pub async fn initialize(&mut self) -> Result<Value, CheckStop> {
+        let params = self.initialize_params();
+        self.initialize_with(params).await
+    }
+
+    /// Initializes with params of the check's own.
+    ///
+    /// # Errors
+    /// As [`initialize`](Self::initialize).
+    pub async fn initialize_with(&mut self, params: Value) -> Result<Value, CheckStop> {
+        let said = self.result("initialize", params).await?;
+        let spoken = said.get("protocolVersion").and_then(Value::as_u64);
+        let wanted = u64::from(self.version.number());
+        if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
+            return skip(format!("it speaks version {spoken}, and not {wanted}"));
+        }
+        self.initialized = Some(said.clone());
+        Ok(said)
+    }
+
+    /// What the agent has said of itself at a place, such as `/agentCapabilities/loadSession`; null if nothing.
+    #[must_use]
+    pub fn capability(&self, pointer: &str) -> &Value {
+        let said = self
+            .initialized
+            .as_ref()
+            .and_then(|said| said.pointer(pointer));
+        said.unwrap_or(&Value::Null)
+    }
+
+    /// Goes on only if the agent offers what is at `pointer`: true, or an object.
+    ///
+    /// # Errors
+    /// A skip: it does not.
+    pub fn require_capability(&self, pointer: &str) -> Result<(), CheckStop> {
+        match self.capability(pointer) {
+            Value::Bool(true) | Value::Object(_) => Ok(()),
+            _ => {
+                let name = pointer.trim_start_matches('/').replace('/', ".");
+                skip(format!("the agent does not offer `{name}`"))
+            }
+        }
+    }
+
+    /// The method of logging in that was named, if one was.
+    #[must_use]
+    pub fn login(&self) -> Option<&str> {
+        self.options.login.as_deref()
+    }
+
+    /// Params with which a session is opened in the check's project.
+    #[must_use]
+    pub fn session_params(&self) -> Value {
+        json!({"cwd": self.directory.project(), "mcpServers": []})
+    }
+
+    /// Opens a session, after `initialize` if that has not been done, and gives all of the answer.
+    ///
+    /// # Errors
+    /// It fails; or, as a skip, the agent wants a login first and none was named.
+    pub async fn open_session(&mut self) -> Result<Value, CheckStop> {
+        if self.initialized.is_none() {
+            self.initialize().await?;
+        }
+        let params = self.session_params();
+        self.open_session_with(params).await
+    }
+
+    /// As [`open_session`](Self::open_session), with params of the check's own.
+    ///
+    /// # Errors
+    /// As [`open_session`](Self::open_session).
+    pub async fn open_session_with(&mut self, params: Value) -> Result<Value, CheckStop> {
+        let mut answer = self.request("session/new", params.clone()).await?;
+        if answer.code() == Some(-32000) {
+            let Some(method) = self.options.login.clone() else {
+                return skip("the agent wants a login first: name a method with --login");
+            };
+            let call = match self.version {
+                SchemaVersion::V1 => "authenticate",
+                SchemaVersion::V2 => "auth/login",
+            };
+            self.result(call, json!({"methodId": method})).await?;
+            answer = self.request("session/new", params).await?;
+        }
+        let session = match answer {
+            ReceivedResponse::Result(session) => session,
+            ReceivedResponse::Error { code, message, .. } => {
+                return fail(format!(
+                    "`session/new` was answered with error {code}: {message}"
+                ));
+            }
+        };
+        if let Some(id) = session.get("sessionId").and_then(Value::as_str) {
+            self.host
+                .open_session(id, self.directory.project().to_owned());
+        }
+        Ok(session)
+    }
+
+    /// Opens a session and gives its id.
+    ///
+    /// # Errors
+    /// As [`open_session`](Self::open_session); or it has no id.
+    pub async fn session(&mut self) -> Result<String, CheckStop> {
+        let session = self.open_session().await?;
+        match session.get("sessionId").and_then(Value::as_str) {
+            Some(id) => Ok(id.to_owned()),
+            None => fail("the answer to `session/new` has no `sessionId`"),
+        }
+    }
+}

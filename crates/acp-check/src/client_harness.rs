@@ -1,0 +1,277 @@
+//! Playing an agent with a client.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use acp_rules::schema::{Direction, Envelope, SchemaVersion};
+
+use super::options::CheckOptions;
+use super::target::TargetProcess;
+use super::verdict::{CheckStop, fail};
+use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
+use crate::check_directory::CheckDirectory;
+
+/// The id of the session that checks open, unless they are about that.
+pub const SESSION: &str = "sess_check";
+
+/// A connection to a client, played as an agent by hand.
+pub struct ClientHarness {
+    /// The connection.
+    pub wire: Wire,
+    /// What the client has said of itself: the params of `initialize`.
+    pub initialized: Option<Value>,
+    /// All that the client has sent, in order.
+    pub messages: Vec<ReceivedMessage>,
+    /// What is answered to `initialize`, unless the check says otherwise.
+    pub introduction: Value,
+    /// What is answered to `session/new`.
+    pub session: Value,
+    /// What is answered to further requests, by method. Whatever is not here, the agent does not know.
+    pub answers: BTreeMap<&'static str, Value>,
+    directory: CheckDirectory,
+    options: Arc<CheckOptions>,
+    process: Option<Arc<acp_host::AgentProcess>>,
+    version: SchemaVersion,
+}
+
+/// A prompt of the client's, which waits for its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReceivedPrompt {
+    /// The id of the request.
+    pub id: Value,
+    /// The session.
+    pub session: String,
+    /// The prompt.
+    pub prompt: Value,
+}
+
+impl ClientHarness {
+    pub(super) fn new(
+        started: TargetProcess,
+        place: CheckDirectory,
+        options: Arc<CheckOptions>,
+        version: SchemaVersion,
+    ) -> Self {
+        let patience = options.patience;
+        let introduction = match version {
+            SchemaVersion::V1 => json!({
+                "protocolVersion": 1,
+                "agentCapabilities": {},
+                "authMethods": [],
+                "agentInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+            }),
+            SchemaVersion::V2 => json!({
+                "protocolVersion": 2,
+                "info": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+                "capabilities": {"session": {}},
+            }),
+        };
+        Self {
+            wire: Wire::new(started.transport, version, Direction::ToClient, patience),
+            initialized: None,
+            messages: Vec::new(),
+            introduction,
+            session: json!({"sessionId": SESSION}),
+            answers: BTreeMap::new(),
+            directory: place,
+            options,
+            process: started.process,
+            version,
+        }
+    }
+
+    pub(super) fn into_wire(self) -> (Wire, Option<Arc<acp_host::AgentProcess>>, CheckDirectory) {
+        (self.wire, self.process, self.directory)
+    }
+
+    /// The check's directory.
+    #[must_use]
+    pub fn place(&self) -> &CheckDirectory {
+        &self.directory
+    }
+
+    /// The client's process, if it is one.
+    #[must_use]
+    pub fn process(&self) -> Option<&acp_host::AgentProcess> {
+        self.process.as_deref()
+    }
+
+    /// The version that is played.
+    #[must_use]
+    pub fn version(&self) -> SchemaVersion {
+        self.version
+    }
+
+    /// What comes next. `None` at the end.
+    ///
+    /// # Errors
+    /// See [`Wire::next`].
+    pub async fn next(&mut self) -> Result<Option<ReceivedMessage>, CheckStop> {
+        let message = self.wire.next().await?;
+        if let Some(message) = &message {
+            self.messages.push(message.clone());
+        }
+        Ok(message)
+    }
+
+    /// Waits for a request or notification of that method, and gives its id (null for a notification) and params.
+    /// What comes before is answered as [`serve`](Self::serve) does.
+    ///
+    /// # Errors
+    /// It does not come in time, or the client ends.
+    pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
+        let patience = match method {
+            // A person or a model may have to come to it.
+            "session/prompt" => self.options.turn_patience,
+            _ => self.wire.patience(),
+        };
+        let waiting = async {
+            loop {
+                let Some(message) = self.next().await? else {
+                    return fail(format!("it has closed its output before `{method}`"));
+                };
+                if message.method() == method {
+                    let id = message.0.get("id").cloned().unwrap_or_default();
+                    return Ok((id, message.params().clone()));
+                }
+                self.serve(&message).await?;
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(found) => found,
+            Err(_) => fail(format!("in {patience:?} it has not sent `{method}`")),
+        }
+    }
+
+    /// Answers a request as an agent does that has the least to offer.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn serve(&mut self, message: &ReceivedMessage) -> Result<(), CheckStop> {
+        let Some(Envelope::Request { id, method, .. }) = message.envelope() else {
+            return Ok(());
+        };
+        match method {
+            "initialize" => {
+                self.initialized = Some(message.params().clone());
+                let introduction = self.introduction.clone();
+                self.wire.answer(id, introduction).await
+            }
+            "session/new" => {
+                let session = self.session.clone();
+                self.wire.answer(id, session).await
+            }
+            "authenticate" | "auth/login" | "session/set_mode" | "session/close" => {
+                self.wire.answer(id, json!({})).await
+            }
+            _ => match self.answers.get(method).cloned() {
+                Some(result) => self.wire.answer(id, result).await,
+                None => self.wire.refuse(id, -32601, "Method not found").await,
+            },
+        }
+    }
+
+    /// Plays up to the client's first prompt.
+    ///
+    /// # Errors
+    /// It does not come in time, or the client ends.
+    pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
+        let (id, params) = self.expect("session/prompt").await?;
+        let session = params.get("sessionId").and_then(Value::as_str);
+        Ok(ReceivedPrompt {
+            id,
+            session: session.unwrap_or_default().to_owned(),
+            prompt: params.get("prompt").cloned().unwrap_or_default(),
+        })
+    }
+
+    /// Sends an update of the session.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn update(&mut self, session: &str, update: Value) -> Result<(), CheckStop> {
+        let params = json!({"sessionId": session, "update": update});
+        self.wire.notify("session/update", params).await
+    }
+
+    /// Says something as the agent.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn say(&mut self, session: &str, text: &str) -> Result<(), CheckStop> {
+        let content = json!({"type": "text", "text": text});
+        let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+        self.update(session, update).await
+    }
+
+    /// Sends a request to the client and waits for its answer.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn request(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<ReceivedResponse, CheckStop> {
+        let id = self.wire.ask(method, params).await?;
+        self.answer(&id).await
+    }
+
+    /// Waits for the answer to a request.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
+        let patience = self.wire.patience();
+        let waiting = async {
+            loop {
+                let Some(message) = self.next().await? else {
+                    return fail(format!(
+                        "it has closed its output before it answered request {id}"
+                    ));
+                };
+                match message.envelope() {
+                    Some(Envelope::Response {
+                        id: answered,
+                        result,
+                    }) if answered == id => {
+                        return Ok(ReceivedResponse::read(result));
+                    }
+                    _ => self.serve(&message).await?,
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(answer) => answer,
+            Err(_) => fail(format!(
+                "in {patience:?} there was no answer to request {id}"
+            )),
+        }
+    }
+
+    /// Ends a turn.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn end_turn(
+        &mut self,
+        prompted: &ReceivedPrompt,
+        reason: &str,
+    ) -> Result<(), CheckStop> {
+        self.wire
+            .answer(&prompted.id, json!({"stopReason": reason}))
+            .await
+    }
+
+    /// What the client has said of itself at a place, such as `/clientCapabilities/fs`; null if nothing.
+    #[must_use]
+    pub fn capability(&self, pointer: &str) -> &Value {
+        let said = self
+            .initialized
+            .as_ref()
+            .and_then(|said| said.pointer(pointer));
+        said.unwrap_or(&Value::Null)
+    }
+}

@@ -1,0 +1,149 @@
+//! Playing an agent with a client in version 2.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::client_harness::{ClientHarness, ReceivedPrompt};
+use super::verdict::{CheckStop, fail, skip};
+use super::wire::ReceivedResponse;
+
+/// How long a client is watched for something that it must not do.
+pub(super) const WATCHED: Duration = Duration::from_millis(400);
+
+/// An update in which the agent says a text.
+pub(super) fn said(text: &str) -> Value {
+    let content = json!({"type": "text", "text": text});
+    json!({"sessionUpdate": "agent_message_chunk", "messageId": "said", "content": content})
+}
+
+impl ClientHarness {
+    /// Waits for `initialize` and answers it. Gives its params.
+    ///
+    /// # Errors
+    /// It does not come; or, as a skip, the client does not speak version 2.
+    pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
+        let (id, params) = self.asked_to_begin_v2().await?;
+        let introduction = self.introduction.clone();
+        self.wire.answer(&id, introduction).await?;
+        Ok(params)
+    }
+
+    /// Waits for `initialize`, and gives its id and its params.
+    ///
+    /// # Errors
+    /// As [`initialize_v2`](Self::initialize_v2).
+    pub async fn asked_to_begin_v2(&mut self) -> Result<(Value, Value), CheckStop> {
+        let (id, params) = self.expect("initialize").await?;
+        self.initialized = Some(params.clone());
+        match params["protocolVersion"].as_u64() {
+            Some(1) => skip("it asks for version 1, and not for 2"),
+            _ => Ok((id, params)),
+        }
+    }
+
+    /// Plays up to the client's first prompt.
+    ///
+    /// # Errors
+    /// As [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
+    pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
+        if self.initialized.is_none() {
+            self.initialize_v2().await?;
+        }
+        self.wait_for_prompt().await
+    }
+
+    /// Takes the client's first prompt, and begins to work on it.
+    ///
+    /// # Errors
+    /// As [`prompted_v2`](Self::prompted_v2).
+    pub async fn working_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
+        let prompted = self.prompted_v2().await?;
+        self.accept_v2(&prompted).await?;
+        self.state_v2(&prompted, json!({"state": "running"}))
+            .await?;
+        Ok(prompted)
+    }
+
+    /// Acknowledges a prompt. Later drafts than the one that is checked want the id of the message in the answer, and
+    /// clients in use do as well; in this one it is a field more.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn accept_v2(&mut self, prompted: &ReceivedPrompt) -> Result<(), CheckStop> {
+        let accepted = json!({"messageId": "prompted"});
+        self.wire.answer(&prompted.id, accepted).await
+    }
+
+    /// Tells of a state.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn state_v2(
+        &mut self,
+        prompted: &ReceivedPrompt,
+        mut state: Value,
+    ) -> Result<(), CheckStop> {
+        state["sessionUpdate"] = json!("state_update");
+        self.update(&prompted.session, state).await
+    }
+
+    /// Ends the work.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn idle_v2(
+        &mut self,
+        prompted: &ReceivedPrompt,
+        reason: &str,
+    ) -> Result<(), CheckStop> {
+        let state = json!({"state": "idle", "stopReason": reason});
+        self.state_v2(prompted, state).await
+    }
+
+    /// That the client is still there after something: it answers a request, however.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn alive_v2(&mut self, after: &str) -> Result<(), CheckStop> {
+        match self.request("_acp-check/alive", json!({})).await {
+            Ok(_) => Ok(()),
+            Err(CheckStop::Fail(why)) => fail(format!("after {after}: {why}")),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Sends updates in the middle of the work, which must leave the client alive.
+    ///
+    /// # Errors
+    /// They do not.
+    pub async fn tolerates_v2(&mut self, what: &str, updates: &[Value]) -> Result<(), CheckStop> {
+        let prompted = self.working_v2().await?;
+        for update in updates {
+            self.update(&prompted.session, update.clone()).await?;
+        }
+        self.alive_v2(what).await?;
+        self.idle_v2(&prompted, "end_turn").await
+    }
+
+    /// Asks for permission, and gives the outcome.
+    ///
+    /// # Errors
+    /// It is refused; or, as a skip, nobody answers: a person may have to.
+    pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
+        let id = self.wire.ask("session/request_permission", params).await?;
+        let answer = match self.answer(&id).await {
+            Ok(answer) => answer,
+            Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
+                return skip(format!("nobody has answered the permission request: {why}"));
+            }
+            Err(stop) => return Err(stop),
+        };
+        match answer {
+            ReceivedResponse::Result(answer) => Ok(answer["outcome"].clone()),
+            ReceivedResponse::Error { code, message, .. } => fail(format!(
+                "the permission request was answered with error {code}: {message}"
+            )),
+        }
+    }
+}

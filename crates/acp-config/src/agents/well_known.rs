@@ -1,0 +1,312 @@
+//! Well-known agents: what each is called, how it is started and how it is installed.
+//!
+//! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
+//! documentation, as they were in November 2026. Nothing here is ever installed or looked up by itself: it is what a
+//! person is told to type.
+
+use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
+use super::state_paths::{self, AgentStatePath};
+
+/// An agent that is known here.
+#[derive(Debug)]
+pub struct KnownAgent {
+    /// What it is called here.
+    pub name: &'static str,
+    /// What it is called elsewhere: in the registry, by its program, by other clients.
+    pub aliases: &'static [&'static str],
+    /// What it is.
+    pub title: &'static str,
+    /// Its program and arguments; nothing for the bundled agent.
+    pub command: &'static [&'static str],
+    /// How its makers say that it is installed. What it needs for that is not said.
+    pub install: &'static str,
+    /// Where it keeps what it needs from run to run: settings, sessions, logins, logs, caches.
+    pub state_paths: &'static [AgentStatePath],
+}
+
+/// The name of the bundled agent.
+pub const BUNDLED: &str = "acp";
+
+/// All of them. The bundled one first, then by name.
+pub const KNOWN: &[KnownAgent] = &[
+    KnownAgent {
+        name: BUNDLED,
+        aliases: &[],
+        title: "the bundled agent",
+        command: &[],
+        install: "",
+        state_paths: &[State("acp")],
+    },
+    KnownAgent {
+        name: "auggie",
+        aliases: &["augment"],
+        title: "Auggie, of Augment Code",
+        command: &["auggie", "--acp"],
+        install: "npm install -g @augmentcode/auggie",
+        state_paths: &[Home(".augment")],
+    },
+    KnownAgent {
+        name: "claude",
+        aliases: &[
+            "claude-code",
+            "claude-acp",
+            "claude-agent-acp",
+            "claude-code-acp",
+        ],
+        title: "Claude Code, of Anthropic, by its adapter",
+        command: &["claude-agent-acp"],
+        install: "npm install -g @agentclientprotocol/claude-agent-acp",
+        state_paths: &[
+            EnvOrHome("CLAUDE_CONFIG_DIR", ".claude"),
+            HomeFile(".claude.json"),
+            Cache("claude-cli-nodejs"),
+            State("claude"),
+        ],
+    },
+    KnownAgent {
+        name: "cline",
+        aliases: &[],
+        title: "Cline",
+        command: &["cline", "--acp"],
+        install: "npm install -g cline",
+        state_paths: &[EnvOrHome("CLINE_DIR", ".cline")],
+    },
+    KnownAgent {
+        name: "codex",
+        aliases: &["codex-acp"],
+        title: "Codex, of OpenAI, by its adapter",
+        command: &["codex-acp"],
+        install: "npm install -g @agentclientprotocol/codex-acp",
+        state_paths: &[EnvOrHome("CODEX_HOME", ".codex")],
+    },
+    KnownAgent {
+        name: "copilot",
+        aliases: &["github-copilot", "github-copilot-cli"],
+        title: "GitHub Copilot",
+        command: &["copilot", "--acp"],
+        install: "npm install -g @github/copilot",
+        state_paths: &[EnvOrHome("COPILOT_HOME", ".copilot"), Cache("copilot")],
+    },
+    KnownAgent {
+        name: "cursor",
+        aliases: &["cursor-agent"],
+        title: "Cursor",
+        command: &["cursor-agent", "acp"],
+        install: "curl https://cursor.com/install -fsS | bash",
+        state_paths: &[
+            EnvOrHome("CURSOR_CONFIG_DIR", ".cursor"),
+            Home(".cursor"),
+            Config("cursor"),
+        ],
+    },
+    KnownAgent {
+        name: "droid",
+        aliases: &["factory-droid"],
+        title: "Droid, of Factory",
+        command: &["droid", "exec", "--output-format", "acp"],
+        install: "curl -fsSL https://app.factory.ai/cli | sh",
+        state_paths: &[Home(".factory")],
+    },
+    KnownAgent {
+        name: "gemini",
+        aliases: &["gemini-cli"],
+        title: "Gemini CLI, of Google",
+        command: &["gemini", "--acp"],
+        install: "npm install -g @google/gemini-cli",
+        state_paths: &[Home(".gemini")],
+    },
+    KnownAgent {
+        name: "goose",
+        aliases: &[],
+        title: "goose",
+        command: &["goose", "acp"],
+        install: "curl -fsSL https://github.com/aaif-goose/goose/releases/download/stable/download_cli.sh | bash",
+        state_paths: &[Config("goose"), Data("goose"), State("goose")],
+    },
+    KnownAgent {
+        name: "kilo",
+        aliases: &["kilocode"],
+        title: "Kilo Code",
+        command: &["kilo", "acp"],
+        install: "npm install -g @kilocode/cli",
+        state_paths: &[Config("kilo"), Data("kilo"), Cache("kilo"), State("kilo")],
+    },
+    KnownAgent {
+        name: "kimi",
+        aliases: &["kimi-cli", "kimi-code"],
+        title: "Kimi Code, of Moonshot AI",
+        command: &["kimi", "acp"],
+        install: "npm install -g @moonshot-ai/kimi-code",
+        state_paths: &[
+            EnvOrHome("KIMI_CODE_HOME", ".kimi-code"),
+            Cache("kimi-code"),
+            EnvOrHome("KIMI_SHARE_DIR", ".kimi"),
+        ],
+    },
+    KnownAgent {
+        name: "opencode",
+        aliases: &["opencode-ai"],
+        title: "OpenCode",
+        command: &["opencode", "acp"],
+        install: "curl -fsSL https://opencode.ai/install | bash",
+        state_paths: &[
+            Config("opencode"),
+            Data("opencode"),
+            Cache("opencode"),
+            State("opencode"),
+        ],
+    },
+    KnownAgent {
+        name: "pi",
+        aliases: &["pi-acp"],
+        title: "pi, by its adapter",
+        command: &["pi-acp"],
+        install: "npm install -g pi-acp",
+        state_paths: &[EnvOrHome("PI_CODING_AGENT_DIR", ".pi/agent"), Home(".pi")],
+    },
+    KnownAgent {
+        name: "qwen",
+        aliases: &["qwen-code"],
+        title: "Qwen Code, of Alibaba",
+        command: &["qwen", "--acp"],
+        install: "npm install -g @qwen-code/qwen-code",
+        state_paths: &[Home(".qwen")],
+    },
+    KnownAgent {
+        name: "vibe",
+        aliases: &["mistral-vibe", "vibe-acp"],
+        title: "Vibe, of Mistral AI",
+        command: &["vibe-acp"],
+        install: "uv tool install mistral-vibe",
+        state_paths: &[EnvOrHome("VIBE_HOME", ".vibe")],
+    },
+];
+
+/// The well-known agent that a command starts, by itself or with a program that fetches it first (`npx -y
+/// @google/gemini-cli`).
+pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
+    let (program, args) = split_command(command)?;
+    if program == "acp" && args.first().is_some_and(|word| word == "agent") {
+        return find_well_known(BUNDLED);
+    }
+    if state_paths::runner(program).is_none() {
+        return find_by_program(program);
+    }
+    let mut args = args.iter().filter(|word| !word.starts_with('-'));
+    args.find_map(|word| find_by_program(package_name(word)))
+}
+
+/// What a command has that runs an agent with a program that fetches it first: where that keeps it.
+pub(crate) fn runner_of(command: &[String]) -> &'static [AgentStatePath] {
+    let program = split_command(command).map(|(program, _)| program);
+    program.and_then(state_paths::runner).unwrap_or_default()
+}
+
+/// The name of the program of a command, and its arguments; of `env A=B program` the program's.
+fn split_command(command: &[String]) -> Option<(&str, &[String])> {
+    let name = |word: &'_ String| {
+        let file = std::path::Path::new(word).file_name();
+        file.and_then(std::ffi::OsStr::to_str) == Some("env")
+    };
+    let mut rest = command;
+    if rest.first().is_some_and(name) {
+        let is_variable = |word: &String| word.contains('=');
+        let skipped = rest
+            .iter()
+            .skip(1)
+            .take_while(|word| is_variable(word))
+            .count();
+        rest = rest.get(1 + skipped..)?;
+    }
+    let (program, args) = rest.split_first()?;
+    let file = std::path::Path::new(program).file_name()?.to_str()?;
+    Some((file, args))
+}
+
+/// The name of a package without its scope and its version: `gemini-cli` of `@google/gemini-cli@latest`.
+fn package_name(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let end = name.find(['@', '=', '[']).unwrap_or(name.len());
+    name.get(..end).unwrap_or(name)
+}
+
+/// The name of the package that an agent is installed from, if it is one.
+fn installed_package(known: &KnownAgent) -> Option<&'static str> {
+    let install = known.install;
+    let from = ["npm install -g ", "uv tool install "];
+    from.iter()
+        .find_map(|from| install.strip_prefix(from))
+        .map(package_name)
+}
+
+/// The agent whose program or package is called so.
+fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
+    KNOWN.iter().skip(1).find(|known| {
+        known.command.first() == Some(&name)
+            || known.aliases.contains(&name)
+            || installed_package(known) == Some(name)
+    })
+}
+
+/// The agent of this name, or of one that it has elsewhere.
+#[must_use]
+pub fn find_well_known(name: &str) -> Option<&'static KnownAgent> {
+    let is_called = |known: &&KnownAgent| known.name == name || known.aliases.contains(&name);
+    KNOWN.iter().find(is_called)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::agents::settings::check_name;
+
+    #[test]
+    fn each_name_means_one_agent_and_each_agent_can_be_installed() {
+        let mut names = BTreeSet::new();
+        for known in KNOWN {
+            for name in std::iter::once(&known.name).chain(known.aliases) {
+                check_name(name).unwrap();
+                assert!(names.insert(name), "{name} is there twice");
+                assert_eq!(super::find_well_known(name).unwrap().name, known.name);
+            }
+            let is_bundled = known.name == BUNDLED;
+            assert_eq!(known.command.is_empty(), is_bundled, "{}", known.name);
+            assert_eq!(known.install.is_empty(), is_bundled, "{}", known.name);
+        }
+        for known in KNOWN {
+            assert!(!known.state_paths.is_empty(), "{}", known.name);
+        }
+        let listed: Vec<&str> = KNOWN.iter().skip(1).map(|known| known.name).collect();
+        assert!(listed.is_sorted(), "{listed:?}");
+    }
+
+    #[test]
+    fn an_agent_is_known_by_its_command() {
+        for (line, name) in [
+            ("codex-acp", Some("codex")),
+            ("/usr/local/bin/goose acp", Some("goose")),
+            ("npx @zed-industries/claude-agent-acp", Some("claude")),
+            ("npx -y @google/gemini-cli@latest --acp", Some("gemini")),
+            (
+                "env B=c npx --yes @zed-industries/codex-acp@0.9.1",
+                Some("codex"),
+            ),
+            ("uvx --from mistral-vibe vibe-acp", Some("vibe")),
+            ("bunx opencode@1.2.3 acp", Some("opencode")),
+            ("npx -y opencode-ai acp", Some("opencode")),
+            ("npm exec -- @qwen-code/qwen-code --acp", Some("qwen")),
+            ("target/debug/acp agent --script s", Some(BUNDLED)),
+            ("npx some-agent", None),
+            ("sh -c codex-acp", None),
+            ("my-agent codex-acp", None),
+            ("bash -c true", None),
+            ("", None),
+        ] {
+            let command: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let found = find_by_command(&command).map(|known| known.name);
+            assert_eq!(found, name, "{line}");
+        }
+    }
+}

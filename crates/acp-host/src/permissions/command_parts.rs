@@ -1,0 +1,343 @@
+//! Takes a command line apart, to find what a rule that denies or asks is about.
+//!
+//! More rather than less: what a shell would not run may be taken for a command here, such as the text behind `sudo`
+//! or in the quotes of `bash -c`. Nothing here allows anything.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::wrappers;
+
+/// The most parts that a line is taken into, and how much text there may be in all of them.
+const MOST_PARTS: usize = 64 * 1024;
+const MOST_TEXT: usize = 64 * 1024 * 1024;
+
+/// Stands for a blank within a word.
+const INNER_BLANK: &str = "\u{1}";
+
+/// Something in a line that could be a command.
+#[derive(Debug, Clone)]
+pub(super) struct CommandPart {
+    text: Arc<str>,
+    /// The text with its words told from each other.
+    words: Arc<str>,
+    /// Where the command begins, in either.
+    start: usize,
+}
+
+impl CommandPart {
+    /// The command, its words joined by blanks.
+    pub(super) fn text(&self) -> &str {
+        self.text.get(self.start..).unwrap_or_default()
+    }
+
+    /// The same, where a blank is only between words.
+    pub(super) fn words(&self) -> &str {
+        self.words.get(self.start..).unwrap_or_default()
+    }
+}
+
+/// Everything in the line that could be a command. `None` if that is too much.
+pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
+    let mut apart = CommandParts::default();
+    apart.add_parts(line.into(), line.into(), [0])?;
+    apart.split_line(line, false)?;
+    Some(apart.parts)
+}
+
+#[derive(Default)]
+struct CommandParts {
+    parts: Vec<CommandPart>,
+    /// Lines that were taken apart already.
+    split_lines: HashSet<String>,
+    /// How much text there is in all of it.
+    size: usize,
+}
+
+impl CommandParts {
+    /// Counts the text. `None` if there is too much of it.
+    fn add_size(&mut self, size: usize) -> Option<()> {
+        self.size += size;
+        (self.size <= MOST_TEXT && self.parts.len() <= MOST_PARTS).then_some(())
+    }
+
+    fn add_parts(
+        &mut self,
+        text: Arc<str>,
+        words: Arc<str>,
+        starts: impl IntoIterator<Item = usize>,
+    ) -> Option<()> {
+        for start in starts {
+            self.add_size(text.len() - start)?;
+            self.parts.push(CommandPart {
+                text: text.clone(),
+                words: words.clone(),
+                start,
+            });
+        }
+        Some(())
+    }
+
+    /// Takes apart a line. `is_code`: something in it runs the text that it is given.
+    fn split_line(&mut self, line: &str, is_code: bool) -> Option<()> {
+        let line = line.replace("\\\r\n", "").replace("\\\n", "");
+        let line = line.replace("${IFS}", " ").replace("$IFS", " ");
+        if !self.split_lines.insert(format!("{is_code} {line}")) {
+            return Some(());
+        }
+        self.add_size(line.len())?;
+        if line.contains('{') && line.contains(',') {
+            let expanded = line.replace(['{', '}'], "").replace(',', " ");
+            self.split_line(&expanded, is_code)?;
+        }
+        let mut commands = split_shell_line(&line);
+        commands.extend(line.split(ends_command).map(rough_words));
+        // `echo TEXT | sh` runs the text, too.
+        let is_code = is_code
+            || commands
+                .iter()
+                .flatten()
+                .any(|word| wrappers::SHELLS.contains(&bare_name(word)));
+        for words in &commands {
+            self.split_command_words(words, is_code)?;
+        }
+        Some(())
+    }
+
+    /// Takes apart one command.
+    fn split_command_words(&mut self, words: &[String], is_code: bool) -> Option<()> {
+        let skipped = words.iter().take_while(|word| is_assignment(word)).count();
+        let words = words.get(skipped..).unwrap_or_default();
+        let Some(program) = words.first() else {
+            return Some(());
+        };
+        let wrapped =
+            wrappers::wrapped_command_start(bare_name(program), words.get(1..).unwrap_or_default());
+
+        let mut text = String::new();
+        let mut spaced = String::new();
+        let mut starts = vec![0];
+        for (index, word) in words.iter().enumerate() {
+            if index > 0 {
+                text.push(' ');
+                spaced.push(' ');
+            }
+            let at = text.len();
+            let is_program = index == 0 || wrapped.is_some_and(|from| index > from);
+            if is_program {
+                starts.push(at + word.len() - file_name(word).len());
+                if index > 0 {
+                    starts.push(at);
+                    starts.extend(value_starts(word).map(|value| at + value));
+                }
+            }
+            text.push_str(word);
+            spaced.push_str(&word.replace(char::is_whitespace, INNER_BLANK));
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        // A blank of several bytes is replaced by one of a single byte.
+        let spaced = match spaced.len() == text.len() {
+            true => spaced,
+            false => text.clone(),
+        };
+        self.add_parts(text.into(), spaced.into(), starts)?;
+        if let Some(stem) = program_stem(program) {
+            let mut text = stem.to_owned();
+            for word in words.get(1..).unwrap_or_default() {
+                text.push(' ');
+                text.push_str(word);
+            }
+            let text: Arc<str> = text.into();
+            self.add_parts(text.clone(), text, [0])?;
+        }
+
+        if wrapped.is_some() || is_code {
+            for word in words.iter().filter(|word| word.contains(is_syntax)) {
+                self.split_line(word, true)?;
+                for value in value_starts(word) {
+                    self.split_line(word.get(value..).unwrap_or_default(), true)?;
+                }
+            }
+        }
+        let runs_git = words.iter().any(|word| bare_name(word) == "git");
+        for alias in words
+            .iter()
+            .filter_map(|word| git_alias_value(word))
+            .filter(|_| runs_git)
+        {
+            match alias.strip_prefix('!') {
+                Some(line) => self.split_line(line, true)?,
+                None => self.split_line(&format!("git {alias}"), false)?,
+            }
+        }
+        Some(())
+    }
+}
+
+/// Where values may begin in an option: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
+fn value_starts(word: &str) -> impl Iterator<Item = usize> {
+    let is_option = word.starts_with('-');
+    let equals = word.find('=').map(|at| at + 1);
+    let attached = (2..5).filter(|at| word.is_char_boundary(*at) && *at < word.len());
+    let starts = equals.into_iter().chain(attached);
+    starts
+        .filter(move |_| is_option)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// What an alias stands for that git is given with `-c alias.NAME=VALUE`.
+fn git_alias_value(word: &str) -> Option<&str> {
+    let alias = word.find("alias.").and_then(|at| word.get(at..))?;
+    alias.split_once('=').map(|(_, value)| value)
+}
+
+fn is_syntax(c: char) -> bool {
+    c.is_whitespace() || ends_command(c)
+}
+
+fn ends_command(c: char) -> bool {
+    ";|&<>`(){}\n\r".contains(c)
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+/// A program without its directory.
+fn file_name(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or(program)
+}
+
+/// A program without its directory and without the ending of Windows, if it has one.
+fn program_stem(program: &str) -> Option<&str> {
+    file_name(program).strip_suffix(".exe")
+}
+
+/// A program without its directory and its ending.
+fn bare_name(program: &str) -> &str {
+    program_stem(program).unwrap_or(file_name(program))
+}
+
+/// The words of a piece of a line that may be cut anywhere, also within quotes.
+fn rough_words(piece: &str) -> Vec<String> {
+    let piece = piece.trim().trim_end_matches('$').trim_end();
+    shell_words::split(piece).unwrap_or_else(|_| {
+        let bare = |word: &str| word.replace(['"', '\'', '\\'], "");
+        piece.split_whitespace().map(bare).collect()
+    })
+}
+
+/// The commands of a line, split where a shell does, without their redirections.
+fn split_shell_line(line: &str) -> Vec<Vec<String>> {
+    let mut splitter = CommandSplitter::default();
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => {
+                splitter.open_word();
+                splitter
+                    .text
+                    .extend(chars.by_ref().take_while(|c| *c != '\''));
+            }
+            '"' => {
+                splitter.open_word();
+                while let Some(c) = chars.next().filter(|c| *c != '"') {
+                    match c {
+                        '\\' => splitter.text.extend(chars.next()),
+                        c => splitter.text.push(c),
+                    }
+                }
+            }
+            '\\' => {
+                splitter.open_word();
+                splitter.text.extend(chars.next());
+            }
+            // `$'…'`, where a backslash escapes a quote, and `$"…"`.
+            '$' if chars.peek() == Some(&'\'') => {
+                chars.next();
+                splitter.open_word();
+                while let Some(c) = chars.next().filter(|c| *c != '\'') {
+                    match c {
+                        '\\' => splitter.text.extend(chars.next()),
+                        c => splitter.text.push(c),
+                    }
+                }
+            }
+            '$' if matches!(chars.peek(), Some('"' | '(' | '{')) => {}
+            '<' | '>' => splitter.redirect(),
+            // `&>file`, and `>&1`.
+            '&' if chars.peek() == Some(&'>') => splitter.redirect(),
+            '&' | '|' if splitter.is_target && splitter.word.is_none() => {}
+            ';' | '|' | '&' | '(' | ')' | '`' | '\n' | '\r' => splitter.end_command(),
+            c if c.is_whitespace() => splitter.end_word(),
+            c => splitter.push(c),
+        }
+        splitter.flush();
+    }
+    splitter.end_command();
+    splitter.commands
+}
+
+#[derive(Default)]
+struct CommandSplitter {
+    commands: Vec<Vec<String>>,
+    words: Vec<String>,
+    word: Option<String>,
+    /// What is to be added to the word.
+    text: String,
+    /// The word is the target of a redirection.
+    is_target: bool,
+}
+
+impl CommandSplitter {
+    fn open_word(&mut self) {
+        self.word.get_or_insert_default();
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            self.word.get_or_insert_default().push_str(&text);
+        }
+    }
+
+    fn redirect(&mut self) {
+        // The number of a descriptor is part of it.
+        match &self.word {
+            Some(word) if word.chars().all(|c| c.is_ascii_digit()) => self.word = None,
+            _ => self.end_word(),
+        }
+        self.is_target = true;
+    }
+
+    fn end_word(&mut self) {
+        if let Some(word) = self.word.take() {
+            match std::mem::take(&mut self.is_target) {
+                // What is given as input may be code.
+                true if word.contains(char::is_whitespace) => self.commands.push(vec![word]),
+                true => {}
+                false => self.words.push(word),
+            }
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        self.is_target = false;
+        if !self.words.is_empty() {
+            self.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "command_parts_tests.rs"]
+mod tests;

@@ -1,0 +1,442 @@
+//! Patterns for paths and for command lines.
+
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use regex::Regex;
+
+use super::command::CommandLine;
+use super::command_parts::CommandPart;
+use super::shell::MARK;
+
+/// Where rules for the agent are kept in a project. A pattern that allows must name it to match it.
+pub(super) const OWN_DIRECTORY: &str = ".acp";
+
+/// A pattern for paths. `*` and `?` stand for anything but a `/`, `**` for any directories.
+#[derive(Debug, Clone)]
+pub(crate) struct PathPattern {
+    text: String,
+    /// What it matches to allow.
+    allow_globs: GlobSet,
+    /// What it matches to ask or deny: also by way of symlinks in the pattern itself.
+    deny_globs: GlobSet,
+}
+
+impl PathPattern {
+    /// `base` is what a relative pattern is relative to: an existing directory, without symlinks.
+    pub(crate) fn new(text: &str, base: &Path) -> Result<Self, String> {
+        let home = || std::env::home_dir().ok_or("there is no home directory for `~`");
+        let (start, rest) = match text.strip_prefix("~/") {
+            _ if text.is_empty() => return Err("an empty pattern matches nothing".to_owned()),
+            Some(rest) => (home()?, rest),
+            None if text == "~" => (home()?, ""),
+            None if Path::new(text).has_root() || Path::new(text).is_absolute() => {
+                (PathBuf::new(), text)
+            }
+            None => (base.to_owned(), text),
+        };
+        if Path::new(rest)
+            .components()
+            .any(|c| c == Component::ParentDir)
+        {
+            return Err(
+                "`..` in a pattern; write the whole path, or one in the project".to_owned(),
+            );
+        }
+        let mut rest = rest.trim_start_matches("./").to_owned();
+        if rest.is_empty() || rest.ends_with('/') {
+            rest.push_str("**");
+        }
+        let (narrow, wide) = (
+            pattern_variants(&start, &rest, base, false),
+            pattern_variants(&start, &rest, base, true),
+        );
+        Ok(Self {
+            text: text.to_owned(),
+            allow_globs: build_globs(&narrow)?,
+            deny_globs: build_globs(&wide)?,
+        })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches this path, which has no symlinks, to allow it.
+    pub(crate) fn matches_to_allow(&self, real: &Path) -> bool {
+        self.allow_globs.is_match(real)
+            && (!is_permission_directory(real) || self.text.contains(OWN_DIRECTORY))
+    }
+
+    /// Whether it matches this path, or a directory that it is in, to ask or deny.
+    pub(crate) fn matches_to_deny(&self, path: &Path) -> bool {
+        path.ancestors().any(|path| self.deny_globs.is_match(path))
+    }
+}
+
+/// Whether the path is, or is in, a directory that says what an agent may do.
+pub(super) fn is_permission_directory(path: &Path) -> bool {
+    path.components().any(|c| c.as_os_str() == OWN_DIRECTORY)
+}
+
+/// The ways to write a pattern. The directories that it begins with are followed as symlinks; to allow,
+/// only as long as it is not the project that says where they lead.
+fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
+    let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
+    let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
+    let behind: Vec<&str> = rest.split('/').skip(literal.len()).collect();
+    let prefix = match rest.starts_with('/') {
+        true => PathBuf::from("/").join(literal.join("/").trim_start_matches('/')),
+        false => start.join(literal.join("/")),
+    };
+    let write = |prefix: &Path| {
+        let mut text = globset::escape(&prefix.to_string_lossy());
+        for component in &behind {
+            if !text.is_empty() && !text.ends_with('/') {
+                text.push('/');
+            }
+            text.push_str(component);
+        }
+        text
+    };
+    let mut written = vec![write(&prefix)];
+    // As far as it is there.
+    let there = prefix.ancestors().find_map(|above| {
+        let real = std::fs::canonicalize(above).ok()?;
+        Some((above.to_owned(), real))
+    });
+    if let Some((above, real)) = there
+        && (to_deny || !(above.starts_with(base) || real.starts_with(base)))
+        && let Ok(below) = prefix.strip_prefix(&above)
+    {
+        let real = match below.as_os_str().is_empty() {
+            true => real,
+            false => real.join(below),
+        };
+        written.push(write(&real));
+    }
+    written
+}
+
+fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .backslash_escape(cfg!(not(windows)))
+            // As the systems' usual file systems do.
+            .case_insensitive(cfg!(any(windows, target_os = "macos")))
+            .build();
+        set.add(glob.map_err(|e| e.kind().to_string())?);
+    }
+    set.build().map_err(|e| e.kind().to_string())
+}
+
+/// A pattern for command lines: `*` stands for any text and `?` for any character, everything else for
+/// itself. ` *` at the end stands for any arguments, or none.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandPattern {
+    text: String,
+    /// What it matches to allow, in a line with marks.
+    allow_regex: Regex,
+    /// What it matches to ask or deny.
+    deny_regex: Regex,
+    /// The same, with options before and between subcommands.
+    deny_regex_with_options: Regex,
+}
+
+/// What stands between two words of a pattern to ask or deny: options, maybe each with a value, toolchains such as
+/// `+nightly`, and variables.
+const OPTIONS: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
+
+impl CommandPattern {
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            return Err("an empty pattern matches nothing".to_owned());
+        }
+        if trimmed.contains(MARK) {
+            return Err("a command line has no NUL in it".to_owned());
+        }
+        // Where names of files are, so are names of programs.
+        let ignore_case = match cfg!(any(windows, target_os = "macos")) {
+            true => "(?i)",
+            false => "",
+        };
+        let any = r"[\s\S]";
+        let literal = |c: char| regex::escape(c.encode_utf8(&mut [0; 4]));
+        let narrow = |c| format!("{MARK}?{}", literal(c));
+        let with_options = |c| match c {
+            ' ' => OPTIONS.to_owned(),
+            c => literal(c),
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            allow_regex: build_regex(trimmed, "", &format!("[^{MARK}]"), narrow)?,
+            deny_regex: build_regex(trimmed, ignore_case, any, literal)?,
+            deny_regex_with_options: build_regex(trimmed, ignore_case, any, with_options)?,
+        })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches the whole command to allow it. Wildcards stand for literal text; what a shell makes
+    /// something else of must be spelled out in the pattern.
+    pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
+        let marked = || command.marked();
+        command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))
+    }
+
+    /// Whether it matches this part of a command, to ask or deny.
+    pub(super) fn matches_to_deny(&self, part: &CommandPart) -> bool {
+        self.deny_regex.is_match(part.text()) || self.deny_regex_with_options.is_match(part.words())
+    }
+}
+
+/// A pattern as a regular expression, where a wildcard stands for `any` and other characters for what `literal` makes
+/// of them.
+fn build_regex(
+    pattern: &str,
+    flags: &str,
+    any: &str,
+    literal: impl Fn(char) -> String,
+) -> Result<Regex, String> {
+    let (pattern, arguments) = match pattern.strip_suffix(" *") {
+        Some(command) => (command, format!(r"(?:[ \t]{any}*)?")),
+        None => (pattern, String::new()),
+    };
+    let mut text = format!(r"{flags}\A");
+    for c in pattern.chars() {
+        match c {
+            '*' => text.push_str(&format!("{any}*")),
+            '?' => text.push_str(any),
+            c => text.push_str(&literal(c)),
+        }
+    }
+    text.push_str(&arguments);
+    text.push_str(r"\z");
+    Regex::new(&text).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(pattern: &str, line: &str) -> bool {
+        let pattern = CommandPattern::new(pattern).unwrap();
+        pattern.matches_to_allow(&CommandLine::from_line(line))
+    }
+
+    #[test]
+    fn no_wildcard_reaches_across_what_a_shell_does_more() {
+        for line in [
+            "cargo test",
+            "cargo test --all",
+            "cargo test\n",
+            "bash -lc 'cargo test -p x'",
+            "cargo test 'a b'",
+            "cargo test 'a; b' \"(c)\" d\\&e",
+        ] {
+            assert!(allows("cargo test*", line), "{line}");
+        }
+        for line in [
+            "cargo test; rm x",
+            "cargo test && rm x",
+            "cargo test | sh",
+            "cargo test & rm x",
+            "cargo test > ~/.bashrc",
+            "cargo test < x",
+            "cargo test $(rm x)",
+            "cargo test `rm x`",
+            "cargo test ${x@P}",
+            "cargo test $X",
+            "cargo test \"$(rm x)\"",
+            "cargo test\nrm x",
+            "cargo test \nrm x",
+            "cargo test\rrm x",
+            "cargo test\u{b}rm x",
+            "cargo test (x)",
+            "cargo test *",
+            "cargo test a?",
+            "cargo test [a]",
+            "cargo test {a,b}",
+            "cargo test ~",
+            "cargo test =ls",
+            "cargo test !!",
+            "cargo test # x",
+            "cargo test 'x",
+            "bash -c 'cargo test; rm x'",
+            "bash -c 'cargo test '*",
+            "PATH=/evil cargo test",
+            "./cargo test",
+            "rm x; cargo test",
+            "  \n cargo test\nrm",
+            "\u{a0}cargo test",
+        ] {
+            assert!(!allows("cargo test*", line), "{line:?}");
+            assert!(!allows("cargo test *", line), "{line:?}");
+        }
+        assert!(allows("cd web && npm *", "cd web && npm test"));
+        assert!(!allows("cd web && npm *", "cd web && npm test && rm x"));
+        assert!(!allows("cd web && npm *", "cd web && npm test *"));
+        assert!(!allows("* test", "A=1 cargo test"));
+        assert!(!allows("*", "a; b"));
+        assert!(!allows("*", "*"));
+    }
+
+    #[test]
+    fn words_that_no_shell_sees_are_literal() {
+        let allows = |pattern: &str, words: &[&str]| {
+            let pattern = CommandPattern::new(pattern).unwrap();
+            pattern.matches_to_allow(&CommandLine::from_words(words))
+        };
+        assert!(allows(
+            "git log *",
+            &["git", "log", "*", "$x", "a\nb", "a\\"]
+        ));
+        assert!(!allows("git log *", &["git log", "x"]));
+        assert!(!allows("git log *", &["git log ;sh evil.sh"]));
+        assert!(!allows("git log *", &["sh", "-c", "git log *"]));
+    }
+
+    #[test]
+    fn a_command_of_a_terminal_is_a_line_or_a_program_but_not_both() {
+        let allows = |pattern: &str, command: &str| {
+            let pattern = CommandPattern::new(pattern).unwrap();
+            pattern.matches_to_allow(&CommandLine::from_terminal_request(command, &[]))
+        };
+        assert!(allows("echo *", "echo x"));
+        assert!(allows("echo *", "echo"));
+        assert!(allows("/bin/echo *", "/bin/echo"));
+        // Which of them it is depends on the files.
+        assert!(!allows("/bin/echo *", "/bin/echo x"));
+        assert!(allows("/bin/echo x", "/bin/echo x"));
+    }
+
+    /// Runs a line in an empty directory, where the only other program that can be found leaves a mark. Gives what is
+    /// printed.
+    #[cfg(unix)]
+    fn printed_and_nothing_else(shell: &str, line: &str) -> String {
+        use std::os::unix::fs::PermissionsExt;
+        let top = tempfile::tempdir().unwrap();
+        let [directory, programs] = ["directory", "programs"].map(|name| top.path().join(name));
+        for made in [&directory, &programs] {
+            std::fs::create_dir(made).unwrap();
+        }
+        let mark = top.path().join("mark");
+        let program = format!("#!/bin/sh\n: > '{}'\n", mark.display());
+        for name in ["x", "y"] {
+            std::fs::write(programs.join(name), &program).unwrap();
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(programs.join(name), executable).unwrap();
+        }
+        let shell = crate::program::find(shell.as_ref(), None, top.path()).unwrap();
+        let output = std::process::Command::new(&shell)
+            .args(["-c", line])
+            .current_dir(&directory)
+            .env_clear()
+            .env("PATH", &programs)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        assert!(
+            !mark.exists(),
+            "{} ran a program: {line:?}",
+            shell.display()
+        );
+        let files = std::fs::read_dir(&directory).unwrap().count();
+        assert_eq!(files, 0, "{} made a file: {line:?}", shell.display());
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}: {line:?}: {output:?}",
+            shell.display()
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Whatever characters there are: if the rule allows the line, a shell does one thing, with these words.
+    #[cfg(unix)]
+    #[test]
+    fn what_a_rule_allows_is_one_command_of_literal_words_to_real_shells() {
+        // `[%s]` is printed for each word behind it.
+        let start = "printf '[%s]' - ";
+        let rules = ["echo *", "printf '[%s]' - *"].map(|text| CommandPattern::new(text).unwrap());
+        let pieces = [
+            "x", "y", "x", " ", " ", " ", "\t", "\n", "\r", "\u{b}", "\u{c}", "'", "'", "\"", "\"",
+            "\\", "\\", ";", "&", "|", "<", ">", "$", "`", "(", ")", "{", "}", "[", "]", "*", "?",
+            "~", "!", "#", "=", "^", "%", ",", ":", "-", "+", "@", "/", ".", "x=", "é", "\u{a0}",
+            "\u{2028}", "\u{1}", "\u{7f}", "1",
+        ];
+        // The same each time.
+        let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % u64::try_from(below).unwrap()).unwrap()
+        };
+        let (mut allowed, mut tried) = (0, 0);
+        while allowed < 150 {
+            tried += 1;
+            let length = 1 + random(10);
+            let rest: String = (0..length).map(|_| pieces[random(pieces.len())]).collect();
+            let line = CommandLine::from_line(&format!("echo {rest}"));
+            if rules[0].matches_to_allow(&line) {
+                for shell in ["sh", "bash"] {
+                    printed_and_nothing_else(shell, line.line());
+                }
+            }
+            let line = CommandLine::from_line(&format!("{start}{rest}"));
+            if rules[1].matches_to_allow(&line) {
+                allowed += 1;
+                let words = super::super::shell::read(line.line())
+                    .unwrap()
+                    .words
+                    .unwrap();
+                let expected: String = words[2..].iter().map(|word| format!("[{word}]")).collect();
+                for shell in ["sh", "bash"] {
+                    let printed = printed_and_nothing_else(shell, line.line());
+                    assert_eq!(printed, expected, "{shell}: {:?}", line.line());
+                }
+            }
+        }
+        assert!(tried > allowed, "nothing was refused");
+    }
+
+    #[test]
+    fn arguments_are_optional_and_words_end() {
+        assert!(allows("git log *", "git log"));
+        assert!(allows("git log *", "git log -1"));
+        assert!(!allows("git log *", "git logs"));
+        assert!(allows("git lo?", "git log"));
+        assert!(!allows("git log", "git log -1"));
+        assert!(allows("a.b", "a.b"));
+        assert!(!allows("a.b", "axb"));
+    }
+
+    #[test]
+    fn relative_patterns_are_of_the_project_and_never_leave_it() {
+        let base = Path::new("/no/such/project");
+        let pattern = |text| PathPattern::new(text, base).unwrap();
+        assert!(pattern("src/**").matches_to_allow(Path::new("/no/such/project/src/a/b.rs")));
+        assert!(!pattern("src/*").matches_to_allow(Path::new("/no/such/project/src/a/b.rs")));
+        // What is denied is denied with all that is in it.
+        assert!(pattern("secrets").matches_to_deny(Path::new("/no/such/project/secrets/a/b")));
+        assert!(!pattern("secrets").matches_to_allow(Path::new("/no/such/project/secrets/a/b")));
+        assert!(pattern("secrets/").matches_to_allow(Path::new("/no/such/project/secrets/a/b")));
+        assert!(pattern("**/.env").matches_to_deny(Path::new("/no/such/project/.env")));
+        assert!(pattern("**/.env").matches_to_deny(Path::new("/no/such/project/a/b/.env")));
+        assert!(pattern("/etc/*").matches_to_deny(Path::new("/etc/passwd")));
+        assert!(!pattern("src/**").matches_to_deny(Path::new("/no/such/src/x")));
+        assert!(PathPattern::new("../x", base).is_err());
+        assert!(PathPattern::new("", base).is_err());
+        assert!(PathPattern::new("a[", base).is_err());
+        // Not by the way is an agent allowed to change what it may do.
+        let own = Path::new("/no/such/project/.acp/permissions.toml");
+        assert!(!pattern("**").matches_to_allow(own));
+        assert!(pattern("**").matches_to_deny(own));
+        assert!(pattern(".acp/*").matches_to_allow(own));
+    }
+}

@@ -1,0 +1,104 @@
+//! What this process has that is not for the agents and commands that it starts: keys in its environment, its memory,
+//! what its own parent left open.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+use crate::sys;
+
+/// The variables that were taken out of the environment.
+static TAKEN: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
+
+/// Keeps what this process has from those that it will start. To be called first in `main`, before there is a second
+/// thread; where there is one, the environment stays as it is.
+///
+/// - Nobody but root may look into the process: at its environment, its memory or its files, below `/proc/PID` or by
+///   tracing it. It leaves no core dump either.
+/// - Variables that are named like keys are taken out of the environment, also out of what `/proc/PID/environ` shows
+///   to root. [`variable`] and [`variables`] still have them.
+/// - What the process was started with open, beside its standard streams, is closed in all that it starts.
+///
+/// Does nothing on other systems than Linux.
+pub fn protect() {
+    sys::hide_this_process();
+    sys::close_inherited_in_children();
+    let taken = sys::take_variables(is_secret_name);
+    // A second call has nothing left to take.
+    let _ = TAKEN.set(taken);
+}
+
+/// A variable of the environment that this process was started with.
+#[must_use]
+pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
+    let name = name.as_ref();
+    let taken = TAKEN.get().and_then(|taken| taken.get(name));
+    taken.cloned().or_else(|| std::env::var_os(name))
+}
+
+/// All of them.
+pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    hidden_variables().chain(std::env::vars_os())
+}
+
+/// Those that were taken out of the environment.
+pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    let taken = TAKEN.get().into_iter().flatten();
+    taken.map(|(name, value)| (name.clone(), value.clone()))
+}
+
+/// Whether a variable is named like one that has a secret.
+fn is_secret_name(name: &OsStr) -> bool {
+    /// Words of such names, between underscores.
+    const WORDS: [&str; 12] = [
+        "APIKEY",
+        "AUTH",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "KEY",
+        "KEYS",
+        "PASS",
+        "PASSWD",
+        "PASSWORD",
+        "PAT",
+        "SECRET",
+        "TOKEN",
+    ];
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    // That of an MCP proxy, which is read where this is not known.
+    let is_own = name == "ACP_MCP_TOKEN";
+    let is_socket = name.ends_with("_SOCK");
+    let name = name.to_ascii_uppercase();
+    !is_own && !is_socket && name.split('_').any(|word| WORDS.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_known_by_its_name() {
+        for name in [
+            "OPENAI_API_KEY",
+            "GH_TOKEN",
+            "github_token",
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD_X_PASSWORD",
+        ] {
+            assert!(is_secret_name(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "SSH_AUTH_SOCK",
+            "ACP_MCP_TOKEN",
+            "XDG_STATE_HOME",
+            "KEYBOARD",
+            "TERM",
+        ] {
+            assert!(!is_secret_name(OsStr::new(name)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Reading some lines of a text in pieces, with no more in memory than is asked for.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How much is read in one piece, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LineRange {
+    /// Counted from 1.
+    first: u32,
+    limit: Option<u32>,
+}
+
+impl LineRange {
+    pub(crate) fn new(first: Option<u32>, limit: Option<u32>) -> Self {
+        Self {
+            first: first.unwrap_or(1).max(1),
+            limit,
+        }
+    }
+}
+
+/// Tells the thread that works, when dropped, that nobody waits for it any more.
+#[derive(Debug, Default)]
+pub(crate) struct AbandonGuard(Arc<AtomicBool>);
+
+impl AbandonGuard {
+    pub(crate) fn watch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for AbandonGuard {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Why lines were not read.
+#[derive(Debug)]
+pub(crate) enum ReadLinesError {
+    /// They are more than may be read.
+    TooLarge,
+    Io(io::Error),
+}
+
+/// Reads the lines, line ends included: `max` bytes at most, as a JSON string has them, where a control character
+/// takes six.
+pub(crate) fn read_lines(
+    mut file: impl Read,
+    lines: LineRange,
+    max: usize,
+    given_up: &AtomicBool,
+) -> Result<Vec<u8>, ReadLinesError> {
+    let mut skip = lines.first - 1;
+    let mut left = lines.limit;
+    let mut kept = Vec::new();
+    let mut written = 0;
+    let mut buffer = vec![0; PIECE];
+    while left != Some(0) {
+        if given_up.load(Ordering::Relaxed) {
+            return Err(ReadLinesError::Io(io::ErrorKind::Interrupted.into()));
+        }
+        let read = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(ReadLinesError::Io(e)),
+        };
+        let mut piece = buffer.get(..read).unwrap_or_default();
+        if skip > 0 {
+            let mut start = piece.len();
+            for end in memchr::memchr_iter(b'\n', piece) {
+                skip -= 1;
+                if skip == 0 {
+                    start = end + 1;
+                    break;
+                }
+            }
+            piece = piece.get(start..).unwrap_or_default();
+        }
+        if let Some(left) = &mut left {
+            for end in memchr::memchr_iter(b'\n', piece) {
+                *left -= 1;
+                if *left == 0 {
+                    piece = piece.get(..=end).unwrap_or_default();
+                    break;
+                }
+            }
+        }
+        written += json_len(piece);
+        if written > max {
+            return Err(ReadLinesError::TooLarge);
+        }
+        if kept.capacity() - kept.len() < piece.len() {
+            // As a vector grows by itself, but never to more than there may be.
+            let more = kept.capacity().max(piece.len()).min(max - kept.len());
+            kept.reserve_exact(more);
+        }
+        kept.extend_from_slice(piece);
+    }
+    // It may wait long to be sent.
+    kept.shrink_to_fit();
+    Ok(kept)
+}
+
+/// How many bytes these take in a JSON string.
+fn json_len(bytes: &[u8]) -> usize {
+    // So few that a byte counts what they take more, whatever they are.
+    const FEW: usize = 48;
+    let more = |byte: &u8| match *byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0_u8,
+    };
+    let of_few = |few: &[u8]| usize::from(few.iter().map(more).sum::<u8>());
+    bytes.len() + bytes.chunks(FEW).map(of_few).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_counted_as_json_has_it() {
+        let every: String = (0..=0x2FF_u32).filter_map(char::from_u32).collect();
+        for text in ["", "plain", &"\0".repeat(1000), &every] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(json_len(text.as_bytes()), json.len() - 2, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Small files that are kept for a user from run to run.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A small JSON file in which something is kept for a user, and which several processes read and change.
+///
+/// It is its owner's alone, and the directory it is in, if this makes it, too. Whoever changes it holds the lock of a
+/// file beside it, reads what is there, and puts a new file in its place: two processes at once lose nothing, and
+/// whoever reads sees all of the old or all of the new.
+#[derive(Debug, Clone)]
+pub struct StateFile {
+    file: PathBuf,
+    limit: u64,
+}
+
+impl StateFile {
+    /// The file, of at most `limit` bytes. Nothing is created before there is something to keep.
+    #[must_use]
+    pub fn new(file: impl Into<PathBuf>, limit: u64) -> Self {
+        Self {
+            file: file.into(),
+            limit,
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What is kept; `None` if nothing was ever.
+    ///
+    /// # Errors
+    /// It is there and cannot be read, or is not what was written.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, StateFileError> {
+        let file = match File::open(&self.file) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(self.io_error(e)),
+        };
+        let mut text = Vec::new();
+        let read = file.take(self.limit + 1).read_to_end(&mut text);
+        read.map_err(|e| self.io_error(e))?;
+        if text.len() as u64 > self.limit {
+            return Err(self.broken_error(format!("more than {} bytes", self.limit)));
+        }
+        let kept = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
+        Ok(Some(kept))
+    }
+
+    /// Reads, changes, and writes, while nobody else does. If `change` fails, all stays as it was.
+    ///
+    /// # Errors
+    /// That of `change`; what is there cannot be read, or the new cannot be written or is too large.
+    pub fn change<T, R, E>(
+        &self,
+        change: impl FnOnce(Option<T>) -> Result<(T, R), E>,
+    ) -> Result<R, E>
+    where
+        T: Serialize + DeserializeOwned,
+        E: From<StateFileError>,
+    {
+        let failed = |e| self.io_error(e);
+        let directory = self.file.parent().unwrap_or(Path::new("."));
+        let mut directories = fs::DirBuilder::new();
+        directories.recursive(true);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+            directories.mode(0o700);
+            options.mode(0o600);
+        }
+        directories.create(directory).map_err(failed)?;
+        let lock = options
+            .open(self.file.with_extension("lock"))
+            .map_err(failed)?;
+        // Held for a moment by whoever has it; let go of when this returns, or ends.
+        lock.lock().map_err(failed)?;
+        let (kept, result) = change(self.read()?)?;
+        let text = serde_json::to_vec_pretty(&kept).map_err(|e| failed(e.into()))?;
+        if text.len() as u64 > self.limit {
+            return Err(E::from(StateFileError::Full {
+                file: self.file.clone(),
+                limit: self.limit,
+            }));
+        }
+        // Beside it, readable by its owner only, and gone if this fails.
+        let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+        new.write_all(&text).map_err(failed)?;
+        new.as_file().sync_all().map_err(failed)?;
+        new.persist(&self.file).map_err(|e| failed(e.error))?;
+        Ok(result)
+    }
+
+    fn io_error(&self, source: io::Error) -> StateFileError {
+        StateFileError::Io {
+            file: self.file.clone(),
+            source,
+        }
+    }
+
+    fn broken_error(&self, what: String) -> StateFileError {
+        StateFileError::Broken {
+            file: self.file.clone(),
+            what,
+        }
+    }
+}
+
+/// Why what is kept cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateFileError {
+    /// The system says no.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not what was written.
+    #[error("{}: {what}; remove it to forget what is kept in it", file.display())]
+    Broken {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// No more fits into it.
+    #[error("{}: no more than {limit} bytes are kept in it", file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+        /// How much would fit, in bytes.
+        limit: u64,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_at_once_lose_nothing_and_the_file_is_the_owner_s_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = StateFile::new(directory.path().join("below/numbers.json"), 1024);
+        assert_eq!(kept.read::<Vec<u32>>().unwrap(), None);
+        std::thread::scope(|threads| {
+            for number in 0..20u32 {
+                let kept = &kept;
+                threads.spawn(move || {
+                    kept.change(|numbers: Option<Vec<u32>>| {
+                        let mut numbers = numbers.unwrap_or_default();
+                        numbers.push(number);
+                        Ok::<_, StateFileError>((numbers, ()))
+                    })
+                    .unwrap();
+                });
+            }
+        });
+        let mut numbers: Vec<u32> = kept.read().unwrap().unwrap();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..20).collect::<Vec<u32>>());
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode(kept.file()), 0o600);
+            assert_eq!(mode(kept.file().parent().unwrap()), 0o700);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_or_broken_is_said_and_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = StateFile::new(directory.path().join("text.json"), 16);
+        let write = |text: &str| {
+            kept.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
+        };
+        write("short").unwrap();
+        let full = write("much longer than that").unwrap_err();
+        assert!(matches!(full, StateFileError::Full { .. }), "{full}");
+        assert_eq!(kept.read::<String>().unwrap().unwrap(), "short");
+        for broken in ["{", "\"a text of more than 16 bytes\""] {
+            std::fs::write(kept.file(), broken).unwrap();
+            let error = write("other").unwrap_err();
+            assert!(matches!(error, StateFileError::Broken { .. }), "{error}");
+            assert_eq!(std::fs::read_to_string(kept.file()).unwrap(), broken);
+        }
+    }
+}

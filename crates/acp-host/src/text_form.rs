@@ -1,0 +1,149 @@
+//! What editors keep of a file when its text changes: how its lines end, and a byte order mark.
+
+use std::borrow::Cow;
+use std::io::{self, Read};
+
+/// How much of a file is looked at, in bytes. The lines of a longer one may end in any way.
+const LOOKED_AT: usize = 64 * 1024 * 1024;
+
+/// How much is read in one piece, in bytes.
+const PIECE: usize = 64 * 1024;
+
+const BYTE_ORDER_MARK: &str = "\u{FEFF}";
+
+/// How the lines of a text end, and whether it begins with a byte order mark.
+///
+/// Models write `\n`, whatever is in the file, and leave the mark out that they have not been shown. A
+/// file whose lines all end with `\r\n` is to stay one, and the same goes for the mark; what is mixed
+/// already, and what a new text says by itself with a `\r` of its own, is left as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TextForm {
+    has_bom: bool,
+    uses_crlf: bool,
+}
+
+impl TextForm {
+    /// The form of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self::read(text.as_bytes()).unwrap_or_default()
+    }
+
+    /// The form of what is in a file.
+    pub(crate) fn read(mut file: impl Read) -> io::Result<Self> {
+        let mut form = Self::default();
+        let mut buffer = vec![0; PIECE];
+        let (mut looked_at, mut last) = (0, 0);
+        let mut lines = 0_usize;
+        let mut beginning: Vec<u8> = Vec::with_capacity(BYTE_ORDER_MARK.len());
+        loop {
+            let read = match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            };
+            let piece = buffer.get(..read).unwrap_or_default();
+            let missing = BYTE_ORDER_MARK.len() - beginning.len();
+            beginning.extend(piece.iter().take(missing));
+            form.has_bom = beginning == BYTE_ORDER_MARK.as_bytes();
+            for end in memchr::memchr_iter(b'\n', piece) {
+                let before = match end.checked_sub(1) {
+                    Some(before) => piece.get(before).copied(),
+                    None => Some(last),
+                };
+                if before != Some(b'\r') {
+                    return Ok(form);
+                }
+                lines += 1;
+            }
+            looked_at += read;
+            last = piece.last().copied().unwrap_or_default();
+            if looked_at > LOOKED_AT {
+                return Ok(form);
+            }
+        }
+        form.uses_crlf = lines > 0;
+        Ok(form)
+    }
+
+    /// The text with line ends and a byte order mark like this. An empty one stays empty.
+    #[must_use]
+    pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let lines = self.apply_line_ends(text);
+        if self.has_bom && !text.is_empty() && !text.starts_with(BYTE_ORDER_MARK) {
+            return format!("{BYTE_ORDER_MARK}{lines}").into();
+        }
+        lines
+    }
+
+    /// The text, a part of a longer one, with line ends like this.
+    #[must_use]
+    pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.uses_crlf && !text.contains('\r') && text.contains('\n') {
+            text.replace('\n', "\r\n").into()
+        } else {
+            text.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_so_throughout_is_kept() {
+        for (old, new, expected) in [
+            ("a\r\nb\r\n", "1\n2\n", "1\r\n2\r\n"),
+            ("a\r\nb", "1\n2", "1\r\n2"),
+            // Mixed, or none at all.
+            ("a\r\nb\n", "1\n2\n", "1\n2\n"),
+            ("\na\r\n", "1\n", "1\n"),
+            ("a\nb\n", "1\r\n", "1\r\n"),
+            ("a", "1\n", "1\n"),
+            ("", "1\n", "1\n"),
+            // The new text knows.
+            ("a\r\n", "1\r\n2\n", "1\r\n2\n"),
+            ("a\r\n", "1\r2\n", "1\r2\n"),
+            ("a\r\n", "1", "1"),
+            ("\u{FEFF}a\n", "b\n", "\u{FEFF}b\n"),
+            ("\u{FEFF}a\n", "\u{FEFF}b\n", "\u{FEFF}b\n"),
+            ("a\n", "\u{FEFF}b\n", "\u{FEFF}b\n"),
+            ("\u{FEFF}a\r\n", "b\n", "\u{FEFF}b\r\n"),
+            ("\u{FEFF}", "b", "\u{FEFF}b"),
+            ("\u{FEFF}a\r\n", "", ""),
+        ] {
+            assert_eq!(TextForm::of(old).apply(new), expected, "{old:?} {new:?}");
+        }
+        assert_eq!(
+            TextForm::of("\u{FEFF}a\r\n").apply_line_ends("b\n"),
+            "b\r\n"
+        );
+    }
+
+    /// Gives one byte at a time.
+    struct OneByteReader<'a>(&'a [u8]);
+
+    impl Read for OneByteReader<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let most = buffer.len().min(1);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+
+    #[test]
+    fn it_does_not_matter_in_which_pieces_it_comes() {
+        for text in [
+            "\u{FEFF}a\r\nb\r\n",
+            "a\r\n\nb",
+            "\r\n",
+            "\n",
+            "\u{FEFF}",
+            "x",
+        ] {
+            let slowly = TextForm::read(OneByteReader(text.as_bytes())).unwrap();
+            assert_eq!(slowly, TextForm::of(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Files that other programs carry out or obey without asking anyone.
+//!
+//! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: at the next `git status`, when an
+//! editor opens the project, when another agent starts in it. So whoever may change such a file may run what they
+//! like, outside of any sandbox. What a project builds and tests itself with (`Makefile`, `package.json`, sources) is
+//! not among them: people run that themselves, and changing it is the work that agents are given. Nor is what runs
+//! elsewhere (`.github/workflows`).
+//!
+//! No such list is ever complete.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path};
+
+use crate::roots::Roots;
+
+/// The longest path that is looked at, in bytes.
+const LONGEST: usize = 4096;
+
+/// The files and directories, each with all that is below it.
+///
+/// Each is one name, or several with `/` between them, and is meant anywhere in a project. A `*` at the beginning
+/// or the end of a name stands for any text. Upper and lower case are the same, as on many file systems.
+pub const OBEYED: &[&str] = &[
+    // Version control: hooks, and settings that name programs (`core.fsmonitor`).
+    ".git",
+    ".gitconfig",
+    ".gitmodules",
+    ".githooks",
+    ".config/git",
+    ".bzr",
+    ".hg",
+    ".jj",
+    ".svn",
+    // What their hooks run.
+    ".husky",
+    ".huskyrc*",
+    ".lefthook*",
+    "lefthook.*",
+    "lefthook-local.*",
+    ".lintstagedrc*",
+    ".pre-commit-config.yaml",
+    // Editors: tasks, language servers and interpreters that are started when a project is opened.
+    ".devcontainer",
+    ".devcontainer.json",
+    ".exrc",
+    ".fleet",
+    ".helix",
+    ".idea",
+    ".lazy.lua",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".vs",
+    ".vscode",
+    ".zed",
+    "*.code-workspace",
+    "*.sublime-project",
+    // Agents: permissions, hooks and MCP servers.
+    ".acp",
+    ".agent",
+    ".agents",
+    ".aider.conf.yml",
+    ".amazonq",
+    ".augment",
+    ".claude",
+    ".claude.json",
+    ".clinerules",
+    ".codex",
+    ".continue",
+    ".continuerc.json",
+    ".copilot",
+    ".crush.json",
+    "crush.json",
+    ".cursor",
+    ".factory",
+    ".gemini",
+    ".github/agents",
+    ".github/hooks",
+    ".github/skills",
+    ".goose",
+    ".junie",
+    ".kilocode",
+    ".kilocodemodes",
+    ".kiro",
+    ".mcp.json",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".openhands",
+    ".pi",
+    ".qwen",
+    ".roo",
+    ".roomodes",
+    ".trae",
+    ".vibe",
+    ".windsurf",
+    // Environments and versions of tools that a shell takes on when it enters a directory.
+    ".config/mise*",
+    ".envrc",
+    ".mise",
+    ".mise.*",
+    "mise/config*",
+    "mise.local.toml",
+    "mise.toml",
+    ".rtx.toml",
+    ".tool-versions",
+    // Tools: which compiler, shell, registry or program of one's own they use, whatever they are asked to do.
+    ".bazeliskrc",
+    ".bazelrc",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".mvn",
+    ".npmrc",
+    ".pnpmfile.*",
+    ".yarn/plugins",
+    ".yarn/releases",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    // Interpreters and debuggers that run a file of the directory that they are started in.
+    ".erlang",
+    ".gdbinit",
+    ".ghci",
+    ".iex.exs",
+    ".irbrc",
+    ".lldbinit",
+    ".ocamlinit",
+    ".pdbrc",
+    ".pryrc",
+    ".Rprofile",
+    // A home directory: shells, logins, and what a desktop starts.
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/systemd",
+    ".local/bin",
+    ".profile",
+    ".ssh",
+    ".xprofile",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Instructions that agents follow, written as in [`OBEYED`]. Nothing runs by them alone, and to write them is work that
+/// agents are given; so a person is asked about a change, and what a command in a sandbox changes of them stays.
+pub const INSTRUCTIONS: &[&str] = &[
+    ".augment-guidelines",
+    ".cursorrules",
+    ".github/chatmodes",
+    ".github/copilot*",
+    ".github/instructions",
+    ".github/prompts",
+    ".goosehints",
+    ".windsurfrules",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    "QWEN.md",
+];
+
+/// Whether other programs carry out or obey what is at the path, which is relative to the project's directory.
+///
+/// It is judged by its names alone: symlinks must have been followed. See also [`is_in_bare_repository`].
+#[must_use]
+pub fn is_trusted_by_programs(path: &Path) -> bool {
+    is_listed(path, OBEYED) || is_listed(path, INSTRUCTIONS)
+}
+
+/// The same, without what only agents follow.
+pub(crate) fn is_executed_by_programs(path: &Path) -> bool {
+    is_listed(path, OBEYED)
+}
+
+fn is_listed(path: &Path, list: &[&str]) -> bool {
+    let names = component_names(path);
+    (0..names.len()).any(|from| {
+        let rest = names.get(from..).unwrap_or_default();
+        list.iter().any(|listed| starts_with(rest, listed))
+    })
+}
+
+/// Whether the path is in a bare git repository, or would be if there were something at it: git obeys the `config` of
+/// each directory that looks like one, whatever it is called.
+///
+/// The path is relative to the project's directory, of which `exists` says whether there is anything at another one.
+pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> bool {
+    path.ancestors().skip(1).any(|directory| {
+        let below = path.strip_prefix(directory).unwrap_or(path);
+        let first = below.components().next();
+        let has = |name: &str| {
+            let is_written =
+                first.is_some_and(|first| is_name(&normalize_name(first.as_os_str()), name));
+            is_written || exists(&directory.join(name))
+        };
+        // With `commondir` the other two are elsewhere.
+        has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+    })
+}
+
+/// Whether the absolute path is of an ordinary file of the project: under one of the roots, and none that other
+/// programs obey, neither by the names that were given nor where they lead.
+#[must_use]
+pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
+    // No system has a file of such a name, and each of its directories would be looked at.
+    if path.as_os_str().len() > LONGEST {
+        return false;
+    }
+    let mut named = roots
+        .paths()
+        .filter_map(|root| path.strip_prefix(root).ok());
+    !named.any(is_trusted_by_programs)
+        && roots.resolve(path).is_ok_and(|place| {
+            let exists = |path: &Path| place.dir().symlink_metadata(path).is_ok();
+            !is_trusted_by_programs(place.path()) && !is_in_bare_repository(place.path(), exists)
+        })
+}
+
+fn component_names(path: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => names.push(normalize_name(name)),
+            Component::ParentDir => {
+                names.pop();
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    names
+}
+
+/// A name as Windows takes it: no stream, and no dots and spaces at its end.
+fn normalize_name(name: &OsStr) -> String {
+    let name = name.to_string_lossy();
+    let file = name.split(':').next().unwrap_or_default();
+    let file = file.trim_end_matches(['.', ' ']);
+    file.to_owned()
+}
+
+fn starts_with(names: &[String], obeyed: &str) -> bool {
+    let mut names = names.iter();
+    let mut obeyed = obeyed.split('/');
+    obeyed.all(|obeyed| names.next().is_some_and(|name| is_name(name, obeyed)))
+}
+
+fn is_name(name: &str, obeyed: &str) -> bool {
+    let (name, obeyed) = (name.as_bytes(), obeyed.as_bytes());
+    let same = |a: Option<&[u8]>, b: &[u8]| a.is_some_and(|a| a.eq_ignore_ascii_case(b));
+    match (obeyed.strip_prefix(b"*"), obeyed.strip_suffix(b"*")) {
+        (Some(end), _) => same(
+            name.len()
+                .checked_sub(end.len())
+                .and_then(|at| name.get(at..)),
+            end,
+        ),
+        (None, Some(begin)) => same(name.get(..begin.len()), begin),
+        (None, None) => name.eq_ignore_ascii_case(obeyed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_other_programs_obey_is_known_wherever_it_is() {
+        for obeyed in [
+            ".git/hooks/pre-commit",
+            ".GIT/config",
+            ".git.",
+            ".git::$INDEX_ALLOCATION/config",
+            "sub/.vscode/tasks.json",
+            "src/../.acp/permissions.toml",
+            ".claude/settings.json",
+            ".mcp.json",
+            "crates/a/.cargo/config.toml",
+            ".cargo/Config",
+            "my.code-workspace",
+            "lefthook.yml",
+            ".github/copilot-instructions.md",
+            ".config/mise/config.toml",
+            ".mise.local.toml",
+            ".yarnrc.yml",
+            "sub/AGENTS.md",
+        ] {
+            assert!(is_trusted_by_programs(Path::new(obeyed)), "{obeyed}");
+        }
+        for ordinary in [
+            "",
+            "src/main.rs",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "cargo/config.toml",
+            ".cargo/credentials.md",
+            "config.toml",
+            "code-workspace",
+            "Makefile",
+            ".config/nextest.toml",
+            "promise.rs",
+            ".git/../README.md",
+        ] {
+            assert!(!is_trusted_by_programs(Path::new(ordinary)), "{ordinary}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_git_takes_for_a_repository_is_known_also_while_it_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let is_in = |path: &str| is_in_bare_repository(Path::new(path), |p| root.join(p).exists());
+        std::fs::create_dir_all(root.join("a/b/objects")).unwrap();
+        std::fs::create_dir_all(root.join("a/b/refs")).unwrap();
+        assert!(!is_in("a/b/config"));
+        // The last part of it.
+        assert!(is_in("a/b/HEAD"));
+        assert!(is_in("a/b/head"));
+        std::fs::write(root.join("a/b/HEAD"), "ref: refs/heads/main\n").unwrap();
+        assert!(is_in("a/b/config"));
+        assert!(is_in("a/b/hooks/post-checkout"));
+        assert!(!is_in("a/config"));
+        assert!(!is_in("HEAD"));
+        std::fs::remove_dir(root.join("a/b/refs")).unwrap();
+        assert!(!is_in("a/b/config"));
+        assert!(is_in("a/b/refs/heads/main"));
+        assert!(is_in("a/b/commondir"));
+        // The project's directory itself.
+        for directory in ["objects", "refs"] {
+            std::fs::create_dir(root.join(directory)).unwrap();
+        }
+        assert!(is_in("HEAD"));
+    }
+}

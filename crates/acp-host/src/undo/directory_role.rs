@@ -1,0 +1,83 @@
+//! Where the files are that other programs obey.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::trusted_files::is_executed_by_programs;
+
+/// What a directory is to whoever looks through it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DirectoryRole {
+    /// Some of what is in it may be obeyed.
+    Ordinary,
+    /// All of it is.
+    Trusted,
+    /// It is a repository's own, or one of a submodule or a working tree.
+    Git,
+    /// What is in such a one with more of them in it.
+    GitModules,
+    GitWorktrees,
+    GitInfo,
+}
+
+/// What to do with an entry of a directory.
+pub(super) enum EntryAction {
+    /// It is one of those that are protected.
+    Record,
+    /// It is none, but in it there may be some.
+    Descend(DirectoryRole),
+    Skip,
+}
+
+impl DirectoryRole {
+    /// What is to be done with `name` in such a directory. `parent` is the directory's own name, and `bare` says that
+    /// git takes it for a repository.
+    pub(super) fn entry_action(
+        self,
+        parent: Option<&OsStr>,
+        name: &OsStr,
+        bare: bool,
+    ) -> EntryAction {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        let data = || ["objects", "refs", "logs", "lfs"].into_iter().any(is);
+        match self {
+            Self::Ordinary | Self::Trusted if is(".git") => EntryAction::Descend(Self::Git),
+            Self::Trusted => EntryAction::Record,
+            Self::Ordinary if bare && is_git_trusted(name) => EntryAction::Record,
+            Self::Ordinary if bare && data() => EntryAction::Skip,
+            Self::Ordinary if bare && is("modules") => EntryAction::Descend(Self::GitModules),
+            Self::Ordinary if bare && is("worktrees") => EntryAction::Descend(Self::GitWorktrees),
+            Self::Ordinary if bare && is("info") => EntryAction::Descend(Self::GitInfo),
+            // Packages bring such files for those who work on them.
+            Self::Ordinary if is("node_modules") => EntryAction::Skip,
+            Self::Ordinary => {
+                let path = parent.map_or_else(PathBuf::new, PathBuf::from).join(name);
+                match is_executed_by_programs(&path) {
+                    true => EntryAction::Record,
+                    false => EntryAction::Descend(Self::Ordinary),
+                }
+            }
+            Self::GitInfo if is("attributes") => EntryAction::Record,
+            Self::Git | Self::GitModules if is_git_trusted(name) => EntryAction::Record,
+            Self::Git | Self::GitModules if is("info") => EntryAction::Descend(Self::GitInfo),
+            Self::Git | Self::GitModules if is("modules") => EntryAction::Descend(Self::GitModules),
+            Self::Git if is("worktrees") => EntryAction::Descend(Self::GitWorktrees),
+            Self::GitModules if !data() => EntryAction::Descend(Self::GitModules),
+            Self::GitWorktrees => EntryAction::Descend(Self::Git),
+            Self::Git | Self::GitModules | Self::GitInfo => EntryAction::Skip,
+        }
+    }
+}
+
+/// What git obeys in a repository's own directory: programs are named there, or where else such files are.
+fn is_git_trusted(name: &OsStr) -> bool {
+    ["hooks", "config", "config.worktree", "commondir", "gitdir"]
+        .iter()
+        .any(|other| name.eq_ignore_ascii_case(other))
+}
+
+/// Whether git takes a directory with these names in it for a repository.
+pub(super) fn is_bare(names: &[OsString]) -> bool {
+    let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}

@@ -1,0 +1,149 @@
+//! Where that goes which is undone: nothing is deleted.
+
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::GuardedRoot;
+
+/// How much is copied where what is to be kept cannot be moved, because it is on another disk.
+const COPIED: u64 = 256 * 1024 * 1024;
+
+/// Where that goes which is undone.
+pub(super) struct UndoneFiles<'a> {
+    root: &'a GuardedRoot,
+    /// A directory for this time alone, if it could be made.
+    directory: Option<(PathBuf, Dir)>,
+    is_used: std::cell::Cell<bool>,
+}
+
+impl<'a> UndoneFiles<'a> {
+    /// A place that is made when it is first needed would be found by nobody who looks for a reason why not.
+    pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let place = kept_in.map(|kept_in| {
+            let seconds = std::time::SystemTime::UNIX_EPOCH
+                .elapsed()
+                .unwrap_or_default();
+            kept_in.join(format!(
+                "{}-{}-{number}",
+                seconds.as_secs(),
+                std::process::id()
+            ))
+        });
+        let place = place.and_then(|place| {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(&place).ok()?;
+            let dir = Dir::open_ambient_dir(&place, ambient_authority()).ok()?;
+            Some((place, dir))
+        });
+        Self {
+            root,
+            directory: place,
+            is_used: false.into(),
+        }
+    }
+
+    /// Moves something out of the root, or at least to a name that no program obeys.
+    pub(super) fn put(&self, path: &Path) -> io::Result<()> {
+        let from = &self.root.dir;
+        if let Some((_, to)) = &self.directory {
+            let place = flat_name(path);
+            let moved = from.rename(path, to, &place);
+            let moved = moved.or_else(|_| {
+                let mut left = COPIED;
+                copy(from, path, to, &place, &mut left)?;
+                remove(from, path)
+            });
+            if moved.is_ok() {
+                self.is_used.set(true);
+                return Ok(());
+            }
+        }
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".undone-by-acp-{}", std::process::id()));
+        let mut beside = path.with_file_name(&name);
+        let mut number = 0;
+        while from.symlink_metadata(&beside).is_ok() {
+            number += 1;
+            let mut name = name.clone();
+            name.push(format!("-{number}"));
+            beside = path.with_file_name(name);
+        }
+        from.rename(path, from, beside)
+    }
+
+    /// Where something was kept, if anything was.
+    pub(super) fn used(&self) -> Option<PathBuf> {
+        let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
+        if self.is_used.get() {
+            return Some(place);
+        }
+        let _ = std::fs::remove_dir(&place);
+        None
+    }
+}
+
+/// A path as one name, so that what is kept is obeyed by nobody there either.
+fn flat_name(path: &Path) -> PathBuf {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    let mut flat = std::ffi::OsString::from("undone");
+    for name in names {
+        flat.push("__");
+        flat.push(name);
+    }
+    flat.into()
+}
+
+/// Copies what is there, at most this many bytes of it.
+fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
+    let meta = from.symlink_metadata(path)?;
+    if meta.is_dir() {
+        to.create_dir(place)?;
+        for entry in from.read_dir(path)? {
+            let name = entry?.file_name();
+            copy(from, &path.join(&name), to, &place.join(&name), left)?;
+        }
+        return Ok(());
+    }
+    if meta.is_symlink() {
+        return link(to, &from.read_link_contents(path)?, place);
+    }
+    if !meta.is_file() {
+        return Ok(());
+    }
+    *left = left
+        .checked_sub(meta.len())
+        .ok_or_else(|| io::Error::other("it is too large to be copied"))?;
+    let mut source = from.open(path)?.take(meta.len());
+    let mut target = to.open_with(place, OpenOptions::new().write(true).create_new(true))?;
+    io::copy(&mut source, &mut target).map(drop)
+}
+
+fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
+    match dir.symlink_metadata(path)?.is_dir() {
+        true => dir.remove_dir_all(path),
+        false => dir.remove_file(path),
+    }
+}
+
+/// Makes a link, wherever it leads: nobody follows it here.
+#[cfg(unix)]
+pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
+    dir.symlink_contents(to, path)
+}
+
+#[cfg(not(unix))]
+pub(super) fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
+    Err(io::Error::other("there are no links"))
+}

@@ -1,0 +1,255 @@
+//! A conversation, told message by message: each message goes to the rules that it concerns.
+
+use serde_json::Value;
+
+use crate::schema::message::{Direction, Envelope};
+use crate::schema::version::SchemaVersion;
+
+use super::capabilities::Capabilities;
+use super::elicitation::Elicitations;
+use super::initialization::Initialization;
+use super::requests::{OpenRequest, OpenRequests};
+use super::rule::{Finding, Findings, MessagePosition, Rule};
+use super::sessions::RuleSessions;
+use super::table::id;
+use super::terminals::RuleTerminals;
+use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
+use super::{config, messages, permissions, states, tool_calls, turns};
+
+/// A conversation, as far as rules need to know it.
+#[derive(Debug)]
+pub struct RuleChecker {
+    findings: Findings,
+    initialization: Initialization,
+    capabilities: Capabilities,
+    requests: OpenRequests,
+    sessions: RuleSessions,
+    terminals: RuleTerminals,
+    elicitations: Elicitations,
+    /// A side has closed its output.
+    closed: bool,
+}
+
+impl Default for RuleChecker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RuleChecker {
+    /// A conversation that has not begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            findings: Findings {
+                position: MessagePosition::default(),
+                version: SchemaVersion::V1,
+                findings: Vec::new(),
+            },
+            initialization: Initialization::default(),
+            capabilities: Capabilities::default(),
+            requests: OpenRequests::default(),
+            sessions: RuleSessions::new(),
+            terminals: RuleTerminals::new(),
+            elicitations: Elicitations::new(),
+            closed: false,
+        }
+    }
+
+    /// Every rule.
+    pub fn all() -> impl Iterator<Item = &'static Rule> {
+        let subjects = [
+            initialization::RULES,
+            capabilities::RULES,
+            requests::RULES,
+            sessions::RULES,
+            turns::RULES,
+            permissions::RULES,
+            tool_calls::RULES,
+            terminals::RULES,
+            config::RULES,
+            states::RULES,
+            messages::RULES,
+            elicitation::RULES,
+        ];
+        subjects.into_iter().flatten().copied()
+    }
+
+    /// The version that was agreed on; version 1 before that.
+    #[must_use]
+    pub fn version(&self) -> SchemaVersion {
+        self.findings.version
+    }
+
+    /// The method that a message answers, if it is an answer to a request that is known. To be asked before the
+    /// message is told.
+    #[must_use]
+    pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
+        match Envelope::read(message)? {
+            Envelope::Response { id, .. } => self.requests.method(direction, id),
+            _ => None,
+        }
+    }
+
+    /// The next message, and what is wrong with it, or with an earlier one because of it.
+    pub fn check_message(
+        &mut self,
+        at: MessagePosition,
+        direction: Direction,
+        message: &Value,
+    ) -> Vec<Finding> {
+        self.findings.position = at;
+        let none = Value::Null;
+        match Envelope::read(message) {
+            Some(Envelope::Request { id, method, params }) => {
+                let params = params.unwrap_or(&none);
+                self.handle_call(direction, method, params, Some(id));
+            }
+            Some(Envelope::Notification { method, params }) => {
+                self.handle_call(direction, method, params.unwrap_or(&none), None);
+            }
+            Some(Envelope::Response { id, result }) => {
+                let found = &mut self.findings;
+                let open = self.requests.answer(found, direction, id, result.is_err());
+                if let Some(open) = open {
+                    self.handle_response(&open, result);
+                }
+            }
+            None => {}
+        }
+        std::mem::take(&mut self.findings.findings)
+    }
+
+    /// The side that sends in `direction` has closed its output, of its own accord.
+    pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
+        self.findings.position = at;
+        // A client may leave at any time, with a question open that nobody answers any more.
+        if !std::mem::replace(&mut self.closed, true) && direction == Direction::ToClient {
+            self.requests.agent_closed(&mut self.findings);
+            self.sessions.agent_closed(&mut self.findings);
+        }
+        std::mem::take(&mut self.findings.findings)
+    }
+
+    /// Someone else has ended the conversation: neither side is to blame for what is left.
+    pub fn break_off(&mut self) {
+        self.closed = true;
+    }
+
+    /// Something was sent in `direction` that is not known.
+    pub fn record_missed_message(&mut self, direction: Direction) {
+        self.requests.record_missed_message(direction);
+    }
+
+    /// The conversation is over. To be told last.
+    pub fn end(&mut self, at: MessagePosition) -> Vec<Finding> {
+        self.findings.position = at;
+        self.requests.end(&mut self.findings);
+        let sessions = &self.sessions;
+        self.terminals
+            .end(&mut self.findings, |session| sessions.is_running(session));
+        std::mem::take(&mut self.findings.findings)
+    }
+
+    fn handle_call(
+        &mut self,
+        direction: Direction,
+        method: &str,
+        params: &Value,
+        number: Option<&Value>,
+    ) {
+        let found = &mut self.findings;
+        self.initialization.call(found, direction, method, params);
+        match method {
+            "initialize" => self.capabilities.apply_request(params),
+            _ if self.initialization.is_done => {
+                self.capabilities.call(found, direction, method, params);
+            }
+            _ => {}
+        }
+        if let Some(number) = number {
+            self.requests
+                .add_request(found, direction, number, method, params);
+        }
+        let session = id(params, "sessionId");
+        match (direction, method) {
+            (_, "$/cancel_request") => {
+                if let Some(session) = self.requests.cancel_request(found, direction, params) {
+                    self.sessions.cancel(&session);
+                }
+            }
+            (Direction::ToClient, "elicitation/create") => self.elicitations.create(params),
+            (Direction::ToClient, "elicitation/complete") => {
+                self.elicitations.complete(found, params);
+            }
+            (Direction::ToAgent, "session/cancel") => {
+                if let Some(session) = session {
+                    self.requests.cancel(found, session);
+                    self.sessions.cancel(session);
+                }
+            }
+            (Direction::ToAgent, _) => {
+                if let Some(session) = session {
+                    self.sessions
+                        .check_client_request(found, method, session, params);
+                }
+            }
+            (Direction::ToClient, _) => {
+                if let Some(session) = session {
+                    let (requests, terminals) = (&self.requests, &mut self.terminals);
+                    (self.sessions)
+                        .check_agent_request(found, method, session, params, requests, terminals);
+                }
+                if found.version == SchemaVersion::V1 && method.starts_with("terminal/") {
+                    self.terminals.check_request(found, method, params);
+                }
+            }
+        }
+        if method == "session/update"
+            && direction == Direction::ToClient
+            && params["update"]["sessionUpdate"] == "config_option_update"
+        {
+            self.capabilities.options(found, &params["update"]);
+        }
+    }
+
+    fn handle_response(&mut self, open: &OpenRequest, result: Result<&Value, &Value>) {
+        let found = &mut self.findings;
+        if let Err(error) = result {
+            self.capabilities.apply_error(error);
+        }
+        match (open.method.as_str(), result) {
+            ("initialize", Ok(result)) => {
+                self.initialization.answer(found, result);
+                self.capabilities.apply_response(found, result);
+            }
+            ("session/request_permission", _) => permissions::answered(found, open, result),
+            (method, _) if method.starts_with("terminal/") => {
+                self.terminals.check_response(found, open, result);
+            }
+            (method, Ok(result)) if method.starts_with("session/") => {
+                self.capabilities.options(found, result);
+            }
+            _ => {}
+        }
+        self.sessions
+            .check_response(found, open, result, &self.requests);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_rules_are_different() {
+        let mut names: Vec<&str> = RuleChecker::all().map(|rule| rule.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for rule in RuleChecker::all() {
+            assert!(rule.requirement.ends_with('.'), "{}", rule.name);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! A trace as a person reads it: what each record is, what it is an answer to, and what matters of it.
+
+mod summary;
+
+use std::collections::HashMap;
+
+use acp_wire::jsonrpc::{self, Incoming, RequestId};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::format::{RecordBody, TraceEvent, TraceRecord};
+use acp_rules::Side;
+use summary::EntrySummary;
+
+/// How many requests are remembered that wait for their answers. The answer to one that is not is shown without its
+/// method.
+const PENDING: usize = 64 * 1024;
+
+/// How much text of one entry is kept, in bytes.
+const TEXT: usize = 16 * 1024;
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceEntryKind {
+    /// A request.
+    Request,
+    /// A notification.
+    Notification,
+    /// The answer to a request.
+    Response,
+    /// The answer to a request that is an error.
+    Error,
+    /// Something that a side said and that is no message.
+    Noise,
+    /// A line that the agent printed to its standard error.
+    Stderr,
+    /// Something that happened to the process or a stream.
+    Event,
+}
+
+/// A record, or several chunks of the same text, for people.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TraceEntry {
+    /// Microseconds since the start of the trace; of the first chunk.
+    pub time_us: u64,
+    /// The line of the file; of the first chunk.
+    pub line: u64,
+    /// Who said it.
+    pub from: Option<Side>,
+    /// What it is.
+    pub kind: TraceEntryKind,
+    /// The method; of an answer, that of the request. Empty where it is not known.
+    pub method: String,
+    /// Of a `session/update`, which it is.
+    pub update: Option<String>,
+    /// The id of a request, or of what is answered.
+    pub id: Option<RequestId>,
+    /// The session that it belongs to.
+    pub session: Option<String>,
+    /// How long an answer took, in microseconds.
+    pub duration_us: Option<u64>,
+    /// What matters of it. It may have several lines, and is as it came: what would command a terminal is in it.
+    pub summary: String,
+    /// Something is wrong.
+    pub is_error: bool,
+    /// How many records it is made of.
+    pub records: u64,
+    /// The message; of chunks, the first.
+    pub message: Option<Box<RawValue>>,
+    /// What the next entry must be a chunk of, to be one with this.
+    merge_key: Option<String>,
+}
+
+impl TraceEntry {
+    fn new(record: &TraceRecord, kind: TraceEntryKind) -> Self {
+        Self {
+            time_us: record.time_us,
+            line: record.line,
+            from: None,
+            kind,
+            method: String::new(),
+            update: None,
+            id: None,
+            session: None,
+            duration_us: None,
+            summary: String::new(),
+            is_error: false,
+            records: 1,
+            message: None,
+            merge_key: None,
+        }
+    }
+
+    /// What it is called: the update, the method, or what it is instead.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match (self.kind, &self.update) {
+            (_, Some(update)) => update,
+            (TraceEntryKind::Stderr, _) => "stderr",
+            (TraceEntryKind::Noise, _) => "no message",
+            (TraceEntryKind::Response | TraceEntryKind::Error, _) if self.method.is_empty() => {
+                "to no request"
+            }
+            _ => &self.method,
+        }
+    }
+
+    /// Makes the next one part of this, if both are chunks of the same text; gives it back otherwise.
+    ///
+    /// # Errors
+    /// It is no chunk of the same text.
+    pub fn merge(&mut self, next: Self) -> Result<(), Box<Self>> {
+        if self.merge_key.is_none() || self.merge_key != next.merge_key || self.from != next.from {
+            return Err(Box::new(next));
+        }
+        self.records += next.records;
+        self.summary.push_str(&next.summary);
+        truncate(&mut self.summary);
+        Ok(())
+    }
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+struct UnansweredRequest {
+    method: String,
+    session: Option<String>,
+    time_us: u64,
+}
+
+/// Makes entries of records, which are to come in their order.
+#[derive(Debug, Default)]
+pub struct EntryBuilder {
+    /// By who asked.
+    pending: HashMap<(Side, RequestId), UnansweredRequest>,
+}
+
+impl EntryBuilder {
+    /// One that has seen no records.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A record for people; `None` of one that is not known here.
+    pub fn record(&mut self, record: TraceRecord) -> Option<TraceEntry> {
+        let mut entry = match &record.body {
+            RecordBody::Message { from, message, .. } => {
+                let mut entry = self.message_entry(&record, *from, message);
+                entry.from = Some(*from);
+                entry
+            }
+            RecordBody::Noise {
+                from,
+                length,
+                bytes,
+            } => {
+                let text = String::from_utf8_lossy(bytes);
+                noise_entry(&record, *from, *length, &text)
+            }
+            RecordBody::Oversized {
+                from,
+                length,
+                beginning,
+            } => {
+                let mut entry = noise_entry(&record, *from, *length, beginning);
+                entry.summary = format!("too long to be recorded ({length} bytes): {beginning}");
+                entry
+            }
+            RecordBody::Stderr(line) => TraceEntry {
+                from: Some(Side::Agent),
+                summary: line.clone(),
+                ..TraceEntry::new(&record, TraceEntryKind::Stderr)
+            },
+            RecordBody::Event(event) => event_entry(&record, event)?,
+            RecordBody::Unknown => return None,
+        };
+        truncate(&mut entry.summary);
+        if let RecordBody::Message { message, .. } = record.body {
+            entry.message = Some(message);
+        }
+        Some(entry)
+    }
+
+    /// The requests that were not answered, in no order: who asked, the id, the method, and when.
+    pub fn unanswered(&self) -> impl Iterator<Item = (Side, &RequestId, &str, u64)> {
+        self.pending
+            .iter()
+            .map(|((side, id), pending)| (*side, id, pending.method.as_str(), pending.time_us))
+    }
+
+    fn message_entry(
+        &mut self,
+        record: &TraceRecord,
+        from: Side,
+        message: &RawValue,
+    ) -> TraceEntry {
+        let value = |raw: Option<&RawValue>| -> Value {
+            raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+                .unwrap_or_default()
+        };
+        match jsonrpc::parse(message.get().as_bytes()) {
+            Ok(Incoming::Request { id, method, params }) => {
+                let params = value(params);
+                let session = session_id_of(&params);
+                if self.pending.len() < PENDING {
+                    let pending = UnansweredRequest {
+                        method: method.clone().into_owned(),
+                        session: session.clone(),
+                        time_us: record.time_us,
+                    };
+                    self.pending.insert((from, id.clone()), pending);
+                }
+                TraceEntry {
+                    summary: EntrySummary::of_params(&method, &params),
+                    method: method.into_owned(),
+                    id: Some(id),
+                    session,
+                    ..TraceEntry::new(record, TraceEntryKind::Request)
+                }
+            }
+            Ok(Incoming::Notification { method, params }) => {
+                let params = value(params);
+                notification_entry(record, method.into_owned(), &params)
+            }
+            Ok(Incoming::Response { id, result }) => {
+                let pending = self.pending.remove(&(from.other(), id.clone()));
+                let known = pending.is_some();
+                let (method, mut session, took) = match pending {
+                    Some(pending) => {
+                        let took = record.time_us.saturating_sub(pending.time_us);
+                        (pending.method, pending.session, Some(took))
+                    }
+                    None => (String::new(), None, None),
+                };
+                let (kind, summary) = match result {
+                    Ok(result) => {
+                        let result = value(Some(result));
+                        session = session.or_else(|| session_id_of(&result));
+                        (
+                            TraceEntryKind::Response,
+                            EntrySummary::of_result(&method, &result),
+                        )
+                    }
+                    Err(error) => (TraceEntryKind::Error, EntrySummary::of_error(&error)),
+                };
+                TraceEntry {
+                    is_error: kind == TraceEntryKind::Error || !known,
+                    method,
+                    id: Some(id),
+                    session,
+                    duration_us: took,
+                    summary,
+                    ..TraceEntry::new(record, kind)
+                }
+            }
+            Err(error) => TraceEntry {
+                is_error: true,
+                summary: format!("{error}: {}", message.get()),
+                ..TraceEntry::new(record, TraceEntryKind::Noise)
+            },
+        }
+    }
+}
+
+fn session_id_of(value: &Value) -> Option<String> {
+    value.get("sessionId")?.as_str().map(str::to_owned)
+}
+
+fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> TraceEntry {
+    let session = session_id_of(params);
+    let mut entry = TraceEntry {
+        summary: EntrySummary::of_params(&method, params),
+        method,
+        session,
+        ..TraceEntry::new(record, TraceEntryKind::Notification)
+    };
+    if entry.method == "session/update" {
+        let update = params.get("update").unwrap_or(&Value::Null);
+        let text = |name: &str| update.get(name).and_then(Value::as_str);
+        entry.update = text("sessionUpdate").map(str::to_owned);
+        if let Some(name) = entry.update.as_deref().filter(|name| is_text_chunk(name)) {
+            let session = entry.session.as_deref().unwrap_or_default();
+            // Chunks of version 1 may have no id; those of another message have another.
+            let of = text("messageId").unwrap_or_default();
+            entry.merge_key = Some(format!("{name}\n{session}\n{of}"));
+        }
+    }
+    entry
+}
+
+/// Whether this update is a piece of a text.
+fn is_text_chunk(update: &str) -> bool {
+    update.ends_with("_chunk") && update != "terminal_output_chunk"
+}
+
+fn noise_entry(record: &TraceRecord, from: Side, length: u64, text: &str) -> TraceEntry {
+    let blank = text.trim().is_empty();
+    TraceEntry {
+        from: Some(from),
+        is_error: true,
+        summary: if blank {
+            format!("an empty line ({length} bytes)")
+        } else {
+            text.to_owned()
+        },
+        ..TraceEntry::new(record, TraceEntryKind::Noise)
+    }
+}
+
+fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
+    let (what, is_error) = match event {
+        TraceEvent::Started { pid } => (format!("the agent was started (process {pid})"), false),
+        TraceEvent::ClientClosed => ("the client closed the agent's input".to_owned(), false),
+        TraceEvent::ClientStoppedReading => ("the client does not read any more".to_owned(), false),
+        TraceEvent::AgentClosed => ("the agent closed its output".to_owned(), false),
+        TraceEvent::AgentStoppedReading => ("the agent does not read any more".to_owned(), true),
+        TraceEvent::Failed { from, message } => (format!("{}: {message}", from.name()), true),
+        TraceEvent::Interrupted { by } => (format!("{by} ended it"), false),
+        TraceEvent::Killed => ("the agent did not end by itself".to_owned(), true),
+        TraceEvent::Exited { code, signal } => match (code, signal) {
+            (Some(code), _) => (format!("the agent ended: exit code {code}"), *code != 0),
+            (None, Some(signal)) => (format!("the agent ended: {signal}"), true),
+            (None, None) => ("the agent ended".to_owned(), false),
+        },
+        TraceEvent::End => ("the end".to_owned(), false),
+        TraceEvent::Unknown => return None,
+    };
+    Some(TraceEntry {
+        summary: what,
+        is_error,
+        ..TraceEntry::new(record, TraceEntryKind::Event)
+    })
+}
+
+/// Cuts a text that is longer than what is kept.
+fn truncate(text: &mut String) {
+    if text.len() > TEXT {
+        let mut end = TEXT;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push('…');
+    }
+}

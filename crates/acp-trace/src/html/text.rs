@@ -1,0 +1,91 @@
+//! Text of a peer's as a browser may show it: without what commands a terminal, and with what turns text around made
+//! visible.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A text in lines.
+pub(super) fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => {
+                // A terminal would write over the line.
+                if chars.peek() != Some(&'\n') {
+                    out.push('\n');
+                }
+            }
+            '\u{1b}' => skip_escape(&mut chars),
+            c if is_layout_control(c) => out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c))),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Passes over what an escape begins.
+fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
+    match chars.next() {
+        // Up to its final byte.
+        Some('[') => {
+            while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+            chars.next_if(|c| matches!(c, '@'..='~'));
+        }
+        // Up to its terminator; one that has none ends with the line.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while chars
+                .next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n'))
+                .is_some()
+            {}
+            if chars.next_if_eq(&'\u{1b}').is_some() {
+                chars.next_if_eq(&'\\');
+            } else {
+                chars.next_if_eq(&'\u{7}');
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A text in one line.
+pub(super) fn line(line: &str) -> String {
+    let line = text(line);
+    if line.contains(['\n', '\t']) {
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        line
+    }
+}
+
+/// The beginning of a text that is longer than this.
+pub(super) fn shortened(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// What changes the direction of text, or ends a line without looking so.
+fn is_layout_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_is_left_out_and_what_turns_text_around_is_seen() {
+        assert_eq!(
+            text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"),
+            "abcd"
+        );
+        assert_eq!(text("50%\r100%\r\n\u{0}ok\u{1b}"), "50%\n100%\nok");
+        assert_eq!(text("\u{1b}]never ended\nnext"), "\nnext");
+        assert_eq!(line("a\u{202e}b\u{2028}c\n d"), "a⟨U+202E⟩b⟨U+2028⟩c d");
+        assert_eq!(shortened("äöü", 2), "äö…");
+    }
+}

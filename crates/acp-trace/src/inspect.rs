@@ -1,0 +1,174 @@
+//! What is found out about lines before they are recorded: whether each is JSON, and whether a secret may be in it.
+
+use super::json::JsonChecker;
+use super::redact::{GatheredLines, Redactor};
+
+/// How much of a line is remembered, in bytes, to be compared with the next.
+const REMEMBERED: usize = 4 * 1024;
+
+/// How many lines are looked at in one go at most.
+const AT_ONCE: usize = 1024;
+
+/// What was found out about a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LineResult {
+    /// It is JSON, and with that UTF-8.
+    pub(super) is_json: bool,
+    /// It has something in it that may be a secret, or tell of one.
+    pub(super) is_suspicious: bool,
+}
+
+/// Looks at the lines of one side.
+///
+/// What a side says begins, again and again, as what it said before. How much of it does is found out first, which
+/// takes next to nothing, and only the rest is looked at.
+#[derive(Debug, Default)]
+pub(super) struct LineInspector {
+    /// How the last line began.
+    last_line: Vec<u8>,
+    checker: JsonChecker,
+    gathered: GatheredLines,
+    results: Vec<LineResult>,
+}
+
+impl LineInspector {
+    /// Looks at the first of these lines, of which only the last has no end. Gives what was found out about each of
+    /// them, and the lines that are left, if there are any.
+    pub(super) fn inspect<'a>(
+        &mut self,
+        redactor: Option<&Redactor>,
+        lines: &'a [u8],
+    ) -> (&[LineResult], Option<&'a [u8]>) {
+        self.results.clear();
+        let mut before = None;
+        let mut rest = Some(lines);
+        while let Some(lines) = rest.filter(|_| self.results.len() < AT_ONCE) {
+            let (line, next) = first(lines);
+            rest = next;
+            let shared = common_prefix_len(before.unwrap_or(&self.last_line), line);
+            let json = self.checker.is_json(line, shared);
+            if redactor.is_some() {
+                self.gathered.push(line, shared);
+            }
+            let suspicious = false;
+            self.results.push(LineResult {
+                is_json: json,
+                is_suspicious: suspicious,
+            });
+            before = Some(line.get(..REMEMBERED).unwrap_or(line));
+        }
+        self.last_line.clear();
+        self.last_line.extend_from_slice(before.unwrap_or_default());
+        if let Some(redactor) = redactor {
+            let mut looks = self.results.iter_mut();
+            redactor.search(&mut self.gathered, |found| {
+                if let Some(look) = looks.next() {
+                    look.is_suspicious = found;
+                }
+            });
+        }
+        (&self.results, rest)
+    }
+}
+
+/// The first of some lines, without its end, and those behind it.
+pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(b'\n', lines) {
+        Some(end) => {
+            let (line, rest) = lines.split_at(end);
+            (line, rest.get(1..))
+        }
+        None => (lines, None),
+    }
+}
+
+/// How many bytes both begin with.
+fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
+    const WIDE: usize = 32;
+    const WORD: usize = 8;
+    let (ones, others) = (one.as_chunks::<WIDE>().0, other.as_chunks::<WIDE>().0);
+    let equal = ones.iter().zip(others).take_while(|(a, b)| a == b);
+    let mut shared = equal.count() * WIDE;
+    let one = one.get(shared..).unwrap_or_default();
+    let other = other.get(shared..).unwrap_or_default();
+    let (ones, others) = (one.as_chunks::<WORD>(), other.as_chunks::<WORD>());
+    for (a, b) in ones.0.iter().zip(others.0) {
+        let differ = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        shared += differ.trailing_zeros() as usize / 8;
+        if differ != 0 {
+            return shared;
+        }
+    }
+    // One of them ends here, or has less than a word left.
+    let words = ones.0.len().min(others.0.len()) * WORD;
+    let one = one.get(words..).unwrap_or_default();
+    let other = other.get(words..).unwrap_or_default();
+    let equal = one.iter().zip(other).take_while(|(a, b)| a == b);
+    shared + equal.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_of_a_line_holds_for_the_next_as_far_as_they_are_alike() {
+        let redactor = Redactor::new();
+        let text = concat!(
+            "{\"text\":\"one\"}\n{\"text\":\"one key\"}\n{\"text\":\"one key more\"}\n{\"text\":\"one ke\"}\n",
+            "{\"text\":\"one\"}}\n{\"text\":\"one\n\n{\"text\":\"one\"}\n{\"text\":\"a token\"}\n",
+        );
+        let expected = [
+            (true, false),
+            (true, true),
+            (true, true),
+            (true, false),
+            (false, false),
+            (false, false),
+            (false, false),
+            (true, false),
+            (true, true),
+            (false, false),
+        ];
+        let expected = expected.map(|(json, suspicious)| LineResult {
+            is_json: json,
+            is_suspicious: suspicious,
+        });
+        let mut lines = LineInspector::default();
+        // The second time they follow upon themselves.
+        for _ in 0..2 {
+            let (looks, rest) = lines.inspect(Some(&redactor), text.as_bytes());
+            assert_eq!(looks, expected);
+            assert_eq!(rest, None);
+        }
+    }
+
+    #[test]
+    fn very_many_lines_are_looked_at_in_parts() {
+        let text = "1\n".repeat(AT_ONCE + 1);
+        let mut lines = LineInspector::default();
+        let (looks, rest) = lines.inspect(None, text.as_bytes());
+        assert!(looks.len() == AT_ONCE && looks.iter().all(|look| look.is_json));
+        let (looks, rest) = lines.inspect(None, rest.unwrap());
+        assert_eq!(
+            looks.iter().map(|look| look.is_json).collect::<Vec<_>>(),
+            [true, false]
+        );
+        assert_eq!(rest, None);
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_bytes_are_shared_as_are_the_same(
+            common in prop::collection::vec(any::<u8>(), 0..100),
+            one in prop::collection::vec(0..3_u8, 0..50),
+            other in prop::collection::vec(0..3_u8, 0..50),
+        ) {
+            let (one, other) = ([&common[..], &one].concat(), [&common[..], &other].concat());
+            let equal = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!(common_prefix_len(&one, &other), equal);
+        }
+    }
+}

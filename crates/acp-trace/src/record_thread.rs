@@ -1,0 +1,236 @@
+//! What was passed on, cut into lines and written as records.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write};
+use std::sync::Arc;
+
+use super::format::{LONGEST_MESSAGE, TraceEvent};
+use super::inspect::{LineInspector, first};
+use super::log::{LogBatch, LogPieceKind, RecordLog};
+use super::record_writer::{LONGEST_NOISE, LineSource, RecordWriter};
+use super::recording::RecordingSummary;
+use super::redact::Redactor;
+use acp_rules::Side;
+
+/// How much is put together before it is written, if there is more at once, in bytes.
+const WRITE: usize = 256 * 1024;
+
+/// The largest buffer that is kept for the next message, in bytes.
+const KEPT: usize = 1024 * 1024;
+
+/// A line of which not all has come.
+#[derive(Debug, Default)]
+struct PartialLine {
+    bytes: Vec<u8>,
+    /// How much of it is not kept.
+    dropped_len: usize,
+}
+
+impl PartialLine {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.dropped_len == 0
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if self.dropped_len > 0 || self.bytes.len() + bytes.len() > LONGEST_MESSAGE {
+            let room = LONGEST_NOISE.saturating_sub(self.bytes.len());
+            let kept = bytes.get(..room).unwrap_or(bytes);
+            self.bytes.extend_from_slice(kept);
+            self.dropped_len += bytes.len() - kept.len();
+            self.dropped_len += self.bytes.len().saturating_sub(LONGEST_NOISE);
+            self.bytes.truncate(LONGEST_NOISE);
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT);
+        self.dropped_len = 0;
+    }
+}
+
+/// What a side says.
+#[derive(Debug, Default)]
+struct SideStream {
+    partial: PartialLine,
+    lines: LineInspector,
+    /// Where it is read, if it does not come with the pieces.
+    tap: Option<File>,
+}
+
+/// What makes records of pieces.
+pub(super) struct RecordThread {
+    log: Arc<RecordLog>,
+    client: SideStream,
+    agent: SideStream,
+    records: RecordWriter,
+    /// What was read from a tap: as much as one has room for, at most.
+    tap_buffer: Vec<u8>,
+}
+
+impl RecordThread {
+    /// Of what is in this log.
+    pub(super) fn new(log: Arc<RecordLog>, redactor: Option<Redactor>) -> Self {
+        Self {
+            log,
+            client: SideStream::default(),
+            agent: SideStream::default(),
+            records: RecordWriter::new(redactor, WRITE),
+            tap_buffer: Vec::new(),
+        }
+    }
+
+    /// What was recorded so far.
+    pub(super) fn summary(&self) -> RecordingSummary {
+        self.records.summary
+    }
+
+    /// Writes until the log is closed.
+    pub(super) fn write_all(&mut self, file: &mut impl Write) -> io::Result<()> {
+        let mut batch = LogBatch::default();
+        while self.log.take(&mut batch) {
+            let mut bytes = batch.bytes.as_slice();
+            for piece in batch.pieces.drain(..) {
+                let (own, rest) = bytes.split_at_checked(piece.length).unwrap_or_default();
+                bytes = rest;
+                match piece.kind {
+                    LogPieceKind::Stream(side) => self.push_stream(piece.time_us, side, own),
+                    LogPieceKind::Tap(side, tap) => self.side_mut(side).0.tap = Some(tap),
+                    LogPieceKind::TapBytes(side, length) => {
+                        self.read_tap(piece.time_us, side, length)?
+                    }
+                    LogPieceKind::Stderr => self.records.add_stderr(piece.time_us, own),
+                    LogPieceKind::Event(event) => self.handle_event(piece.time_us, &event),
+                }
+                if self.records.out.len() >= WRITE {
+                    self.flush(file)?;
+                    self.log.set_written(piece.time_us);
+                }
+            }
+            // Others may be waited for now, and what was said so far is to be seen.
+            self.flush(file)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, file: &mut impl Write) -> io::Result<()> {
+        let out = &mut self.records.out;
+        file.write_all(out)?;
+        out.clear();
+        out.shrink_to(KEPT);
+        Ok(())
+    }
+
+    /// A side, the records that are made of what it says, and where it is told how many.
+    fn side_mut(&mut self, side: Side) -> (&mut SideStream, &mut RecordWriter, &RecordLog) {
+        let stream = match side {
+            Side::Client => &mut self.client,
+            Side::Agent => &mut self.agent,
+        };
+        (stream, &mut self.records, self.log.as_ref())
+    }
+
+    /// So many bytes that are in a tap.
+    fn read_tap(&mut self, at: u64, side: Side, length: usize) -> io::Result<()> {
+        // They are all there.
+        let mut buffer = std::mem::take(&mut self.tap_buffer);
+        buffer.resize(length.max(buffer.len()), 0);
+        let bytes = buffer.get_mut(..length).unwrap_or_default();
+        if let Some(tap) = &mut self.side_mut(side).0.tap {
+            tap.read_exact(bytes)?;
+        }
+        self.push_stream(at, side, bytes);
+        self.tap_buffer = buffer;
+        Ok(())
+    }
+
+    fn push_stream(&mut self, at: u64, side: Side, mut bytes: &[u8]) {
+        let (stream, ..) = self.side_mut(side);
+        if !stream.partial.is_empty() {
+            let (last, rest) = first(bytes);
+            stream.partial.push(last);
+            let Some(rest) = rest else {
+                return;
+            };
+            bytes = rest;
+            self.end_partial(at, side, false);
+        }
+        let (stream, records, log) = self.side_mut(side);
+        if let Some(end) = memchr::memrchr(b'\n', bytes) {
+            let (whole, rest) = bytes.split_at(end);
+            let open = false;
+            record_lines(
+                log,
+                stream,
+                records,
+                whole,
+                LineSource {
+                    time_us: at,
+                    side,
+                    is_unterminated: open,
+                },
+            );
+            bytes = rest.get(1..).unwrap_or_default();
+        }
+        stream.partial.push(bytes);
+    }
+
+    /// Records the line that has begun, now that its end, or that of the stream, is there.
+    fn end_partial(&mut self, at: u64, side: Side, open: bool) {
+        let (stream, records, log) = self.side_mut(side);
+        let line = LineSource {
+            time_us: at,
+            side,
+            is_unterminated: open,
+        };
+        let mut begun = std::mem::take(&mut stream.partial);
+        if begun.dropped_len > 0 {
+            let length = begun.bytes.len() + begun.dropped_len;
+            records.add_oversized(line, &begun.bytes, length);
+        } else {
+            record_lines(log, stream, records, &begun.bytes, line);
+        }
+        begun.clear();
+        stream.partial = begun;
+    }
+
+    fn handle_event(&mut self, at: u64, event: &TraceEvent) {
+        // What a stream ends with may have no line end.
+        let ended: &[Side] = match event {
+            TraceEvent::ClientClosed | TraceEvent::AgentStoppedReading => &[Side::Client],
+            TraceEvent::AgentClosed | TraceEvent::ClientStoppedReading => &[Side::Agent],
+            TraceEvent::Failed { from, .. } => &[*from],
+            TraceEvent::End => &[Side::Client, Side::Agent],
+            _ => &[],
+        };
+        for &side in ended {
+            if !self.side_mut(side).0.partial.is_empty() {
+                self.end_partial(at, side, true);
+            }
+        }
+        self.records.add_event(at, event);
+    }
+}
+
+/// Records lines, of which only the last has no end.
+fn record_lines(
+    log: &RecordLog,
+    stream: &mut SideStream,
+    records: &mut RecordWriter,
+    whole: &[u8],
+    line: LineSource,
+) {
+    let mut rest = Some(whole);
+    while let Some(mut bytes) = rest {
+        let (looks, left) = stream.lines.inspect(records.redactor(), bytes);
+        for look in looks {
+            let (own, next) = first(bytes);
+            records.add_line(line, own, *look);
+            bytes = next.unwrap_or_default();
+        }
+        log.set_lines(records.line_count);
+        rest = left;
+    }
+}

@@ -1,0 +1,161 @@
+//! Records as they are written: lines of a trace, put together in memory.
+
+use super::format::{self, LONGEST_MESSAGE, TraceEvent};
+use super::inspect::LineResult;
+use super::recording::RecordingSummary;
+use super::redact::Redactor;
+use acp_rules::Side;
+
+/// The longest line that is recorded whole though it is no JSON, in bytes; and how much is of a longer one, and of a
+/// message that is too long.
+pub(super) const LONGEST_NOISE: usize = 64 * 1024;
+
+/// Where a line comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LineSource {
+    /// When it was read, in microseconds since the start.
+    pub(super) time_us: u64,
+    pub(super) side: Side,
+    /// The stream has ended before it did.
+    pub(super) is_unterminated: bool,
+}
+
+/// What makes records of lines.
+pub(super) struct RecordWriter {
+    redactor: Option<Redactor>,
+    /// What is not written yet.
+    pub(super) out: Vec<u8>,
+    pub(super) summary: RecordingSummary,
+    /// How many lines of the streams were recorded.
+    pub(super) line_count: u64,
+}
+
+impl RecordWriter {
+    /// With room for so many bytes.
+    pub(super) fn new(redactor: Option<Redactor>, room: usize) -> Self {
+        Self {
+            redactor,
+            out: Vec::with_capacity(room),
+            summary: RecordingSummary::default(),
+            line_count: 0,
+        }
+    }
+
+    /// What secrets are found with, if they are looked for.
+    pub(super) fn redactor(&self) -> Option<&Redactor> {
+        self.redactor.as_ref()
+    }
+
+    fn begin_record(&mut self, from: LineSource, length: usize) {
+        format::begin(&mut self.out, from.time_us, from.side, length);
+        if from.is_unterminated {
+            self.out.extend_from_slice(b",\"open\":true");
+        }
+    }
+
+    /// Ends a record with a text.
+    fn end_with_text(&mut self, name: &[u8], text: &str) {
+        self.out.extend_from_slice(name);
+        format::text(&mut self.out, text);
+        self.out.extend_from_slice(b"}\n");
+    }
+
+    /// A line of one of the streams.
+    pub(super) fn add_line(&mut self, from: LineSource, line: &[u8], look: LineResult) {
+        self.line_count += 1;
+        if look.is_json && !look.is_suspicious {
+            self.begin_record(from, line.len());
+            self.end_with_message(line);
+            return;
+        }
+        match std::str::from_utf8(line) {
+            Ok(text) if look.is_json => self.add_redacted(from, text),
+            Ok(text) => self.add_noise(from, text, look.is_suspicious),
+            Err(_) => self.add_binary(from, line, look.is_suspicious),
+        }
+    }
+
+    /// Ends a record with a message.
+    fn end_with_message(&mut self, message: &[u8]) {
+        self.out.extend_from_slice(b",\"msg\":");
+        self.out.extend_from_slice(message);
+        self.out.extend_from_slice(b"}\n");
+        self.summary.messages += 1;
+    }
+
+    /// A message that may have secrets in it.
+    fn add_redacted(&mut self, from: LineSource, text: &str) {
+        let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
+        let shown = redacted.as_ref().map_or(text, |(text, _)| text);
+        if shown.len() > LONGEST_MESSAGE {
+            // It has become longer.
+            self.add_oversized(from, shown.as_bytes(), text.len());
+            return;
+        }
+        self.begin_record(from, text.len());
+        if let Some((_, count)) = redacted {
+            self.out.extend_from_slice(b",\"redacted\":");
+            format::number(&mut self.out, count);
+            self.summary.redacted += count;
+        }
+        self.end_with_message(shown.as_bytes());
+    }
+
+    /// What is no JSON.
+    fn add_noise(&mut self, from: LineSource, text: &str, suspicious: bool) {
+        if text.len() > LONGEST_NOISE {
+            self.add_oversized(from, text.as_bytes(), text.len());
+            return;
+        }
+        let redacted = match &self.redactor {
+            Some(redactor) if suspicious => redactor.redact_text(text),
+            _ => None,
+        };
+        self.begin_record(from, text.len());
+        self.end_with_text(b",\"noise\":", redacted.as_deref().unwrap_or(text));
+    }
+
+    /// What is not even text. Where a secret may be in it, what is text of it is recorded, without the secret.
+    fn add_binary(&mut self, from: LineSource, line: &[u8], suspicious: bool) {
+        if line.len() > LONGEST_NOISE {
+            self.add_oversized(from, line, line.len());
+            return;
+        }
+        let lossy = match &self.redactor {
+            Some(redactor) if suspicious => redactor.redact_text(&String::from_utf8_lossy(line)),
+            _ => None,
+        };
+        self.begin_record(from, line.len());
+        match lossy {
+            Some(text) => self.end_with_text(b",\"noise\":", &text),
+            None => {
+                self.out.extend_from_slice(b",\"noise64\":");
+                format::base64(&mut self.out, line);
+                self.out.extend_from_slice(b"}\n");
+            }
+        }
+    }
+
+    /// The beginning of what is too long, which has this length.
+    pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
+        let beginning = line.get(..LONGEST_NOISE).unwrap_or(line);
+        let text = String::from_utf8_lossy(beginning);
+        let redacted = self.redactor.as_ref().and_then(|r| r.redact_text(&text));
+        self.begin_record(from, length);
+        self.end_with_text(b",\"cut\":", redacted.as_deref().unwrap_or(&text));
+    }
+
+    /// A line of standard error.
+    pub(super) fn add_stderr(&mut self, at: u64, line: &[u8]) {
+        let text = String::from_utf8_lossy(line);
+        let redacted = self.redactor.as_mut().and_then(|r| r.redact_stderr(&text));
+        self.out.extend_from_slice(b"{\"t\":");
+        format::number(&mut self.out, at);
+        self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
+    }
+
+    /// Something that happened.
+    pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
+        format::event(&mut self.out, at, event);
+    }
+}

@@ -1,0 +1,107 @@
+//! The live side: its messages as they come, while it is written to.
+
+use std::io;
+use std::pin::Pin;
+
+use acp::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+
+use crate::format::LONGEST_MESSAGE;
+
+/// How many messages are read ahead. While something is written they are taken out, so that two that write to each
+/// other do not wait for each other.
+const AHEAD: usize = 64;
+
+pub(super) struct LiveSide {
+    incoming: mpsc::Receiver<io::Result<Value>>,
+    writer: Option<Pin<Box<dyn AsyncWrite + Send>>>,
+}
+
+impl LiveSide {
+    pub(super) fn new(transport: Transport) -> Self {
+        let (reader, writer) = transport.into_split();
+        let (sender, incoming) = mpsc::channel(AHEAD);
+        // It ends with its input, or when nobody wants to know any more.
+        tokio::spawn(read_messages(reader, sender));
+        Self {
+            incoming,
+            writer: Some(Box::pin(writer)),
+        }
+    }
+
+    /// The next message; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<io::Result<Value>> {
+        self.incoming.recv().await
+    }
+
+    /// Writes, and gives what came meanwhile. What is not read any more is not written.
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
+        let mut meanwhile = Vec::new();
+        let Some(writer) = &mut self.writer else {
+            return Ok(meanwhile);
+        };
+        let written = {
+            let write = async {
+                writer.write_all(bytes).await?;
+                writer.flush().await
+            };
+            tokio::pin!(write);
+            loop {
+                tokio::select! {
+                    written = &mut write => break written,
+                    Some(message) = self.incoming.recv() => meanwhile.push(message?),
+                }
+            }
+        };
+        match written {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => self.writer = None,
+            written => written?,
+        }
+        Ok(meanwhile)
+    }
+
+    /// Closes its input.
+    pub(super) fn close(&mut self) {
+        self.writer = None;
+    }
+}
+
+/// Reads lines. One that is no JSON, or too long to be read, is a text that says so.
+async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io::Result<Value>>) {
+    let mut reader = BufReader::with_capacity(64 * 1024, reader);
+    loop {
+        let message = match read_line(&mut reader).await {
+            Ok(Some(line)) if line.is_empty() => continue,
+            Ok(Some(line)) => Ok(serde_json::from_slice(&line)
+                .unwrap_or_else(|_| String::from_utf8_lossy(&line).into_owned().into())),
+            Ok(None) => return,
+            Err(e) => Err(e),
+        };
+        let failed = message.is_err();
+        if messages.send(message).await.is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// A line without its end; of one that is too long, the beginning.
+async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    loop {
+        let there = reader.fill_buf().await?;
+        if there.is_empty() {
+            return Ok((!line.is_empty()).then_some(line));
+        }
+        let end = memchr::memchr(b'\n', there);
+        let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
+        let room = LONGEST_MESSAGE.saturating_sub(line.len());
+        line.extend_from_slice(part.get(..room).unwrap_or(part));
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! An agent that runs, and what it takes to start it and to open its sessions.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use acp::client::{AgentConnection, ClientSession, SessionSetup};
+use acp::{CloseReason, Transport};
+use acp_host::{
+    AgentProcess, Environment, Host, PermissionNote, Permissions, Sandbox, literal, terminal_text,
+};
+use tokio::sync::Notify;
+
+use super::client::{ChatClient, ChatElicitation, ChatNotes, ChatPrompter};
+use super::failure::{AgentExit, AgentFailure, broken, disconnected};
+use super::question_queue::QuestionQueue;
+use crate::setup::{AgentSpec, InitialOptions, SessionSource};
+
+/// How long an agent may take to end by itself once its stdin is closed, and again once it is asked to end.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// What all agents of a chat have in common.
+pub(crate) struct ChatEnvironment {
+    pub(crate) cwd: std::path::PathBuf,
+    pub(crate) permissions: Permissions,
+    pub(crate) sandbox: Option<Sandbox>,
+    pub(crate) environment: Environment,
+    pub(crate) wake: Arc<Notify>,
+}
+
+/// An agent that runs.
+#[derive(Clone)]
+pub(crate) struct RunningAgent {
+    pub(crate) process: Arc<AgentProcess>,
+    pub(crate) connection: AgentConnection,
+    pub(crate) host: Arc<Host<ChatPrompter>>,
+}
+
+impl fmt::Debug for RunningAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("process", &self.process.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Starts an agent's program.
+pub(crate) fn spawn(
+    spec: &AgentSpec,
+    cwd: &Path,
+    notes: &ChatNotes,
+) -> Result<Arc<AgentProcess>, AgentFailure> {
+    let confined = spec.sandbox_hook.of(spec.command.clone().cwd(cwd));
+    let (command, told) = confined.map_err(|why| {
+        AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")))
+    })?;
+    for note in told {
+        notes.add(note);
+    }
+    let log = |line: &str| tracing::debug!(target: "agent", "{line}");
+    AgentProcess::spawn_with(&command, log)
+        .map(Arc::new)
+        .map_err(|e| AgentFailure::Exited(AgentExit::not_started(&e)))
+}
+
+/// Talks to the program for the first time.
+pub(crate) async fn connect(
+    spec: &AgentSpec,
+    around: &ChatEnvironment,
+    process: Arc<AgentProcess>,
+    desk: &Arc<QuestionQueue>,
+    notes: &Arc<ChatNotes>,
+) -> Result<RunningAgent, AgentFailure> {
+    let gone =
+        |why: String| AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")));
+    let host = Host::new(
+        around.permissions.clone(),
+        ChatPrompter(Arc::clone(desk)),
+        [around.cwd.clone()],
+    )
+    .map_err(|e| gone(format!("{}: {e}", around.cwd.display())))?;
+    let (told, wake) = (Arc::clone(notes), Arc::clone(&around.wake));
+    let mut host = host
+        .environment(around.environment.clone())
+        .on_note(move |note| {
+            // What is remembered counts to the last character; other notes have titles of the agent's.
+            let most = match note {
+                PermissionNote::Remembered(_) => terminal_text::MESSAGE,
+                _ => terminal_text::VALUE,
+            };
+            told.add(literal::literal_line(&terminal_text::cut_middle(
+                &note.to_string(),
+                most,
+            )));
+            wake.notify_one();
+        });
+    if spec.asks {
+        host = host.trust_agent_to_ask();
+    }
+    if let Some(sandbox) = &around.sandbox {
+        host = host.sandboxed(sandbox.clone());
+    }
+    let host = Arc::new(host);
+    let client = ChatClient {
+        host: Arc::clone(&host),
+        process: Arc::clone(&process),
+        elicitation: ChatElicitation(Arc::clone(desk)),
+        notes: Arc::clone(notes),
+        wake: Arc::clone(&around.wake),
+    };
+    let (stdin, stdout) = process
+        .take_stdio()
+        .ok_or_else(|| gone("its stdin and stdout are gone".to_owned()))?;
+    let transport = Transport::pipes(stdout, stdin);
+    let options = connect_options(spec, &process, notes, &around.wake);
+    let (handshake, driver) = acp::client::connect_with(transport, client, options);
+    tokio::spawn(driver);
+    match handshake.await {
+        Ok(connection) => Ok(RunningAgent {
+            process,
+            connection,
+            host,
+        }),
+        Err(error) => Err(AgentFailure::Exited(broken(spec, &process, &error).await)),
+    }
+}
+
+/// How the connection is made: what the agent prints that is no message is kept, and the person told of it once.
+fn connect_options(
+    spec: &AgentSpec,
+    process: &AgentProcess,
+    notes: &Arc<ChatNotes>,
+    wake: &Arc<Notify>,
+) -> acp::Options {
+    let keep = process.noise_handler();
+    let (notes, wake) = (Arc::clone(notes), Arc::clone(wake));
+    let told = Once::new();
+    spec.options.clone().on_noise(move |line| {
+        keep(line);
+        if !line.trim().is_empty() {
+            told.call_once(|| {
+                let line = acp_host::terminal_text::clean_line(line);
+                notes.add(format!(
+                    "the agent prints to stdout what is no message, which is passed over: {line}"
+                ));
+                wake.notify_one();
+            });
+        }
+    })
+}
+
+impl RunningAgent {
+    /// Waits until the agent has ended, and says how; `None` if this side ended it.
+    pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
+        let reason = self.connection.closed().await;
+        if matches!(reason, CloseReason::Local) {
+            return None;
+        }
+        let gone = disconnected(&self.process, &reason, "ended").await;
+        self.host.close().await;
+        Some(AgentFailure::Exited(gone))
+    }
+
+    /// Opens a session and brings it into the state that the agent's configuration wants.
+    pub(crate) async fn open(
+        &self,
+        spec: &AgentSpec,
+        cwd: &Path,
+        how: &SessionSource,
+        wishes: &InitialOptions,
+    ) -> Result<ClientSession, AgentFailure> {
+        let agent = &self.connection;
+        let setup = SessionSetup::new(cwd).mcp_servers(spec.mcp_servers.clone());
+        let opened = match how {
+            SessionSource::New => agent.new_session(setup).await,
+            SessionSource::Existing(id) if agent.capabilities().load_session => {
+                agent.load_session(id.clone(), setup).await
+            }
+            SessionSource::Existing(id) => agent.resume_session(id.clone(), setup).await,
+            SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
+        };
+        let session = opened.map_err(|e| AgentFailure::of(&e))?;
+        // In one of before the person may have chosen since.
+        let begins = (*how == SessionSource::New).then_some(&spec.initial_options);
+        let refused = |e: acp::Error| AgentFailure::Rejected(e.to_string());
+        let mode = begins.and_then(|begins| begins.mode.as_ref());
+        if let Some(mode) = wishes.mode.as_ref().or(mode) {
+            session.set_mode(mode).await.map_err(refused)?;
+        }
+        let is_wished = |id: &str| wishes.config.iter().any(|(wished, _)| wished == id);
+        let config = begins.iter().flat_map(|begins| &begins.config);
+        let config = config.filter(|(id, _)| !is_wished(id));
+        for (id, value) in config.chain(&wishes.config) {
+            let set = session.set_config_option(id.as_str(), value.as_str());
+            set.await.map_err(refused)?;
+        }
+        Ok(session)
+    }
+}

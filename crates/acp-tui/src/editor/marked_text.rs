@@ -1,0 +1,174 @@
+//! Text in which some stretches stand for something else.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What a marked stretch stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MarkContent {
+    /// Text that was pasted; what is shown says how much it is.
+    Paste(Arc<str>),
+    /// A file or a directory, by its absolute path; what is shown is `@` and its name in the project.
+    File(PathBuf),
+}
+
+/// A marked stretch. It has no line ends and is never empty, and the cursor is never within it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextMark {
+    /// Where it is, in bytes.
+    pub(crate) range: Range<usize>,
+    pub(crate) content: MarkContent,
+}
+
+/// Text and what is marked in it: in order, and nothing twice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct MarkedText {
+    pub(super) text: String,
+    pub(super) marks: Vec<TextMark>,
+}
+
+impl From<&str> for MarkedText {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl From<String> for MarkedText {
+    fn from(text: String) -> Self {
+        let marks = Vec::new();
+        Self { text, marks }
+    }
+}
+
+impl MarkedText {
+    /// A stretch that stands for something.
+    pub(crate) fn label(label: impl Into<String>, stands: MarkContent) -> Self {
+        let text = label.into();
+        let range = 0..text.len();
+        let marks = vec![TextMark {
+            range,
+            content: stands,
+        }];
+        Self { text, marks }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn marks(&self) -> &[TextMark] {
+        &self.marks
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The mark around a place, or at either end of it.
+    pub(crate) fn mark_at(&self, at: usize) -> Option<&TextMark> {
+        let mut marks = self.marks.iter();
+        marks.find(|mark| mark.range.start <= at && at <= mark.range.end)
+    }
+
+    /// The mark in which the character at this place is.
+    pub(crate) fn mark_over(&self, at: usize) -> Option<&TextMark> {
+        let next = self.marks.partition_point(|mark| mark.range.end <= at);
+        let mark = self.marks.get(next)?;
+        (mark.range.start <= at).then_some(mark)
+    }
+
+    /// How much it takes in memory, what it stands for included, in bytes.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let pasted = self.marks.iter().map(|mark| match &mark.content {
+            MarkContent::Paste(text) => text.len(),
+            MarkContent::File(path) => path.as_os_str().len(),
+        });
+        self.text.len() + pasted.sum::<usize>()
+    }
+
+    /// The text with what was pasted in its place. Files stay as they are shown.
+    pub(crate) fn to_full_text(&self) -> String {
+        let mut expanded = String::with_capacity(self.held_bytes());
+        let mut from = 0;
+        for mark in &self.marks {
+            if let MarkContent::Paste(text) = &mark.content {
+                expanded.push_str(&self.text[from..mark.range.start]);
+                expanded.push_str(text);
+                from = mark.range.end;
+            }
+        }
+        expanded.push_str(&self.text[from..]);
+        expanded
+    }
+
+    /// The range with all of the marks that it cuts.
+    pub(super) fn extend_to_marks(&self, range: Range<usize>) -> Range<usize> {
+        let mut whole = range.clone();
+        for mark in &self.marks {
+            if mark.range.start < range.end && range.start < mark.range.end {
+                whole.start = whole.start.min(mark.range.start);
+                whole.end = whole.end.max(mark.range.end);
+            }
+        }
+        whole
+    }
+
+    /// Puts something in the place of a range that cuts no mark. Gives what was there.
+    pub(super) fn replace(&mut self, range: Range<usize>, with: &Self) -> Self {
+        let before = self.marks.partition_point(|m| m.range.end <= range.start);
+        let after = self.marks.partition_point(|m| m.range.start < range.end);
+        let after = after.max(before);
+        let mut removed = Self::from(&self.text[range.clone()]);
+        for mark in &self.marks[before..after] {
+            removed.marks.push(shift_mark(mark, 0, range.start));
+        }
+        let added = with
+            .marks
+            .iter()
+            .map(|mark| shift_mark(mark, range.start, 0));
+        self.marks.splice(before..after, added);
+        for mark in &mut self.marks[before + with.marks.len()..] {
+            *mark = shift_mark(mark, with.len(), range.len());
+        }
+        self.text.replace_range(range, &with.text);
+        removed
+    }
+
+    pub(super) fn push(&mut self, more: &Self) {
+        self.replace(self.len()..self.len(), more);
+    }
+}
+
+fn shift_mark(mark: &TextMark, up: usize, down: usize) -> TextMark {
+    TextMark {
+        range: mark.range.start + up - down..mark.range.end + up - down,
+        content: mark.content.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pasted(label: &str, text: &str) -> MarkedText {
+        MarkedText::label(label, MarkContent::Paste(text.into()))
+    }
+
+    #[test]
+    fn marks_move_with_the_text_around_them() {
+        let mut marked = MarkedText::from("see  and ");
+        marked.replace(9..9, &pasted("[b]", "BBB"));
+        marked.replace(4..4, &pasted("[a]", "AAA"));
+        assert_eq!(marked.text(), "see [a] and [b]");
+        assert_eq!(marked.to_full_text(), "see AAA and BBB");
+
+        let removed = marked.replace(0..7, &MarkedText::from("now"));
+        assert_eq!(removed.to_full_text(), "see AAA");
+        assert_eq!(marked.to_full_text(), "now and BBB");
+        marked.replace(0..3, &removed);
+        assert_eq!(marked.to_full_text(), "see AAA and BBB");
+        assert_eq!(marked.extend_to_marks(5..6), 4..7);
+        assert_eq!(marked.extend_to_marks(3..4), 3..4);
+    }
+}

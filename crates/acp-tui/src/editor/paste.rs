@@ -1,0 +1,129 @@
+//! What is pasted: text, or the paths that a terminal pastes when files are dropped on it.
+
+use std::path::{Path, PathBuf};
+
+/// How much is pasted at once at most, in bytes.
+pub(crate) const MOST: usize = 1024 * 1024;
+/// Text of more lines or characters than these is shown as how much it is.
+const LINES: usize = 10;
+const CHARACTERS: usize = 2_000;
+/// What is longer than this is no list of paths.
+const PATHS: usize = 16 * 1024;
+
+/// The text without what would command a terminal, its lines ended as here.
+pub(crate) fn clean(text: &str) -> String {
+    // Terminals send the key that ends a line rather than a line end.
+    let ended = text.replace("\r\n", "\n").replace('\r', "\n");
+    acp_host::terminal_text::clean_text(&ended)
+}
+
+/// What is shown in place of a long text.
+pub(crate) fn label(text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    if lines > LINES {
+        return Some(format!("[pasted {lines} lines]"));
+    }
+    // No more of them are counted than there is a need for.
+    let long = text.chars().nth(CHARACTERS).is_some();
+    long.then(|| format!("[pasted {} characters]", text.chars().count()))
+}
+
+/// The files, if the text is nothing but absolute paths of files that are there: as they are, quoted or escaped
+/// as for a shell, or as `file://` addresses; on lines of their own or beside one another.
+pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > PATHS {
+        return None;
+    }
+    if let Some(path) = parse_path(text) {
+        return Some(vec![path]);
+    }
+    if text.contains('\n')
+        && let Some(paths) = text.lines().map(|line| parse_path(line.trim())).collect()
+    {
+        return Some(paths);
+    }
+    let words = shell_words::split(text).ok()?;
+    let paths: Option<Vec<_>> = words.iter().map(|word| parse_path(word)).collect();
+    paths.filter(|paths| !paths.is_empty())
+}
+
+fn parse_path(word: &str) -> Option<PathBuf> {
+    let path = match word.strip_prefix("file://") {
+        Some(address) => {
+            // The name of this machine may stand before the path.
+            let at = address.find('/')?;
+            PathBuf::from(percent_decode(&address[at..])?)
+        }
+        None => PathBuf::from(word),
+    };
+    (path.is_absolute() && has_file_name(&path) && path.exists()).then_some(path)
+}
+
+/// A root, as of a text that is but a slash, is nothing to attach.
+fn has_file_name(path: &Path) -> bool {
+    path.file_name().is_some()
+}
+
+/// What is percent-encoded in an address.
+fn percent_decode(address: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = address.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_text_is_counted_and_short_text_is_not() {
+        assert_eq!(label("one line"), None);
+        assert_eq!(label(&"x\n".repeat(10)), None);
+        assert_eq!(label(&"x\n".repeat(240)), Some("[pasted 240 lines]".into()));
+        let long = "你".repeat(2_001);
+        assert_eq!(label(&long), Some("[pasted 2001 characters]".into()));
+        assert_eq!(clean("a\r\rb\r\nc\u{1b}[31m\u{202e}d"), "a\n\nb\ncd");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn paths_of_files_are_known_however_a_terminal_writes_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let one = directory.path().join("my picture.png");
+        let two = directory.path().join("ü.txt");
+        std::fs::write(&one, "").unwrap();
+        std::fs::write(&two, "").unwrap();
+        let root = directory.path().display();
+        for written in [
+            format!("{root}/my picture.png"),
+            format!("{root}/my\\ picture.png "),
+            format!("'{root}/my picture.png'"),
+            format!("\"{root}/my picture.png\"\n"),
+            format!("file://{root}/my%20picture.png"),
+            format!("file://localhost{root}/my%20picture.png"),
+        ] {
+            assert_eq!(paths(&written), Some(vec![one.clone()]), "{written}");
+        }
+        let both = Some(vec![one.clone(), two.clone()]);
+        assert_eq!(
+            paths(&format!("{root}/my\\ picture.png {root}/ü.txt")),
+            both
+        );
+        let lines = format!("{root}/my picture.png\nfile://{root}/%C3%BC.txt");
+        assert_eq!(paths(&lines), both);
+        for other in ["", "/", "relative.txt", "see /tmp", "it's", "file://%zz/"] {
+            assert_eq!(paths(other), None, "{other}");
+        }
+        assert_eq!(paths(&format!("{root}/gone.txt")), None);
+    }
+}

@@ -1,0 +1,335 @@
+//! What has been written, the cursor in it, and how keys change it: by grapheme clusters, words and lines.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::marked_text::MarkedText;
+
+/// How many changes can be undone.
+const CHANGES: usize = 500;
+/// How much they take in memory together, in bytes.
+const CHANGED: usize = 8 * 1024 * 1024;
+
+/// Text that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct TextBuffer {
+    marked_text: MarkedText,
+    /// In bytes; at the edge of a cluster, and never within a mark.
+    cursor: usize,
+    /// What was deleted last by a key that keeps what it deletes.
+    kill_buffer: MarkedText,
+    undo: VecDeque<UndoStep>,
+    redo: Vec<UndoStep>,
+    last_edit: LastEdit,
+    /// Another one whenever the text is another one.
+    revision: u64,
+}
+
+/// One step back, or forth.
+#[derive(Debug)]
+struct UndoStep {
+    start: usize,
+    removed: MarkedText,
+    inserted: MarkedText,
+    /// Where the cursor was.
+    cursor_before: usize,
+}
+
+/// What was done last: what follows may be one step with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum LastEdit {
+    #[default]
+    Other,
+    Insert,
+    Erase,
+    Kill,
+}
+
+/// Which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SearchDirection {
+    Back,
+    Forward,
+}
+
+/// What a word is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WordKind {
+    /// Letters and digits, as the shells' Alt keys take it.
+    Alphanumeric,
+    /// All that is not white space, as Ctrl-W takes it.
+    NonWhitespace,
+}
+
+impl TextBuffer {
+    pub(crate) fn marked(&self) -> &MarkedText {
+        &self.marked_text
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.marked_text.text
+    }
+
+    pub(crate) fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Another text, as if it had been there from the beginning. What was killed can still be yanked.
+    pub(crate) fn reset(&mut self, marked: MarkedText) {
+        self.cursor = marked.len();
+        self.marked_text = marked;
+        self.undo.clear();
+        self.redo.clear();
+        self.last_edit = LastEdit::Other;
+        self.revision += 1;
+    }
+
+    /// All of it, and nothing is left.
+    pub(crate) fn take(&mut self) -> MarkedText {
+        let taken = self.marked_text.clone();
+        self.reset(MarkedText::default());
+        taken
+    }
+
+    /// Another text, which can be undone.
+    pub(crate) fn replace_all(&mut self, with: MarkedText) {
+        self.change(0..self.marked_text.len(), with);
+    }
+
+    /// Puts something in the place of a range, which is one step. The cursor is behind it afterwards.
+    pub(crate) fn change(&mut self, range: Range<usize>, inserted: MarkedText) {
+        let range = self.marked_text.extend_to_marks(range);
+        if range.is_empty() && inserted.text.is_empty() {
+            return;
+        }
+        let removed = self.marked_text.replace(range.clone(), &inserted);
+        let change = UndoStep {
+            start: range.start,
+            removed,
+            inserted,
+            cursor_before: self.cursor,
+        };
+        self.cursor = change.start + change.inserted.len();
+        self.undo.push_back(change);
+        self.redo.clear();
+        self.last_edit = LastEdit::Other;
+        self.revision += 1;
+        self.drop_old_steps();
+    }
+
+    /// The oldest changes go, when there are too many.
+    fn drop_old_steps(&mut self) {
+        let held = |c: &UndoStep| c.removed.held_bytes() + c.inserted.held_bytes();
+        let mut all: usize = self.undo.iter().map(held).sum();
+        while self.undo.len() > CHANGES || all > CHANGED {
+            let Some(gone) = self.undo.pop_front() else {
+                return;
+            };
+            all -= held(&gone);
+        }
+    }
+
+    pub(crate) fn insert(&mut self, inserted: impl Into<MarkedText>) {
+        self.change(self.cursor..self.cursor, inserted.into());
+    }
+
+    /// One character of what is typed. A word and the white space behind it are one step.
+    pub(crate) fn type_char(&mut self, c: char) {
+        let joins = self.last_edit == LastEdit::Insert
+            && self.undo.back().is_some_and(|change| {
+                change.start + change.inserted.len() == self.cursor
+                    && (c.is_whitespace() || !change.inserted.text.ends_with(char::is_whitespace))
+            });
+        let before = if joins { self.undo.pop_back() } else { None };
+        self.insert(MarkedText::from(c.to_string()));
+        if let Some(mut before) = before
+            && let Some(now) = self.undo.pop_back()
+        {
+            before.inserted.push(&now.inserted);
+            self.undo.push_back(before);
+        }
+        self.last_edit = LastEdit::Insert;
+    }
+
+    /// Deletes the cluster or the mark beside the cursor. `false` if there is none.
+    pub(crate) fn erase(&mut self, way: SearchDirection) -> bool {
+        let range = self.range_to(self.step(self.cursor, way));
+        if range.is_empty() {
+            return false;
+        }
+        let joins = way == SearchDirection::Back && self.last_edit == LastEdit::Erase;
+        let before = if joins { self.undo.pop_back() } else { None };
+        self.change(range, MarkedText::default());
+        if let Some(mut before) = before
+            && let Some(mut now) = self.undo.pop_back()
+        {
+            now.removed.push(&before.removed);
+            before.start = now.start;
+            before.removed = now.removed;
+            self.undo.push_back(before);
+        }
+        if way == SearchDirection::Back {
+            self.last_edit = LastEdit::Erase;
+        }
+        true
+    }
+
+    /// Deletes from the cursor to a place, and keeps it for [`yank`](Self::yank); with what was killed
+    /// just before.
+    fn kill(&mut self, to: usize) -> bool {
+        let range = self.range_to(to);
+        if range.is_empty() {
+            return false;
+        }
+        let (joins, back) = (self.last_edit == LastEdit::Kill, to < self.cursor);
+        self.change(range, MarkedText::default());
+        let Some(change) = self.undo.back() else {
+            return true;
+        };
+        let mut killed = change.removed.clone();
+        if joins && back {
+            killed.push(&self.kill_buffer);
+        } else if joins {
+            let later = std::mem::replace(&mut killed, std::mem::take(&mut self.kill_buffer));
+            killed.push(&later);
+        }
+        self.kill_buffer = killed;
+        self.last_edit = LastEdit::Kill;
+        true
+    }
+
+    pub(crate) fn kill_word(&mut self, way: SearchDirection, words: WordKind) -> bool {
+        self.kill(self.word_edge(way, words))
+    }
+
+    /// To the end or the beginning of the line, or, if the cursor is there, the line end.
+    pub(crate) fn kill_line(&mut self, way: SearchDirection) -> bool {
+        let to = self.line_edge(self.cursor, way);
+        self.kill(if to == self.cursor {
+            self.step(self.cursor, way)
+        } else {
+            to
+        })
+    }
+
+    /// Inserts what was killed last.
+    pub(crate) fn yank(&mut self) -> bool {
+        let killed = self.kill_buffer.clone();
+        self.insert(killed);
+        !self.kill_buffer.text.is_empty()
+    }
+
+    /// Takes the last step back.
+    pub(crate) fn undo(&mut self) -> bool {
+        let Some(change) = self.undo.pop_back() else {
+            return false;
+        };
+        let range = change.start..change.start + change.inserted.len();
+        self.marked_text.replace(range, &change.removed);
+        self.cursor = change.cursor_before;
+        self.redo.push(change);
+        self.last_edit = LastEdit::Other;
+        self.revision += 1;
+        true
+    }
+
+    /// Does again what was undone last.
+    pub(crate) fn redo(&mut self) -> bool {
+        let Some(change) = self.redo.pop() else {
+            return false;
+        };
+        let range = change.start..change.start + change.removed.len();
+        self.marked_text.replace(range, &change.inserted);
+        self.cursor = change.start + change.inserted.len();
+        self.undo.push_back(change);
+        self.last_edit = LastEdit::Other;
+        self.revision += 1;
+        true
+    }
+
+    /// Moves the cursor there, or, if that is within a mark, to the nearer end of it.
+    pub(crate) fn move_cursor(&mut self, to: usize) {
+        let to = to.min(self.marked_text.len());
+        self.cursor = match self.marked_text.mark_over(to) {
+            Some(mark) if mark.range.start < to => {
+                let Range { start, end } = mark.range;
+                if to - start < end - to { start } else { end }
+            }
+            _ => to,
+        };
+        self.last_edit = LastEdit::Other;
+    }
+
+    /// The next place to either side at which a cursor can be.
+    pub(crate) fn step(&self, from: usize, way: SearchDirection) -> usize {
+        let (text, marks) = (&self.marked_text.text, &self.marked_text.marks);
+        // A cluster is looked for between marks: it does not reach over the edge of one.
+        match way {
+            SearchDirection::Back => {
+                let behind = marks.partition_point(|mark| mark.range.end <= from);
+                let mark = behind.checked_sub(1).and_then(|index| marks.get(index));
+                if let Some(mark) = mark.filter(|mark| mark.range.end == from) {
+                    return mark.range.start;
+                }
+                let since = mark.map_or(0, |mark| mark.range.end);
+                let cluster = text[since..from].graphemes(true).next_back();
+                from - cluster.map_or(0, str::len)
+            }
+            SearchDirection::Forward => {
+                let next = marks.partition_point(|mark| mark.range.start < from);
+                let mark = marks.get(next);
+                if let Some(mark) = mark.filter(|mark| mark.range.start == from) {
+                    return mark.range.end;
+                }
+                let until = mark.map_or(text.len(), |mark| mark.range.start);
+                let cluster = text[from..until].graphemes(true).next();
+                from + cluster.map_or(0, str::len)
+            }
+        }
+    }
+
+    /// The other end of the word beside the cursor. A mark is a word of its own.
+    pub(crate) fn word_edge(&self, way: SearchDirection, words: WordKind) -> usize {
+        let mut at = self.cursor;
+        let mut within = false;
+        loop {
+            let next = self.step(at, way);
+            if next == at {
+                return at;
+            }
+            let unit = at.min(next)..at.max(next);
+            if self.marked_text.mark_over(unit.start).is_some() {
+                return if within { at } else { next };
+            }
+            let of_word = |c: char| match words {
+                WordKind::Alphanumeric => c.is_alphanumeric(),
+                WordKind::NonWhitespace => !c.is_whitespace(),
+            };
+            if self.marked_text.text[unit].chars().any(of_word) {
+                within = true;
+            } else if within {
+                return at;
+            }
+            at = next;
+        }
+    }
+
+    /// The beginning or the end of the line.
+    pub(crate) fn line_edge(&self, of: usize, way: SearchDirection) -> usize {
+        let text = &self.marked_text.text;
+        match way {
+            SearchDirection::Back => text[..of].rfind('\n').map_or(0, |end| end + 1),
+            SearchDirection::Forward => text[of..].find('\n').map_or(text.len(), |end| of + end),
+        }
+    }
+
+    fn range_to(&self, to: usize) -> Range<usize> {
+        self.cursor.min(to)..self.cursor.max(to)
+    }
+}

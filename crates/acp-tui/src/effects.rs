@@ -1,0 +1,496 @@
+//! Does what is to be done: each effect in a task of its own, which ends with an event.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::ThreadHandle;
+use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
+use acp_config::SessionNames;
+use acp_host::AgentProcess;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::agent::{self, AgentFailure, ChatEnvironment, GRACE, RunningAgent};
+use crate::app::{App, ChatEffect, ChatEvent, TabKey};
+use crate::clipboard;
+use crate::images::DecodeTask;
+use crate::setup::{AgentSpec, SessionSource};
+use crate::terminal::ChatTerminal;
+
+/// How soon after a change of a thread the next one is told, so that a stream does not wake for each of its pieces.
+const PACE: Duration = Duration::from_millis(16);
+
+/// Does what is to be done.
+pub(crate) struct EffectWorker {
+    events: mpsc::Sender<ChatEvent>,
+    environment: Arc<ChatEnvironment>,
+    watches: HashMap<TabKey, AbortHandle>,
+    /// Where images of the clipboard are kept as long as the chat runs.
+    paste_dir: Option<Arc<TempDir>>,
+}
+
+impl EffectWorker {
+    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, around: Arc<ChatEnvironment>) -> Self {
+        Self {
+            events,
+            environment: around,
+            watches: HashMap::new(),
+            paste_dir: None,
+        }
+    }
+
+    /// Begins it. Only what needs the terminal for itself is waited for.
+    pub(crate) async fn perform(
+        &mut self,
+        effect: ChatEffect,
+        screen: &mut ChatTerminal,
+    ) -> io::Result<()> {
+        match effect {
+            ChatEffect::Redraw => screen.forget()?,
+            ChatEffect::Bell => screen.bell()?,
+            ChatEffect::Copy(text) => screen.copy(&text)?,
+            ChatEffect::Suspend => suspend(screen).await?,
+            ChatEffect::WatchThread { thread, tab } => self.watch(tab, thread),
+            ChatEffect::UnwatchThread { tab } => {
+                if let Some(watch) = self.watches.remove(&tab) {
+                    watch.abort();
+                }
+            }
+            ChatEffect::LogInInTerminal {
+                agent,
+                ends,
+                spec,
+                method,
+            } => {
+                if let Some(link) = ends {
+                    stop_agent(&link.process, Some(&link), GRACE).await;
+                }
+                screen.leave().await;
+                let result = log_in_in_terminal(&spec, &self.environment.cwd, &method).await;
+                screen.enter()?;
+                let event = ChatEvent::LoggedIn { agent, result };
+                self.spawn_task(async move { Some(event) });
+            }
+            ChatEffect::EditExternally { tab, text } => {
+                screen.leave().await;
+                let written = edit_externally(&text).await;
+                screen.enter()?;
+                let event = match written {
+                    Ok(text) => ChatEvent::ExternallyEdited { tab, text },
+                    Err(why) => ChatEvent::Note(why),
+                };
+                self.spawn_task(async move { Some(event) });
+            }
+            ChatEffect::PasteImage { tab } => self.paste_image(tab),
+            other => self.start(other),
+        }
+        Ok(())
+    }
+
+    /// Does something and tells what came of it.
+    fn spawn_task(&self, work: impl Future<Output = Option<ChatEvent>> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            if let Some(event) = work.await {
+                // Nobody listens any more when the chat is over.
+                let _ = events.send(event).await;
+            }
+        });
+    }
+
+    fn start(&self, effect: ChatEffect) {
+        let around = Arc::clone(&self.environment);
+        match effect {
+            ChatEffect::StartAgent {
+                agent,
+                stamp,
+                spec,
+                desk,
+                notes,
+            } => {
+                let events = self.events.clone();
+                self.spawn_task(async move {
+                    let ended = |trouble| {
+                        Some(ChatEvent::AgentEnded {
+                            agent,
+                            stamp,
+                            trouble,
+                        })
+                    };
+                    let process = match agent::spawn(&spec, &around.cwd, &notes) {
+                        Ok(process) => process,
+                        Err(trouble) => return ended(trouble),
+                    };
+                    around.wake.notify_one();
+                    let spawned = ChatEvent::AgentSpawned {
+                        agent,
+                        stamp,
+                        process: Arc::clone(&process),
+                    };
+                    events.send(spawned).await.ok()?;
+                    let link = match agent::connect(&spec, &around, process, &desk, &notes).await {
+                        Ok(link) => link,
+                        Err(trouble) => return ended(trouble),
+                    };
+                    let connected = ChatEvent::AgentConnected {
+                        agent,
+                        stamp,
+                        link: link.clone(),
+                    };
+                    events.send(connected).await.ok()?;
+                    ended(link.wait_ended().await?)
+                });
+            }
+            ChatEffect::StopAgent {
+                process,
+                link,
+                grace,
+            } => self.spawn_task(async move {
+                stop_agent(&process, link.as_ref(), grace).await;
+                None
+            }),
+            ChatEffect::OpenSession {
+                tab,
+                link,
+                spec,
+                how,
+                wishes,
+            } => self.spawn_task(async move {
+                let result = link.open(&spec, &around.cwd, &how, &wishes).await;
+                let name = match &how {
+                    SessionSource::Existing(id) => {
+                        let named = read_names(spec.names.clone()).await.into_iter();
+                        named
+                            .rev()
+                            .find(|(_, session)| session == id)
+                            .map(|(name, _)| name)
+                    }
+                    _ => None,
+                };
+                Some(ChatEvent::SessionOpened { tab, result, name })
+            }),
+            ChatEffect::SendPrompt {
+                tab,
+                session,
+                draft,
+            } => self.spawn_task(async move {
+                let takes = session.agent().capabilities().prompt_capabilities.clone();
+                // It reads files.
+                let content = tokio::task::spawn_blocking(move || draft.content(&takes));
+                let why = match content.await {
+                    Ok(Ok(content)) => Ok(content),
+                    Ok(Err(why)) => Err(why.to_string()),
+                    Err(e) => Err(e.to_string()),
+                };
+                let content = match why {
+                    Ok(content) => content,
+                    Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
+                };
+                let result = session.prompt(content).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::TurnEnded { tab, result })
+            }),
+            ChatEffect::CancelTurn { session } => self.spawn_task(async move {
+                // Where it fails, the connection has ended, which is told elsewhere.
+                let _ = session.cancel().await;
+                None
+            }),
+            ChatEffect::SetOption {
+                tab,
+                session,
+                id,
+                value,
+            } => self.spawn_task(async move {
+                let result = session.set_config_option(id, value).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::OptionSet { tab, result })
+            }),
+            ChatEffect::CloseSession { session } => self.spawn_task(async move {
+                // An agent that does not offer it keeps the session.
+                let _ = session.close().await;
+                None
+            }),
+            ChatEffect::NameSession {
+                tab,
+                names,
+                id,
+                name,
+            } => self.spawn_task(async move {
+                let given = name.clone();
+                let give = tokio::task::spawn_blocking(move || {
+                    names.assign_unless_taken(&given, id.as_str())
+                });
+                let result = match give.await {
+                    Ok(given) => given.map_err(|e| e.to_string()),
+                    Err(e) => Err(e.to_string()),
+                };
+                Some(ChatEvent::SessionNamed { tab, name, result })
+            }),
+            ChatEffect::ListSessions {
+                agent,
+                connection,
+                names,
+                cwd,
+                cursor,
+            } => self.spawn_task(async move {
+                let mut request = ListSessionsRequest::new().cwd(cwd.to_string_lossy());
+                if let Some(cursor) = cursor {
+                    request = request.cursor(cursor);
+                }
+                let result = connection.list_sessions(&request).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                let names = read_names(names).await;
+                Some(ChatEvent::SessionsListed {
+                    agent,
+                    result,
+                    names,
+                })
+            }),
+            ChatEffect::DeleteSession {
+                agent,
+                connection,
+                id,
+            } => self.spawn_task(async move {
+                let result = connection.delete_session(&id).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::SessionDeleted { agent, id, result })
+            }),
+            ChatEffect::LogIn {
+                agent,
+                connection,
+                method,
+            } => self.spawn_task(async move {
+                let result = connection.authenticate(method).await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::LoggedIn { agent, result })
+            }),
+            ChatEffect::LogOut { agent, connection } => self.spawn_task(async move {
+                let result = connection.logout().await;
+                let result = result.map_err(|e| AgentFailure::of(&e));
+                Some(ChatEvent::LoggedOut { agent, result })
+            }),
+            ChatEffect::Export { thread, file } => self.spawn_task(async move {
+                let text = thread.read(crate::export::markdown);
+                let written = tokio::task::spawn_blocking({
+                    let file = file.clone();
+                    move || write_new(&file, &text)
+                });
+                let file = file.display();
+                Some(ChatEvent::Note(match written.await {
+                    Ok(Ok(())) => format!("saved as {file}"),
+                    Ok(Err(e)) => format!("not saved as {file}: {e}"),
+                    Err(e) => format!("not saved as {file}: {e}"),
+                }))
+            }),
+            ChatEffect::OpenAddress {
+                tab,
+                question,
+                address,
+            } => self.spawn_task(async move {
+                let result = address.open().await;
+                Some(ChatEvent::AddressOpened {
+                    tab,
+                    question,
+                    result,
+                })
+            }),
+            ChatEffect::DecodeImage(task) => {
+                let key = task.key();
+                self.spawn_task(async move {
+                    let decoded = tokio::task::spawn_blocking(move || task.decode());
+                    Some(ChatEvent::ImageDecoded(match decoded.await {
+                        Ok(done) => done,
+                        Err(_) => DecodeTask::failure(key),
+                    }))
+                });
+            }
+            // Done where the terminal is at hand.
+            ChatEffect::Redraw
+            | ChatEffect::Bell
+            | ChatEffect::Copy(_)
+            | ChatEffect::Suspend
+            | ChatEffect::WatchThread { .. }
+            | ChatEffect::UnwatchThread { .. }
+            | ChatEffect::LogInInTerminal { .. }
+            | ChatEffect::PasteImage { .. }
+            | ChatEffect::EditExternally { .. } => {}
+        }
+    }
+
+    fn paste_image(&mut self, tab: TabKey) {
+        let directory = match self.paste_dir.take() {
+            Some(directory) => Ok(directory),
+            None => tempfile::Builder::new()
+                .prefix("acp-chat-")
+                .tempdir()
+                .map(Arc::new),
+        };
+        self.paste_dir = directory.as_ref().ok().cloned();
+        self.spawn_task(async move {
+            let result = match directory {
+                Ok(directory) => clipboard::take_image(directory.path()).await,
+                Err(e) => Err(format!("there is no place for the clipboard's image: {e}")),
+            };
+            Some(ChatEvent::ImagePasted { tab, result })
+        });
+    }
+
+    /// Wakes the chat when the thread changes, at most once a frame.
+    fn watch(&mut self, tab: TabKey, thread: ThreadHandle) {
+        let wake = Arc::clone(&self.environment.wake);
+        let watch = tokio::spawn(async move {
+            let mut seen = 0;
+            loop {
+                seen = thread.changed(seen).await;
+                wake.notify_one();
+                tokio::time::sleep(PACE).await;
+            }
+        });
+        if let Some(before) = self.watches.insert(tab, watch.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    /// Ends what runs, and waits for it.
+    pub(crate) async fn end(&self, app: &App) {
+        for watch in self.watches.values() {
+            watch.abort();
+        }
+        for link in app.links() {
+            link.connection.close();
+            link.host.close().await;
+        }
+        for process in app.processes() {
+            process.shutdown(GRACE).await;
+        }
+    }
+}
+
+/// The names that sessions have been given; none if they cannot be read, which keeps nobody from a session.
+async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
+    let Some(names) = names else {
+        return Vec::new();
+    };
+    match tokio::task::spawn_blocking(move || names.in_directory()).await {
+        Ok(Ok(named)) => {
+            let named = named.into_iter();
+            named.map(|named| (named.name, named.id.into())).collect()
+        }
+        Ok(Err(why)) => {
+            tracing::warn!("the names of sessions cannot be read: {why}");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Writes a file that is not there yet: what is there is never written over.
+fn write_new(file: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = std::fs::File::create_new(file)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Ends an agent, with what it has begun.
+async fn stop_agent(process: &AgentProcess, link: Option<&RunningAgent>, grace: Duration) {
+    if let Some(link) = link {
+        link.connection.close();
+        link.host.close().await;
+    }
+    process.shutdown(grace).await;
+}
+
+/// Runs the agent's program for logging in.
+async fn log_in_in_terminal(
+    spec: &AgentSpec,
+    cwd: &Path,
+    method: &AuthMethodTerminal,
+) -> Result<(), AgentFailure> {
+    let command = spec.command.clone().cwd(cwd);
+    let (command, _) = spec
+        .sandbox_hook
+        .of(command)
+        .map_err(AgentFailure::Rejected)?;
+    let mut command = command.args(&method.args);
+    for (name, value) in &method.env {
+        command = command.env(name, value);
+    }
+    match command.run_in_terminal().await {
+        Ok(exit) if exit.success() => Ok(()),
+        Ok(exit) => Err(AgentFailure::Rejected(format!(
+            "the agent's program ended with {exit}"
+        ))),
+        Err(e) => Err(AgentFailure::Rejected(format!(
+            "the agent's program could not be started: {e}"
+        ))),
+    }
+}
+
+/// The editors that are looked for where none is named, the first that is there.
+const EDITORS: &[&str] = if cfg!(windows) {
+    &["notepad.exe"]
+} else {
+    &["vi", "nano"]
+};
+
+/// The command line of the person's own editor, or one that is there.
+fn editor_command() -> Option<String> {
+    let set = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|line| !line.trim().is_empty())
+    };
+    set("VISUAL").or_else(|| set("EDITOR")).or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        let is_there =
+            |name: &&&str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+        EDITORS.iter().find(is_there).map(|name| (*name).to_owned())
+    })
+}
+
+/// Lets the person write in the editor of their own.
+async fn edit_externally(text: &str) -> Result<String, String> {
+    let Some(line) = editor_command() else {
+        return Err(format!(
+            "there is no editor: set VISUAL or EDITOR to the one you like ({} was not found either)",
+            EDITORS.join(" or ")
+        ));
+    };
+    let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
+    let directory = tempfile::tempdir().map_err(|e| failed("no room for a file", &e))?;
+    let file = directory.path().join("prompt.md");
+    std::fs::write(&file, text).map_err(|e| failed("no room for a file", &e))?;
+    let command = acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
+    let command = command
+        .environment(acp_host::Environment::inherit())
+        .args([&file]);
+    let exit = command
+        .run_in_terminal()
+        .await
+        .map_err(|e| failed("the editor could not be started", &e))?;
+    if !exit.success() {
+        return Err(format!("the editor ended with {exit}"));
+    }
+    let text = std::fs::read_to_string(&file).map_err(|e| failed("what was written", &e))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Stops, as Ctrl-Z does, until the shell has the process go on.
+async fn suspend(screen: &mut ChatTerminal) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        screen.leave().await;
+        // The whole job: a shell waits for all of it to stop.
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        screen.enter()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = screen;
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Markdown of someone else's, made part of a document of ours.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use acp_host::terminal_text;
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
+
+use super::fenced_block;
+
+/// How often what has become something else is looked at again, before it is shown as it is.
+const TRIES: usize = 8;
+
+/// The Markdown, so that it stays in its place: its headings are below the three levels of ours, it has no HTML, and
+/// what it opens ends with it. What cannot be made so is shown as the text that it is.
+pub(super) fn embed_markdown(text: &str) -> String {
+    let mut text = terminal_text::clean_text(text)
+        .trim_matches('\n')
+        .to_owned();
+    for _ in 0..TRIES {
+        let edits: Vec<Replacement> = markdown_options()
+            .into_iter()
+            .flat_map(|dialect| find_replacements(&text, dialect))
+            .collect();
+        if edits.is_empty() {
+            break;
+        }
+        apply(&mut text, edits);
+    }
+    if !markdown_options()
+        .into_iter()
+        .all(|dialect| is_contained(&text, dialect))
+    {
+        return fenced_block("", &text);
+    }
+    text
+}
+
+/// What Markdown can be to those who read it. What is HTML or a heading to one of them is none to another, and has to
+/// be tame for all.
+fn markdown_options() -> [Options; 3] {
+    let github = Options::ENABLE_TABLES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_GFM;
+    [github | Options::ENABLE_FOOTNOTES, github, Options::empty()]
+}
+
+/// A part of the text, and what is to stand there.
+type Replacement = (Range<usize>, String);
+
+/// What is to be changed.
+fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
+    let mut edits: Vec<Replacement> = Vec::new();
+    let mut depth = 0usize;
+    for (event, range) in Parser::new_ext(text, dialect).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                edits.extend(lower_heading(text, range, level));
+            }
+            Event::Html(_) | Event::InlineHtml(_) => {
+                edits.extend(escape_html(text, range));
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if depth == 0 => {
+                edits.extend(close_open_fence(text, range));
+                depth += 1;
+            }
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    edits
+}
+
+/// Changes the text from its end, so that places stay what they are. What overlaps waits for the next time.
+fn apply(text: &mut String, mut edits: Vec<Replacement>) {
+    edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
+    let mut from = usize::MAX;
+    for (range, new) in edits {
+        // One dialect's is mostly another's, too.
+        if range.end <= from && range.start < from {
+            from = range.start;
+            text.replace_range(range, &new);
+        }
+    }
+}
+
+/// A heading that would be one of ours is put below them.
+fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
+    if level > HeadingLevel::H3 {
+        return None;
+    }
+    let source = text.get(range.clone())?;
+    let lower = "#".repeat((level as usize + 3).min(6));
+    let marks = source.len() - source.trim_start_matches('#').len();
+    if marks > 0 {
+        return Some((range.start..range.start + marks, lower));
+    }
+    // One that is underlined is so no more: nothing that was written is lost.
+    let (words, line) = source.trim_end().rsplit_once('\n')?;
+    let quoted = line.len() - line.trim_start_matches([' ', '\t', '>']).len();
+    let at = range.start + words.len() + 1 + quoted;
+    Some((at..at, "\\".to_owned()))
+}
+
+/// HTML becomes the text that it is.
+fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
+    let source = text.get(range.clone()).unwrap_or_default();
+    let edit = |(at, _): (usize, &str)| {
+        let at = range.start + at;
+        (at..at + 1, "&lt;".to_owned())
+    };
+    source.match_indices('<').map(edit).collect()
+}
+
+/// A fence that is not closed is closed at the end.
+fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
+    if range.end < text.trim_end().len() {
+        return None;
+    }
+    let source = text.get(range)?;
+    let first = source.lines().next()?.trim_start();
+    let mark = first.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let fence: String = first.chars().take_while(|c| *c == mark).collect();
+    let last = source.lines().skip(1).last().map(str::trim);
+    let closed =
+        last.is_some_and(|last| last.len() >= fence.len() && last.chars().all(|c| c == mark));
+    (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
+}
+
+/// Whether what comes behind it is not part of it, and nothing in it can be taken for what is ours.
+fn is_contained(text: &str, dialect: Options) -> bool {
+    const BEHIND: &str = "behind";
+    let document = format!("{text}\n\n## {BEHIND}\n");
+    let mut depth = 0usize;
+    let mut ours = 0;
+    let mut at_top = false;
+    for event in Parser::new_ext(&document, dialect) {
+        match event {
+            Event::Html(_) | Event::InlineHtml(_) => return false,
+            Event::Start(tag) => {
+                if let Tag::Heading { level, .. } = tag
+                    && level <= HeadingLevel::H3
+                {
+                    ours += 1;
+                    at_top = depth == 0;
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    ours == 1 && at_top
+}

@@ -1,0 +1,433 @@
+//! Sessions that are being opened: new, old or copied ones.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use acp_wire::v1::{
+    self, ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer,
+    NewSessionResponse, ResumeSessionResponse, SessionConfigOption, SessionId,
+};
+use acp_wire::{Request, jsonrpc, v2};
+use serde::Serialize;
+
+use super::initialize::offered_system_prompt;
+use super::methods::{ForkSession, LoadSession, ResumeSession};
+use super::session::{OpenedSession, Session};
+use super::side::{AgentSessionEntry, AgentSide};
+use super::{Agent, config};
+use crate::capabilities::missing_mcp_capability;
+use crate::connection::{Connection, Responder};
+use crate::dialect;
+use crate::error::{Error, Result};
+use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
+
+/// How an old session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMethod {
+    /// Replayed (`session/load`; in version 2 `replayFrom` the start).
+    Load,
+    /// Not replayed.
+    Resume,
+}
+
+/// The answer to what opened a session, in the words of the version that is spoken.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OpenSessionResponse {
+    V1(v1::AgentResponse),
+    V2(v2::AgentResponse),
+}
+
+/// A session that is being opened. Unless that succeeds, things are as they were before.
+pub(crate) struct AgentSessionOpening<A: Agent> {
+    side: Arc<AgentSide<A>>,
+    pub(crate) session: Session,
+    /// The session of this id that was open already.
+    previous: Option<AgentSessionEntry<A>>,
+    succeeded: bool,
+}
+
+impl<A: Agent> AgentSessionOpening<A> {
+    /// Keeps what the agent has of the session, and gives the rest.
+    fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
+        let state = Arc::new(opened.state);
+        let mut sessions = self.side.sessions();
+        // It may have been closed meanwhile, or opened once more.
+        if let Some(entry) = sessions.get_mut(self.session.id())
+            && entry.session.ptr_eq(&self.session)
+        {
+            self.session.set_state::<A>(&state);
+            entry.state = Some(state);
+        }
+        OpenedSession {
+            state: (),
+            config_options: opened.config_options,
+            meta: opened.meta,
+        }
+    }
+
+    fn commit(mut self) -> Session {
+        self.succeeded = true;
+        self.session.clone()
+    }
+}
+
+impl<A: Agent> Drop for AgentSessionOpening<A> {
+    fn drop(&mut self) {
+        match (self.succeeded, self.previous.take()) {
+            (true, None) => {}
+            // Its client can no longer cancel what runs in it.
+            (true, Some(before)) => before.session.cancel(),
+            // What is dropped of the agent's is dropped when the lock is free.
+            (false, None) => {
+                let failed = self.side.sessions().remove(self.session.id());
+                drop(failed);
+            }
+            (false, Some(before)) => {
+                let id = before.session.id().clone();
+                let failed = self.side.sessions().insert(id, before);
+                drop(failed);
+            }
+        }
+    }
+}
+
+/// How a session was opened, for the answer.
+#[derive(Clone, Copy)]
+enum SessionOrigin {
+    New,
+    Fork,
+    Existing(OpenMethod),
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// `session/new`.
+    pub(crate) async fn new_session(self: Arc<Self>, setup: SessionSetup, responder: Responder) {
+        let id = self.agent.new_session_id();
+        match self.open(id, &setup, responder.connection()) {
+            Ok(opening) => {
+                // A prompt that comes too early waits.
+                let mine = opening.session.lock_turn().await;
+                let opened = self.agent.new_session(&opening.session, setup).await;
+                let opened = opened.map(|opened| opening.store_state(opened));
+                drop(mine);
+                self.finish_opening(opening, opened, responder, SessionOrigin::New)
+                    .await;
+            }
+            Err(error) => responder.answer(Err::<(), _>(error)).await,
+        }
+    }
+
+    /// `session/load`, `session/resume`.
+    pub(crate) async fn reopen(
+        self: Arc<Self>,
+        id: SessionId,
+        setup: SessionSetup,
+        way: OpenMethod,
+        method: &str,
+        responder: Responder,
+    ) {
+        let opened = match self.choose_open_call(&id, way, method) {
+            Ok(OpenCall::AlreadyOpen) => {
+                return self.resume_open_session(&id, &setup, responder).await;
+            }
+            Ok(with) => self
+                .open(id, &setup, responder.connection())
+                .map(|opening| (opening, with)),
+            Err(error) => Err(error),
+        };
+        let (opening, with) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
+        let session = &opening.session;
+        let recorded = session.recording().is_some();
+        if let (true, Some(before)) = (recorded, &opening.previous) {
+            // What is replayed must be all that was shown.
+            before.session.cancel();
+            drop(before.session.lock_turn().await);
+        }
+        // A prompt that comes too early waits for the end of the past, and for the agent's state.
+        let mine = session.lock_turn().await;
+        let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
+            (OpenCall::Load { muted }, Some(load), _) => {
+                session.set_muted(muted);
+                session.set_replaying(true);
+                let opened = load.load(session, setup).await;
+                session.set_replaying(false);
+                session.set_muted(false);
+                opened
+            }
+            (OpenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
+            _ => Err(Error::internal("it is opened in a way that is not offered")),
+        };
+        let opened = opened.map(|opened| opening.store_state(opened));
+        drop(mine);
+        if let (Ok(_), Some(before), true) = (&opened, &opening.previous, session.client().is_v2())
+        {
+            // The state that is told is that of the session, whoever opened it: nothing runs in it.
+            before.session.cancel();
+            drop(before.session.lock_turn().await);
+        }
+        self.finish_opening(opening, opened, responder, SessionOrigin::Existing(way))
+            .await;
+    }
+
+    /// `session/resume` of a session that is open, with an agent of version 2 that cannot open old ones: it
+    /// stays as it is, and what runs in it goes on.
+    async fn resume_open_session(
+        &self,
+        id: &SessionId,
+        setup: &SessionSetup,
+        responder: Responder,
+    ) {
+        let open = self.check_setup(setup).and_then(|()| self.open_session(id));
+        let (session, state) = match open {
+            Ok(open) => open,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
+        let told = session.state_update(session.state_update_of()).await;
+        let options = session.config_options();
+        let how = SessionOrigin::Existing(OpenMethod::Resume);
+        let answer = told.map(|()| open_session_response_v2(&session, options, None, how));
+        responder.answer(answer).await;
+        self.agent.session_opened(&state, session).await;
+    }
+
+    /// `session/fork`.
+    pub(crate) async fn fork(
+        self: Arc<Self>,
+        id: SessionId,
+        setup: SessionSetup,
+        responder: Responder,
+    ) {
+        let Some(fork) = self.agent.fork_session() else {
+            let error = Error::Rpc(jsonrpc::Error::method_not_found(ForkSessionRequest::METHOD));
+            return responder.answer(Err::<(), _>(error)).await;
+        };
+        let new = self.agent.new_session_id();
+        match self.open(new, &setup, responder.connection()) {
+            Ok(opening) => {
+                let mine = opening.session.lock_turn().await;
+                let opened = fork.fork(&id, &opening.session, setup).await;
+                let opened = opened.map(|opened| opening.store_state(opened));
+                drop(mine);
+                self.finish_opening(opening, opened, responder, SessionOrigin::Fork)
+                    .await;
+            }
+            Err(error) => responder.answer(Err::<(), _>(error)).await,
+        }
+    }
+
+    /// By which of the agent's ways an old session is opened. In version 1 the client asks for one that
+    /// was offered; in version 2 every agent resumes, as well as it can.
+    fn choose_open_call(&self, id: &SessionId, way: OpenMethod, method: &str) -> Result<OpenCall> {
+        let v2 = self.client()?.is_v2();
+        let (load, resume) = (
+            self.agent.load_session().is_some(),
+            self.agent.resume_session().is_some(),
+        );
+        Ok(match way {
+            OpenMethod::Load if load => OpenCall::Load { muted: false },
+            OpenMethod::Load if v2 => {
+                return Err(Error::invalid_params("this agent does not replay sessions"));
+            }
+            OpenMethod::Resume if resume => OpenCall::Resume,
+            // Replayed to nobody.
+            OpenMethod::Resume if v2 && load => OpenCall::Load { muted: true },
+            OpenMethod::Resume if v2 => {
+                self.session(id)?;
+                OpenCall::AlreadyOpen
+            }
+            _ => return Err(Error::Rpc(jsonrpc::Error::method_not_found(method))),
+        })
+    }
+
+    /// Makes a session known, so that whatever arrives next finds it.
+    fn open(
+        self: &Arc<Self>,
+        id: SessionId,
+        setup: &SessionSetup,
+        conn: &Connection,
+    ) -> Result<AgentSessionOpening<A>> {
+        self.check_setup(setup)?;
+        if id.as_str().len() > LONGEST_ID {
+            return Err(Error::invalid_params(format!(
+                "the id of a session has {LONGEST_ID} bytes at most"
+            )));
+        }
+        let client = self.client()?;
+        let session = Session::new(
+            id.clone(),
+            setup,
+            conn.clone(),
+            client,
+            self.session_recording(),
+        );
+        let before = {
+            let mut sessions = self.sessions();
+            let limit = conn.0.limits.sessions;
+            if sessions.len() >= limit && !sessions.contains_key(&id) {
+                let text = format!("more than {limit} sessions are open; close some of them");
+                return Err(Error::internal(text));
+            }
+            let entry = AgentSessionEntry {
+                session: session.clone(),
+                state: None,
+            };
+            sessions.insert(id, entry)
+        };
+        let side = Arc::clone(self);
+        Ok(AgentSessionOpening {
+            side,
+            session,
+            previous: before,
+            succeeded: false,
+        })
+    }
+
+    /// Whether a session can be opened with this.
+    fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
+        setup
+            .check_paths_absolute()
+            .map_err(Error::invalid_params)?;
+        let offered = offered_system_prompt(&*self.agent);
+        setup
+            .check_system_prompt(offered.as_ref())
+            .map_err(|error| match error {
+                SystemPromptError::Unsupported(name) => Error::invalid_params(format!(
+                    "the system prompt needs {name}, which is not offered"
+                )),
+                SystemPromptError::Invalid(text) => Error::invalid_params(text),
+            })?;
+        self.check_servers(&setup.mcp_servers)
+    }
+
+    /// A client that asks for what was not offered is told so, instead of left to wonder.
+    fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
+        let offered = self.agent.mcp_capabilities();
+        let stdio = self.agent.mcp_stdio() || !self.client()?.is_v2();
+        let missing = |server| Some((server, missing_mcp_capability(&offered, stdio, server)?));
+        match servers.iter().find_map(missing) {
+            Some((server, missing)) => {
+                let name = server.name().unwrap_or_default();
+                Err(Error::invalid_params(format!(
+                    "the MCP server {name:?} needs the MCP capability {missing}, which is not offered"
+                )))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Answers what opened a session, then tells the agent that the client knows it.
+    async fn finish_opening(
+        &self,
+        opening: AgentSessionOpening<A>,
+        opened: Result<OpenedSession>,
+        responder: Responder,
+        how: SessionOrigin,
+    ) {
+        let answer = match opened {
+            Ok(opened) => {
+                self.open_session_response(&opening.session, opened, how)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => {
+                responder.answer(Ok(answer)).await;
+                let session = opening.commit();
+                if let Some(state) = session.state_of::<A>() {
+                    self.agent.session_opened(&state, session).await;
+                }
+            }
+            Err(error) => {
+                // First, so that whoever has seen the answer finds things as they are.
+                drop(opening);
+                responder.answer(Err::<(), _>(error)).await;
+            }
+        }
+    }
+
+    async fn open_session_response(
+        &self,
+        session: &Session,
+        opened: OpenedSession,
+        how: SessionOrigin,
+    ) -> Result<OpenSessionResponse> {
+        let OpenedSession {
+            config_options,
+            meta,
+            ..
+        } = opened;
+        session.replace_config_options(config_options.clone());
+        if session.client().is_v2() {
+            if let SessionOrigin::Existing(_) = how {
+                // Whoever resumes must be told what the agent does.
+                session
+                    .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
+                    .await?;
+            }
+            return Ok(open_session_response_v2(session, config_options, meta, how));
+        }
+        let modes = config::modes(&config_options);
+        let shown =
+            config::options_for_client(config_options, session.client().supports_boolean_options());
+        let config_options = (!shown.is_empty()).then_some(shown);
+        macro_rules! answer {
+            ($var:ident, $answer:expr) => {{
+                let mut answer = $answer;
+                answer.modes = modes;
+                answer.config_options = config_options;
+                answer.meta = meta;
+                OpenSessionResponse::V1(v1::AgentResponse::$var(answer))
+            }};
+        }
+        Ok(match how {
+            SessionOrigin::New => answer!(NewSession, NewSessionResponse::new(session.id())),
+            SessionOrigin::Fork => answer!(ForkSession, ForkSessionResponse::new(session.id())),
+            SessionOrigin::Existing(OpenMethod::Load) => {
+                answer!(LoadSession, LoadSessionResponse::new())
+            }
+            SessionOrigin::Existing(OpenMethod::Resume) => {
+                answer!(ResumeSession, ResumeSessionResponse::new())
+            }
+        })
+    }
+}
+
+/// How the agent is told to open an old session.
+enum OpenCall {
+    Load { muted: bool },
+    Resume,
+    AlreadyOpen,
+}
+
+fn open_session_response_v2(
+    session: &Session,
+    config_options: Vec<SessionConfigOption>,
+    meta: Option<acp_wire::Meta>,
+    how: SessionOrigin,
+) -> OpenSessionResponse {
+    let options = dialect::options_to_v2(config_options);
+    macro_rules! answer {
+        ($var:ident, $answer:expr) => {{
+            let mut answer = $answer.config_options(options);
+            answer.meta = meta;
+            OpenSessionResponse::V2(v2::AgentResponse::$var(answer))
+        }};
+    }
+    match how {
+        SessionOrigin::New => answer!(NewSession, v2::NewSessionResponse::new(session.id())),
+        SessionOrigin::Fork => answer!(ForkSession, v2::ForkSessionResponse::new(session.id())),
+        SessionOrigin::Existing(_) => answer!(ResumeSession, v2::ResumeSessionResponse::new()),
+    }
+}
+
+impl Session {
+    /// What is sent from here on is sent to nobody, or again to the client.
+    fn set_muted(&self, muted: bool) {
+        self.muted().store(muted, Ordering::Release);
+    }
+}

@@ -1,0 +1,246 @@
+//! Turns: what is done with a prompt.
+
+use std::sync::Arc;
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{ContentBlock, PromptResponse, SessionId, StopReason};
+use acp_wire::v2;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use super::session::Session;
+use super::side::AgentSide;
+use super::turn::{Prompt, Turn};
+use super::turn_queue::TurnTicket;
+use crate::capabilities::missing_prompt_capability;
+use crate::connection::Responder;
+use crate::error::{Error, Result};
+
+/// A turn that its session knows of, until this is dropped.
+struct ActiveTurnGuard {
+    session: Session,
+    token: CancellationToken,
+}
+
+impl ActiveTurnGuard {
+    fn new(turn: &Turn) -> Self {
+        let (session, token) = (turn.session().clone(), turn.token().clone());
+        session.register_turn(token.clone());
+        Self { session, token }
+    }
+}
+
+impl Drop for ActiveTurnGuard {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.session.remove_ended_turns();
+    }
+}
+
+/// An agent at work, of which the client of version 2 has been told. Dropped without an end, as by an
+/// agent that panics, it tells that the work has failed: nobody waits in vain.
+struct WorkReport {
+    session: Session,
+    ended: bool,
+}
+
+impl WorkReport {
+    async fn end(mut self, idle: v2::IdleStateUpdate) {
+        self.ended = true;
+        self.session.end_message();
+        self.session.set_working(false);
+        // The connection has ended if it fails.
+        let _ = self.session.state_update(v2::StateUpdate::Idle(idle)).await;
+    }
+}
+
+impl Drop for WorkReport {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.session.end_message();
+        self.session.set_working(false);
+        let error = jsonrpc::Error::internal("the work was dropped before its end");
+        let idle = v2::IdleStateUpdate::new()
+            .stop_reason(v2::StopReason::Error)
+            .error(error);
+        self.session.state_update_now(v2::StateUpdate::Idle(idle));
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn, and prompts are worked on in
+    /// the order in which they came.
+    pub(crate) fn prompt(
+        self: &Arc<Self>,
+        session: &SessionId,
+        prompt: Prompt,
+        responder: Responder,
+    ) {
+        let conn = responder.connection().clone();
+        let session = match self.session(session) {
+            Ok(session) => session,
+            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
+        };
+        let limit = conn.0.limits.prompts;
+        if session.turns() > limit {
+            let text = format!("more than {limit} prompts wait in this session");
+            return responder.spawn(async move { Err::<(), _>(Error::internal(text)) });
+        }
+        let v2 = session.client().is_v2();
+        let place = session.turn_ticket();
+        let turn = Turn::new(session, CancellationToken::new());
+        let running = ActiveTurnGuard::new(&turn);
+        let side = Arc::clone(self);
+        let aborted = conn.0.abort_token.clone();
+        conn.0.tasks.spawn(async move {
+            let work = async {
+                if v2 {
+                    side.prompt_v2(turn, place, prompt, &running, responder)
+                        .await;
+                } else {
+                    side.prompt_v1(turn, place, prompt, running, responder)
+                        .await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = aborted.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    /// The answer ends the turn.
+    async fn prompt_v1(
+        &self,
+        turn: Turn,
+        place: TurnTicket,
+        prompt: Prompt,
+        running: ActiveTurnGuard,
+        responder: Responder,
+    ) {
+        let request_cancelled = responder.cancellation_token().clone();
+        let worked = async {
+            let _mine = place.wait().await;
+            if turn.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+            self.check_content(&prompt.content)?;
+            let session = turn.session();
+            let id = session.new_message_id();
+            drop(session.record_prompt(&id, &prompt.content).await?);
+            self.run_turn(turn, prompt).await
+        };
+        // The turn is cancelled then, and comes to its end.
+        let cancelled_by_request = async {
+            request_cancelled.cancelled().await;
+            running.token.cancel();
+            std::future::pending::<()>().await;
+        };
+        let result = tokio::select! {
+            biased;
+            () = cancelled_by_request => return,
+            result = worked => result,
+        };
+        drop(running);
+        let result = if request_cancelled.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            result.map(PromptResponse::new)
+        };
+        responder.answer(result).await;
+    }
+
+    /// The answer says that the prompt has become part of the conversation: not before the work on the
+    /// one before has ended. What comes of it, and that it has ended, is told by updates.
+    async fn prompt_v2(
+        &self,
+        turn: Turn,
+        place: TurnTicket,
+        prompt: Prompt,
+        running: &ActiveTurnGuard,
+        responder: Responder,
+    ) {
+        let request_cancelled = responder.cancellation_token().clone();
+        let session = turn.session().clone();
+        let refused = if prompt.content.is_empty() {
+            Err(Error::invalid_params("the prompt is empty"))
+        } else {
+            self.check_content(&prompt.content)
+        };
+        if let Err(error) = refused {
+            return responder.answer(Err::<(), _>(error)).await;
+        }
+        let mine = tokio::select! {
+            biased;
+            () = request_cancelled.cancelled() => None,
+            () = running.token.cancelled() => None,
+            mine = place.wait() => Some(mine),
+        };
+        let Some(_mine) = mine else {
+            return responder.answer(Err::<(), _>(Error::Cancelled)).await;
+        };
+        let id = session.new_message_id();
+        let message = v2::Message::new(&id).content(prompt.content.clone());
+        // What is answered to be part of the conversation is kept.
+        let in_order = match session.record_prompt(&id, &prompt.content).await {
+            Ok(in_order) => in_order,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
+        responder.answer(Ok(v2::PromptResponse::new(id))).await;
+        session.set_working(true);
+        // The connection has ended if one of these fails; the work is dropped with it.
+        let _ = session.send_user_message(message).await;
+        drop(in_order);
+        let _ = session
+            .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
+            .await;
+        let working = WorkReport {
+            session: session.clone(),
+            ended: false,
+        };
+        let mut idle = v2::IdleStateUpdate::new();
+        match self.run_turn(turn, prompt).await {
+            Ok(reason) => idle.stop_reason = Some(reason.as_str().into()),
+            Err(error) => {
+                idle.stop_reason = Some(v2::StopReason::Error);
+                idle.error = Some(error.into_rpc());
+            }
+        }
+        working.end(idle).await;
+    }
+
+    /// Has the agent work on a prompt.
+    async fn run_turn(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        turn.session().end_message();
+        let state = turn.session().require_state::<A>()?;
+        let watch = turn.clone();
+        // Until then messages for the turn can be taken.
+        let _prompting = turn.session().begin_prompt(turn.token().clone());
+        tokio::select! {
+            biased;
+            result = self.agent.prompt(&state, turn, prompt) => match result {
+                _ if watch.is_cancelled() => Ok(StopReason::Cancelled),
+                Err(Error::Cancelled) => Ok(StopReason::Cancelled),
+                // What the agent could ask for and got no answer to, because the client cancelled it.
+                Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
+                    Ok(StopReason::Cancelled)
+                }
+                result => result,
+            },
+            () = watch.cancelled_untaken() => Ok(StopReason::Cancelled),
+        }
+    }
+
+    /// Whether the agent takes this content.
+    pub(super) fn check_content(&self, prompt: &[ContentBlock]) -> Result<()> {
+        match missing_prompt_capability(&self.agent.prompt_capabilities(), prompt) {
+            Some(missing) => Err(Error::invalid_params(format!(
+                "the prompt has content that needs the prompt capability {missing}, which is not offered"
+            ))),
+            None => Ok(()),
+        }
+    }
+}

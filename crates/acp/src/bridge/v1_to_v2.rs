@@ -1,0 +1,336 @@
+//! An agent of version 1 behind a client of version 2.
+
+mod agent;
+mod client;
+mod content;
+pub(super) mod initialize;
+mod terminal;
+mod update;
+
+use std::collections::VecDeque;
+
+use acp_wire::RawObject;
+use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
+use uuid::Uuid;
+
+use self::initialize::V1AgentFeatures;
+use super::config::{LegacyOption, V1ConfigOptions};
+use super::json::{BridgeLine, BridgeOutput, answer, notify, object, read, refuse, update};
+use super::method;
+use super::state::{Activeness, BridgeSessions, PendingRequests};
+use crate::connection::Limits;
+use crate::lru_map::LruMap;
+
+/// How many prompts a session holds while a turn runs.
+const HELD: usize = 16;
+
+/// How large all held prompts together may be, in bytes, before further ones are refused.
+const HELD_BYTES: usize = 64 * 1024 * 1024;
+
+/// The state of the bridge.
+pub(super) struct V1ToV2Bridge {
+    agent_features: V1AgentFeatures,
+    sessions: BridgeSessions<UpSession>,
+    /// What the client has asked of the agent.
+    client_requests: PendingRequests<UpPendingRequest>,
+    /// What the agent has asked of the client.
+    agent_requests: PendingRequests<UpQuestion>,
+    queued_bytes: usize,
+}
+
+/// A request of the client's.
+enum UpPendingRequest {
+    /// Its answer needs no change.
+    PassThrough,
+    /// Opens a session that the answer names.
+    OpenSession { roots: RawObject },
+    /// Opens this session, told to the agent as a resume or, swallowing the replay, as a load.
+    Resume { session: String, roots: RawObject },
+    /// Sets a config option.
+    SetOption { session: String },
+    /// Sets a mode or model, which the client knows as a config option.
+    SetLegacyOption {
+        session: String,
+        switch: LegacyOption,
+        value: Box<serde_json::value::RawValue>,
+    },
+    /// A prompt that the agent works on. The client has had its answer.
+    Prompt { session: String },
+    /// A prompt that waits for its turn.
+    Queued { session: String },
+    /// Closes a session.
+    Close { session: String },
+    /// Deletes a session.
+    Delete { session: String },
+}
+
+/// A request of the agent's for the person at the client.
+enum UpQuestion {
+    Pending {
+        session: String,
+    },
+    /// The bridge has answered it because the turn was cancelled.
+    Answered,
+}
+
+#[derive(Default)]
+struct UpSession {
+    /// `cwd` and `additionalDirectories`, if it was opened through the bridge.
+    roots: Option<RawObject>,
+    config: V1ConfigOptions,
+    turn: Option<UpTurn>,
+    queued_prompts: VecDeque<QueuedPrompt>,
+    /// Requests to close it, which are answered when its turn has ended.
+    close_requests: Vec<RequestId>,
+    /// Questions of the agent's that the client has not answered yet.
+    pending_questions: Vec<UpPendingQuestion>,
+    /// What the last message chunk was of, and its id, if the next one may continue it.
+    current_message: Option<(String, String)>,
+    /// The titles of its tool calls.
+    titles: LruMap<String, 512>,
+    /// The terminals the client has been told of.
+    terminals: LruMap<(), 512>,
+    /// Its conversation is being replayed, and the client did not ask for that.
+    hides_replay: bool,
+    /// Its subagents: what they ask is answered, too, when it is cancelled.
+    subagents: LruMap<(), 64>,
+}
+
+struct UpTurn {
+    id: RequestId,
+    cancelled: bool,
+}
+
+struct QueuedPrompt {
+    id: RequestId,
+    line: Box<[u8]>,
+}
+
+struct UpPendingQuestion {
+    id: RequestId,
+    /// Whether it is a permission or an elicitation.
+    is_permission: bool,
+}
+
+impl Activeness for UpSession {
+    fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.hides_replay
+    }
+}
+
+impl V1ToV2Bridge {
+    pub(super) fn new(offers: V1AgentFeatures, limits: &Limits) -> Self {
+        Self {
+            agent_features: offers,
+            sessions: BridgeSessions::default(),
+            client_requests: PendingRequests::new(limits.requests),
+            agent_requests: PendingRequests::new(limits.requests),
+            queued_bytes: 0,
+        }
+    }
+
+    pub(super) fn handle_client_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
+        match &line.message {
+            Incoming::Request { id, method, params } => {
+                let params = object(*params);
+                if let Err(error) = self.handle_client_request(id, method, params, line, out) {
+                    refuse(&mut out.client, id, &error);
+                }
+            }
+            Incoming::Notification { method, params } => {
+                self.handle_client_notification(method, &object(*params), line, out);
+            }
+            Incoming::Response { id, .. } => self.handle_client_response(id, line, out),
+        }
+    }
+
+    pub(super) fn handle_agent_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
+        match &line.message {
+            Incoming::Request { id, method, params } => {
+                let params = object(*params);
+                if let Err(error) = self.handle_agent_request(id, method, params, line, out) {
+                    refuse(&mut out.agent, id, &error);
+                }
+            }
+            Incoming::Notification { method, params } => {
+                self.handle_agent_notification(method, &object(*params), line, out);
+            }
+            Incoming::Response { id, result } => {
+                self.handle_agent_response(id, result.as_ref(), line, out)
+            }
+        }
+    }
+
+    /// The client will ask nothing more.
+    pub(super) fn client_closed(&mut self) {
+        // What is held can no longer begin: the agent has been told that there is nothing more.
+        self.queued_bytes = 0;
+        let sessions: Vec<String> = self.sessions.iter().map(|(id, _)| id.to_owned()).collect();
+        for id in sessions {
+            if let Some(session) = self.sessions.get(&id) {
+                session.queued_prompts.clear();
+            }
+        }
+    }
+
+    /// The agent is gone: what it has left open ends with this error.
+    pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
+        for (id, asked) in self.client_requests.drain() {
+            match asked {
+                UpPendingRequest::Prompt { session } => {
+                    let idle = object! {
+                        "sessionUpdate": "state_update", "state": "idle",
+                        "stopReason": "error", "error": error,
+                    };
+                    update(&mut out.client, &session, &idle);
+                }
+                _ => refuse(&mut out.client, &id, error),
+            }
+        }
+        let sessions: Vec<String> = self.sessions.iter().map(|(id, _)| id.to_owned()).collect();
+        for id in sessions {
+            for id in self
+                .sessions
+                .get(&id)
+                .map(|session| std::mem::take(&mut session.close_requests))
+                .unwrap_or_default()
+            {
+                refuse(&mut out.client, &id, error);
+            }
+        }
+    }
+
+    /// Begins a turn: the client is told that its message has been taken, then the agent gets it.
+    fn begin_turn(&mut self, session_id: &str, held: &QueuedPrompt, out: &mut BridgeOutput) {
+        let prompt = read::<RawObject>(&held.line)
+            .map(|line| object(line.get("params")))
+            .and_then(|params| params.get("prompt").map(ToOwned::to_owned));
+        let message = new_message_id();
+        answer(&mut out.client, &held.id, &object! { "messageId": message });
+        let echo = object! {
+            "sessionUpdate": "user_message", "messageId": message, "content": prompt,
+        };
+        update(&mut out.client, session_id, &echo);
+        update(&mut out.client, session_id, &state_update("running"));
+        super::json::pass(&mut out.agent, &held.line);
+        self.client_requests.add(
+            &held.id,
+            UpPendingRequest::Prompt {
+                session: session_id.to_owned(),
+            },
+        );
+        let session = self.sessions.touch(session_id);
+        session.current_message = None;
+        session.turn = Some(UpTurn {
+            id: held.id.clone(),
+            cancelled: false,
+        });
+    }
+
+    /// The turn has ended; the next one begins, if one is held.
+    fn end_turn(&mut self, session_id: &str, idle: &RawObject, out: &mut BridgeOutput) {
+        update(&mut out.client, session_id, idle);
+        let Some(session) = self.sessions.get(session_id) else {
+            return;
+        };
+        session.turn = None;
+        session.current_message = None;
+        session.pending_questions.clear();
+        let closing = std::mem::take(&mut session.close_requests);
+        if !closing.is_empty() {
+            for id in closing {
+                answer(&mut out.client, &id, &RawObject::default());
+            }
+            self.sessions.forget(session_id);
+        } else if let Some(next) = session.queued_prompts.pop_front() {
+            self.queued_bytes -= next.line.len();
+            self.client_requests.take(&next.id);
+            self.begin_turn(session_id, &next, out);
+        }
+    }
+
+    /// Everything under way in a session is cancelled. The agent has been told already.
+    ///
+    /// A version 2 client need not answer what a cancelled turn has asked; a version 1 agent waits for
+    /// that answer before it ends the turn. So the bridge answers in the client's stead.
+    fn cancel(&mut self, session_id: &str, out: &mut BridgeOutput) {
+        let Some(session) = self.sessions.get(session_id) else {
+            return;
+        };
+        if let Some(turn) = &mut session.turn {
+            turn.cancelled = true;
+        }
+        for held in std::mem::take(&mut session.queued_prompts) {
+            self.queued_bytes -= held.line.len();
+            self.client_requests.take(&held.id);
+            refuse(
+                &mut out.client,
+                &held.id,
+                &jsonrpc::Error::request_cancelled(),
+            );
+        }
+        for asking in std::mem::take(&mut session.pending_questions) {
+            answer(
+                &mut out.agent,
+                &asking.id,
+                &cancelled_response(asking.is_permission),
+            );
+            let params = object! { "requestId": asking.id };
+            notify(&mut out.client, method::CANCEL_REQUEST, &params);
+            self.agent_requests.take(&asking.id);
+            self.agent_requests.add(&asking.id, UpQuestion::Answered);
+        }
+        // Taken out meanwhile: one that is above itself is not gone round for ever.
+        let Some(session) = self.sessions.get(session_id) else {
+            return;
+        };
+        let subagents = std::mem::take(&mut session.subagents);
+        for subagent in subagents.ids() {
+            self.cancel(subagent, out);
+        }
+        self.sessions.touch(session_id).subagents = subagents;
+    }
+
+    /// Cancels one prompt that is held, if this is one.
+    fn cancel_held(&mut self, id: &RequestId, out: &mut BridgeOutput) {
+        let Some(UpPendingRequest::Queued { session }) = self.client_requests.take(id) else {
+            return;
+        };
+        if let Some(session) = self.sessions.get(&session)
+            && let Some(at) = session
+                .queued_prompts
+                .iter()
+                .position(|held| held.id == *id)
+            && let Some(held) = session.queued_prompts.remove(at)
+        {
+            self.queued_bytes -= held.line.len();
+        }
+        refuse(&mut out.client, id, &jsonrpc::Error::request_cancelled());
+    }
+}
+
+/// The answer of a person who has cancelled.
+fn cancelled_response(permission: bool) -> RawObject {
+    if permission {
+        let outcome = object! { "outcome": "cancelled" };
+        object! { "outcome": outcome }
+    } else {
+        object! { "action": "cancel" }
+    }
+}
+
+/// A `state_update` without more to it.
+fn state_update(state: &str) -> RawObject {
+    object! { "sessionUpdate": "state_update", "state": state }
+}
+
+/// An id that no other message has.
+fn new_message_id() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// What a `$/cancel_request` is about.
+fn cancelled_request_id(params: &RawObject) -> Option<RequestId> {
+    let cancel: CancelRequestNotification = params.read().ok()?;
+    Some(cancel.request_id)
+}

@@ -1,0 +1,276 @@
+//! What the agent sends, in version 1, and what the client gets of it.
+
+use acp_wire::RawObject;
+use acp_wire::jsonrpc::{self, RequestId};
+use serde_json::value::RawValue;
+
+use super::super::json::{
+    BridgeLine, BridgeOutput, answer, emit, object, session_id_of, to_raw_value, update,
+};
+use super::super::method;
+use super::{
+    UpPendingQuestion, UpPendingRequest, UpQuestion, V1ToV2Bridge, cancelled_response, content,
+    state_update,
+};
+
+/// The result of an answer, as it came.
+type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
+
+impl V1ToV2Bridge {
+    pub(super) fn handle_agent_notification(
+        &mut self,
+        said: &str,
+        params: &RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let session = session_id_of(params).filter(|_| said == method::UPDATE);
+        let Some(session) = session else {
+            return line.pass(&mut out.client);
+        };
+        let emits = self
+            .sessions
+            .touch(&session)
+            .update(object(params.get("update")));
+        emit(&mut out.client, line, params, &session, emits);
+    }
+
+    pub(super) fn handle_agent_request(
+        &mut self,
+        id: &RequestId,
+        asked: &str,
+        params: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        if method::is_v1_client_method(asked) {
+            // Not offered: the client has nothing of the kind.
+            return Err(jsonrpc::Error::method_not_found(asked));
+        }
+        let permission = asked == method::PERMISSION;
+        let session_id =
+            session_id_of(&params).filter(|_| permission || asked == method::ELICITATION);
+        let Some(session_id) = session_id else {
+            line.pass(&mut out.client);
+            return Ok(());
+        };
+        // An id that is used again after the bridge has answered it is a new question.
+        if let Some(UpQuestion::Answered) = self.agent_requests.get(id) {
+            self.agent_requests.take(id);
+        }
+        self.agent_requests.check_room(id)?;
+        let session = self.sessions.touch(&session_id);
+        if session.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+            answer(&mut out.agent, id, &cancelled_response(permission));
+            return Ok(());
+        }
+        if session.turn.is_some() && session.pending_questions.is_empty() {
+            update(
+                &mut out.client,
+                &session_id,
+                &state_update("requires_action"),
+            );
+        }
+        session.pending_questions.push(UpPendingQuestion {
+            id: id.clone(),
+            is_permission: permission,
+        });
+        if permission {
+            let params = session.permission(params);
+            line.with_params(&mut out.client, &params);
+        } else {
+            line.pass(&mut out.client);
+        }
+        self.agent_requests.add(
+            id,
+            UpQuestion::Pending {
+                session: session_id,
+            },
+        );
+        Ok(())
+    }
+
+    pub(super) fn handle_agent_response(
+        &mut self,
+        id: &RequestId,
+        result: UpResult<'_>,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let Some(asked) = self.client_requests.take(id) else {
+            return line.pass(&mut out.client);
+        };
+        match asked {
+            UpPendingRequest::Prompt { session } => {
+                self.finish_prompt(id, &session, result, line, out)
+            }
+            // The agent cannot know of it.
+            UpPendingRequest::Queued { session } => self
+                .client_requests
+                .add(id, UpPendingRequest::Queued { session }),
+            asked => match result {
+                Ok(result) => self.handle_result(asked, object(Some(result)), line, out),
+                Err(_) => {
+                    if let UpPendingRequest::Resume { session, .. } = asked
+                        && let Some(session) = self.sessions.get(&session)
+                    {
+                        session.hides_replay = false;
+                    }
+                    line.pass(&mut out.client);
+                }
+            },
+        }
+    }
+
+    /// The agent has done what it was asked for.
+    fn handle_result(
+        &mut self,
+        asked: UpPendingRequest,
+        mut result: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        match asked {
+            UpPendingRequest::OpenSession { roots: place } => {
+                if let Some(id) = session_id_of(&result) {
+                    let session = self.sessions.touch(&id);
+                    session.roots = Some(place);
+                    session.config.rewrite_response(&mut result);
+                }
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::Resume {
+                session: id,
+                roots: place,
+            } => {
+                let session = self.sessions.touch(&id);
+                session.roots = Some(place);
+                session.hides_replay = false;
+                session.current_message = None;
+                session.config.rewrite_response(&mut result);
+                let now = match (&session.turn, session.pending_questions.is_empty()) {
+                    (None, _) => "idle",
+                    (Some(_), true) => "running",
+                    (Some(_), false) => "requires_action",
+                };
+                update(&mut out.client, &id, &state_update(now));
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::SetOption { session: id } => {
+                let session = self.sessions.touch(&id);
+                session.config.rewrite_response(&mut result);
+                if !result.has("configOptions") {
+                    result.set("configOptions", to_raw_value(&session.config.list()));
+                }
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::SetLegacyOption {
+                session: id,
+                switch,
+                value,
+            } => {
+                let session = self.sessions.touch(&id);
+                session.config.set_current(switch, &value);
+                result.set("configOptions", to_raw_value(&session.config.list()));
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::Close { session: id } => {
+                if self.sessions.get(&id).is_some_and(|s| s.turn.is_some()) {
+                    // The agent owes the end of its turn, but the session is closed with this answer.
+                    let mut idle = state_update("idle");
+                    idle.push("stopReason".to_owned(), to_raw_value("cancelled"));
+                    update(&mut out.client, &id, &idle);
+                }
+                self.sessions.forget(&id);
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::Delete { session: id } => {
+                if self.sessions.get(&id).is_some_and(|s| s.turn.is_none()) {
+                    self.sessions.forget(&id);
+                }
+                line.with_result(&mut out.client, &result);
+            }
+            UpPendingRequest::PassThrough
+            | UpPendingRequest::Prompt { .. }
+            | UpPendingRequest::Queued { .. } => {
+                // An empty result may be `null` in version 1.
+                if has_null_result(line) {
+                    line.with_result(&mut out.client, &result);
+                } else {
+                    line.pass(&mut out.client);
+                }
+            }
+        }
+    }
+
+    /// The answer to a prompt is the end of its turn; what it says goes into `state_update`.
+    fn finish_prompt(
+        &mut self,
+        id: &RequestId,
+        session_id: &str,
+        result: UpResult<'_>,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let turn = self
+            .sessions
+            .get(session_id)
+            .and_then(|session| session.turn.as_ref())
+            .filter(|turn| turn.id == *id);
+        let Some(turn) = turn else {
+            // The session was closed meanwhile.
+            return;
+        };
+        let mut idle = state_update("idle");
+        match result {
+            Ok(result) => {
+                for (key, value) in object(Some(result)).iter() {
+                    if idle.get(key).is_none() && value.get() != "null" {
+                        idle.push(key.to_owned(), value.to_owned());
+                    }
+                }
+            }
+            // Whatever cancelling has made fail, the turn was cancelled.
+            Err(_) if turn.cancelled => {
+                idle.push("stopReason".to_owned(), to_raw_value("cancelled"))
+            }
+            Err(_) => {
+                idle.push("stopReason".to_owned(), to_raw_value("error"));
+                let line: RawObject = super::read(line.bytes).unwrap_or_default();
+                if let Some(error) = line.get("error") {
+                    idle.push("error".to_owned(), error.to_owned());
+                }
+            }
+        }
+        self.end_turn(session_id, &idle, out);
+    }
+}
+
+fn has_null_result(line: &BridgeLine<'_>) -> bool {
+    matches!(
+        &line.message,
+        jsonrpc::Incoming::Response { result: Ok(result), .. } if result.get() == "null"
+    )
+}
+
+impl super::UpSession {
+    /// What a permission is asked for, in version 2's words.
+    fn permission(&mut self, mut params: RawObject) -> RawObject {
+        let call = content::without_nulls(object(params.take("toolCall").as_deref()));
+        let id: Option<String> = call.field("toolCallId");
+        let title = call
+            .field::<String>("title")
+            .or_else(|| self.titles.get(id.as_deref()?).cloned())
+            .filter(|title| !title.is_empty())
+            .or_else(|| call.field("kind"))
+            .unwrap_or_else(|| "The agent asks for your permission".to_owned());
+        let mut call = call;
+        content::items_to_v2(&mut call);
+        if !params.has("title") {
+            params.set("title", to_raw_value(&title));
+        }
+        let subject = object! { "type": "tool_call", "toolCall": call };
+        params.set("subject", to_raw_value(&subject));
+        params
+    }
+}

@@ -1,0 +1,369 @@
+//! What the client sends, in version 2, and what the agent gets of it.
+
+use acp_wire::RawObject;
+use acp_wire::jsonrpc::{self, RequestId};
+
+use super::super::json::{
+    BridgeLine, BridgeOutput, answer, notify, require_session_id, session_id_of, to_raw_value,
+    update,
+};
+use super::super::{method, setup};
+use super::{
+    HELD, HELD_BYTES, LegacyOption, QueuedPrompt, UpPendingRequest, UpQuestion, V1ToV2Bridge,
+    cancelled_request_id, state_update,
+};
+
+impl V1ToV2Bridge {
+    pub(super) fn handle_client_request(
+        &mut self,
+        id: &RequestId,
+        asked: &str,
+        params: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        self.client_requests.check_room(id)?;
+        match asked {
+            method::INITIALIZE => Err(jsonrpc::Error::new(
+                jsonrpc::Error::INVALID_REQUEST,
+                "Invalid request: the connection is initialized already",
+            )),
+            method::PROMPT => self.prompt(id, &params, line, out),
+            method::NEW | method::FORK => {
+                let place = roots_of_params(&params);
+                let mut params = params;
+                setup::servers_to_v1(&mut params);
+                line.with_params(&mut out.agent, &params);
+                self.client_requests
+                    .add(id, UpPendingRequest::OpenSession { roots: place });
+                Ok(())
+            }
+            method::RESUME => self.resume(id, params, line, out),
+            method::LIST if !self.agent_features.list => {
+                answer(&mut out.client, id, &self.list(&params)?);
+                Ok(())
+            }
+            method::CLOSE => self.close(id, &params, line, out),
+            // It ends the session as closing it does.
+            method::ARCHIVE => {
+                let session = require_session_id(&params)?;
+                line.pass(&mut out.agent);
+                let closed = session.clone();
+                self.client_requests
+                    .add(id, UpPendingRequest::Close { session: closed });
+                self.cancel(&session, out);
+                Ok(())
+            }
+            method::DELETE => {
+                let session = require_session_id(&params)?;
+                line.pass(&mut out.agent);
+                self.client_requests
+                    .add(id, UpPendingRequest::Delete { session });
+                Ok(())
+            }
+            method::SET_OPTION => self.set_option(id, params, line, out),
+            method::LOGIN => {
+                line.with_method(&mut out.agent, method::AUTHENTICATE, &params);
+                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                Ok(())
+            }
+            method::LOGOUT_V2 => {
+                if !self.agent_features.logout {
+                    return Err(unsupported_method(asked, "the agent cannot log out"));
+                }
+                line.with_method(&mut out.agent, method::LOGOUT_V1, &params);
+                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                Ok(())
+            }
+            // Version 1's, which a client of version 2 has no business to call.
+            method::LOAD
+            | method::SET_MODE
+            | method::SET_MODEL
+            | method::AUTHENTICATE
+            | method::LOGOUT_V1 => Err(jsonrpc::Error::method_not_found(asked)),
+            _ => {
+                line.pass(&mut out.agent);
+                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn handle_client_notification(
+        &mut self,
+        said: &str,
+        params: &RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        match said {
+            method::CANCEL => {
+                // First the cancel, then what follows from it: an agent that reads `cancelled` as an
+                // answer before it knows may take it for a mere no.
+                line.pass(&mut out.agent);
+                if let Some(session) = session_id_of(params) {
+                    self.cancel(&session, out);
+                }
+            }
+            method::CANCEL_REQUEST => {
+                let Some(id) = cancelled_request_id(params) else {
+                    return line.pass(&mut out.agent);
+                };
+                match self.client_requests.get(&id) {
+                    Some(UpPendingRequest::Queued { .. }) => self.cancel_held(&id, out),
+                    // Its answer has been given; there is nothing left to cancel.
+                    Some(UpPendingRequest::Prompt { .. }) => {}
+                    _ => line.pass(&mut out.agent),
+                }
+            }
+            _ => line.pass(&mut out.agent),
+        }
+    }
+
+    pub(super) fn handle_client_response(
+        &mut self,
+        id: &RequestId,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        match self.agent_requests.take(id) {
+            Some(UpQuestion::Answered) => {}
+            Some(UpQuestion::Pending { session }) => {
+                line.pass(&mut out.agent);
+                if let Some(open) = self.sessions.get(&session) {
+                    let before = open.pending_questions.len();
+                    open.pending_questions.retain(|asking| asking.id != *id);
+                    let last = before > 0 && open.pending_questions.is_empty();
+                    if last && open.turn.is_some() {
+                        update(&mut out.client, &session, &state_update("running"));
+                    }
+                }
+            }
+            None => line.pass(&mut out.agent),
+        }
+    }
+
+    fn prompt(
+        &mut self,
+        id: &RequestId,
+        params: &RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        let session_id = require_session_id(params)?;
+        let blocks: Option<Vec<serde::de::IgnoredAny>> = params.field("prompt");
+        if blocks.is_none_or(|blocks| blocks.is_empty()) {
+            // Once it is acknowledged it cannot be refused any more.
+            let text = "Invalid params: the prompt is not a list of at least one content block";
+            return Err(jsonrpc::Error::invalid_params(text));
+        }
+        let held = QueuedPrompt {
+            id: id.clone(),
+            line: line.bytes.into(),
+        };
+        let session = self.sessions.touch(&session_id);
+        if session.turn.is_none() {
+            self.begin_turn(&session_id, &held, out);
+            return Ok(());
+        }
+        if session.queued_prompts.len() >= HELD {
+            let text = format!("{HELD} prompts wait for the turn to end already");
+            return Err(jsonrpc::Error::internal(text));
+        }
+        if self.queued_bytes + held.line.len() > HELD_BYTES {
+            let text = format!("the prompts that wait are over the limit of {HELD_BYTES} bytes");
+            return Err(jsonrpc::Error::internal(text));
+        }
+        self.queued_bytes += held.line.len();
+        session.queued_prompts.push_back(held);
+        self.client_requests.add(
+            id,
+            UpPendingRequest::Queued {
+                session: session_id,
+            },
+        );
+        Ok(())
+    }
+
+    fn resume(
+        &mut self,
+        id: &RequestId,
+        params: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        let session = require_session_id(&params)?;
+        let place = roots_of_params(&params);
+        let from: Option<RawObject> = params.field("replayFrom");
+        let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
+        let mut params = params.without(&["replayFrom"]);
+        setup::servers_to_v1(&mut params);
+        let known = self.sessions.touch(&session);
+        match from.as_deref() {
+            None if self.agent_features.resume => line.with_params(&mut out.agent, &params),
+            None if self.agent_features.load => {
+                known.hides_replay = true;
+                line.with_method(&mut out.agent, method::LOAD, &params);
+            }
+            Some("start") if self.agent_features.load => {
+                known.current_message = None;
+                line.with_method(&mut out.agent, method::LOAD, &params);
+            }
+            None => {
+                return Err(unsupported_method(
+                    method::RESUME,
+                    "the agent keeps no sessions",
+                ));
+            }
+            Some("start") => {
+                let text = "the agent cannot replay a conversation";
+                return Err(unsupported_method(method::RESUME, text));
+            }
+            Some(other) => {
+                let text =
+                    format!("Invalid params: replayFrom of type {other:?} is not known here");
+                return Err(jsonrpc::Error::invalid_params(text));
+            }
+        }
+        self.client_requests.add(
+            id,
+            UpPendingRequest::Resume {
+                session,
+                roots: place,
+            },
+        );
+        Ok(())
+    }
+
+    /// The sessions that were opened through the bridge: the agent itself tells none.
+    fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
+        if params.has("cursor") {
+            let text = "Invalid params: there is one page only, and no cursor was given out";
+            return Err(jsonrpc::Error::invalid_params(text));
+        }
+        let archived: Option<String> = params.field("archived");
+        match archived.as_deref() {
+            None | Some("exclude" | "include") => {}
+            // What is archived has been closed, and is not known here.
+            Some("only") => return Ok(object! { "sessions": Vec::<RawObject>::new() }),
+            Some(_) => {
+                let text = "Invalid params: unknown filter of archived sessions";
+                return Err(jsonrpc::Error::invalid_params(text));
+            }
+        }
+        let cwd: Option<String> = params.field("cwd");
+        let mut sessions = Vec::new();
+        for (id, session) in self.sessions.iter() {
+            let Some(place) = &session.roots else {
+                continue;
+            };
+            if cwd.is_some() && place.field("cwd") != cwd {
+                continue;
+            }
+            let mut info = object! { "sessionId": id };
+            if self.agent_features.archive {
+                info.push("archived".to_owned(), to_raw_value(&false));
+            }
+            for (key, value) in place.iter() {
+                info.push(key.to_owned(), value.to_owned());
+            }
+            sessions.push(info);
+        }
+        Ok(object! { "sessions": sessions })
+    }
+
+    fn close(
+        &mut self,
+        id: &RequestId,
+        params: &RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        let session_id = require_session_id(params)?;
+        if self.agent_features.close {
+            line.pass(&mut out.agent);
+            let session = session_id.clone();
+            self.client_requests
+                .add(id, UpPendingRequest::Close { session });
+            self.cancel(&session_id, out);
+            return Ok(());
+        }
+        match self.sessions.get(&session_id) {
+            Some(session) if session.turn.is_some() => {
+                session.close_requests.push(id.clone());
+                let params = object! { "sessionId": session_id };
+                notify(&mut out.agent, method::CANCEL, &params);
+                self.cancel(&session_id, out);
+            }
+            _ => {
+                self.sessions.forget(&session_id);
+                answer(&mut out.client, id, &RawObject::default());
+            }
+        }
+        Ok(())
+    }
+
+    fn set_option(
+        &mut self,
+        id: &RequestId,
+        params: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) -> Result<(), jsonrpc::Error> {
+        let session = require_session_id(&params)?;
+        let option: String = params.field("configId").unwrap_or_default();
+        let switch = self
+            .sessions
+            .get(&session)
+            .and_then(|session| session.config.switch_of(&option));
+        let Some(switch) = switch else {
+            let is_id = params.field::<String>("type").as_deref() == Some("id");
+            let params = if is_id {
+                params.without(&["type"])
+            } else {
+                params
+            };
+            line.with_params(&mut out.agent, &params);
+            self.client_requests
+                .add(id, UpPendingRequest::SetOption { session });
+            return Ok(());
+        };
+        let Some(value) = params.get("value").map(ToOwned::to_owned) else {
+            return Err(jsonrpc::Error::invalid_params("Invalid params: no value"));
+        };
+        let (called, field) = match switch {
+            LegacyOption::Mode => (method::SET_MODE, "modeId"),
+            LegacyOption::Model => (method::SET_MODEL, "modelId"),
+        };
+        let params = params
+            .without(&["configId", "type"])
+            .renamed("value", field);
+        line.with_method(&mut out.agent, called, &params);
+        self.client_requests.add(
+            id,
+            UpPendingRequest::SetLegacyOption {
+                session,
+                switch,
+                value,
+            },
+        );
+        Ok(())
+    }
+}
+
+/// Where a session works, as `session/list` tells it.
+fn roots_of_params(params: &RawObject) -> RawObject {
+    let mut place = object! {};
+    for key in ["cwd", "additionalDirectories"] {
+        if let Some(value) = params.get(key).filter(|_| params.has(key)) {
+            place.push(key.to_owned(), to_raw_value(value));
+        }
+    }
+    place
+}
+
+/// Every agent of version 2 has it; this one, which is none, has not.
+fn unsupported_method(method: &str, why: &str) -> jsonrpc::Error {
+    let text = format!("Method not found: {method}: {why}");
+    jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)
+}

@@ -1,0 +1,88 @@
+//! `initialize`, from version 2 to version 1 and back.
+
+use acp_wire::{RawObject, v1};
+
+use super::super::json::{object, to_raw_value};
+use super::super::setup;
+use crate::dialect;
+
+/// What an agent of version 1 has of what every agent of version 2 has.
+#[derive(Debug, Default)]
+pub(in crate::bridge) struct V1AgentFeatures {
+    pub(super) load: bool,
+    pub(super) resume: bool,
+    pub(super) list: bool,
+    pub(super) close: bool,
+    pub(super) archive: bool,
+    pub(super) logout: bool,
+}
+
+/// What the agent is asked: for version 1, in its words and in those the client has used, should it
+/// speak version 2 alone.
+pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
+    let capabilities = object(params.get("capabilities"));
+    let auth = object(capabilities.get("auth"));
+    let auth = object! { "terminal": auth.has("terminal") };
+    let none = object! {};
+    let mut theirs = object! {
+        "fs": object! { "readTextFile": false, "writeTextFile": false },
+        "terminal": false,
+        "session": object! { "configOptions": object! { "boolean": none } },
+        "plan": none,
+        "subagents": none,
+        "auth": auth,
+    };
+    for (key, value) in capabilities.iter() {
+        if theirs.get(key).is_none() && value.get() != "null" {
+            theirs.push(key.to_owned(), value.to_owned());
+        }
+    }
+    // Agents show their own terminals to clients that say this.
+    let mut meta = object(theirs.get("_meta"));
+    meta.set("terminal_output", to_raw_value(&true));
+    theirs.set("_meta", to_raw_value(&meta));
+
+    params.set("protocolVersion", to_raw_value(&1));
+    if let Some(info) = params.get("info").map(ToOwned::to_owned) {
+        params.set("clientInfo", info);
+    }
+    params.set("clientCapabilities", to_raw_value(&theirs));
+    params
+}
+
+/// What the client is answered, and what the agent offers.
+pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
+    let raw_capabilities = object(result.take("agentCapabilities").as_deref());
+    let theirs: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();
+    let sessions = &theirs.session_capabilities;
+    let offers = V1AgentFeatures {
+        load: theirs.load_session,
+        resume: sessions.resume.is_some(),
+        list: sessions.list.is_some(),
+        close: sessions.close.is_some(),
+        archive: sessions.archive.is_some(),
+        logout: theirs.auth.logout.is_some(),
+    };
+
+    let capabilities = dialect::agent_to_v2(&raw_capabilities, true);
+
+    let info = object(result.take("agentInfo").as_deref());
+    let mut named = object! {};
+    for (key, absent) in [("name", "agent"), ("version", "unknown")] {
+        let value = info.get(key).filter(|_| info.has(key));
+        named.push(
+            key.to_owned(),
+            value.map_or_else(|| to_raw_value(absent), ToOwned::to_owned),
+        );
+    }
+    for (key, value) in info.iter() {
+        if named.get(key).is_none() {
+            named.push(key.to_owned(), value.to_owned());
+        }
+    }
+    result.set("protocolVersion", to_raw_value(&2));
+    result.set("info", to_raw_value(&named));
+    result.set("capabilities", to_raw_value(&capabilities));
+    setup::auth_methods_to_v2(&mut result);
+    (result, offers)
+}

@@ -1,0 +1,97 @@
+//! Terminals that agents of version 1 show through `_meta` of their tool calls; in version 2 they are
+//! part of the protocol.
+
+use acp_wire::RawObject;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::value::RawValue;
+
+use super::super::json::{UpdateTranslation, object, to_raw_value};
+use super::UpSession;
+
+impl UpSession {
+    /// Takes the terminals out of a tool call's `_meta`.
+    pub(super) fn terminals(&mut self, call: &mut RawObject, emits: &mut Vec<UpdateTranslation>) {
+        if !call.has("_meta") {
+            return;
+        }
+        let own: String = call.field("toolCallId").unwrap_or_default();
+        let mut meta = object(call.get("_meta"));
+        let mut shown = false;
+        if let Some(info) = take_object(&mut meta, "terminal_info", &mut shown) {
+            let mut update = self.terminal_update(&info, &own);
+            for key in ["command", "cwd"] {
+                let said: Option<String> = info.field(key);
+                // Version 2 wants an absolute path or none.
+                if let Some(said) = said.filter(|said| key != "cwd" || is_absolute(said)) {
+                    update.push(key.to_owned(), to_raw_value(&said));
+                }
+            }
+            emits.push(UpdateTranslation::Generated(update));
+        }
+        for key in ["terminal_output", "terminal_output_delta"] {
+            if let Some(output) = take_object(&mut meta, key, &mut shown) {
+                let data: String = output.field("data").unwrap_or_default();
+                let id = id_of(&output, &own);
+                if !self.terminals.contains(&id) {
+                    let update = self.terminal_update(&output, &own);
+                    emits.push(UpdateTranslation::Generated(update));
+                }
+                if !data.is_empty() {
+                    emits.push(UpdateTranslation::Generated(object! {
+                        "sessionUpdate": "terminal_output_chunk",
+                        "terminalId": id,
+                        "data": STANDARD.encode(data),
+                    }));
+                }
+            }
+        }
+        if let Some(exit) = take_object(&mut meta, "terminal_exit", &mut shown) {
+            let mut status = object! {};
+            if let Some(code) = exit.field::<i64>("exit_code") {
+                status.push("exitCode".to_owned(), to_raw_value(&code));
+            }
+            if let Some(signal) = exit.field::<String>("signal") {
+                status.push("signal".to_owned(), to_raw_value(&signal));
+            }
+            let mut update = self.terminal_update(&exit, &own);
+            update.push("exitStatus".to_owned(), to_raw_value(&status));
+            emits.push(UpdateTranslation::Generated(update));
+        }
+        if shown {
+            if meta.is_empty() {
+                call.take("_meta");
+            } else {
+                call.set("_meta", to_raw_value(&meta));
+            }
+        }
+    }
+
+    /// An update of a terminal, which the client knows from then on.
+    fn terminal_update(&mut self, said: &RawObject, call: &str) -> RawObject {
+        let id = id_of(said, call);
+        self.terminals.touch(&id);
+        object! { "sessionUpdate": "terminal_update", "terminalId": id }
+    }
+}
+
+/// Agents that have one terminal a call leave its id out.
+fn id_of(said: &RawObject, call: &str) -> String {
+    said.field("terminal_id").unwrap_or_else(|| call.to_owned())
+}
+
+fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawObject> {
+    // What is no object is not meant for us.
+    let value: &RawValue = meta.get(key)?;
+    if !value.get().starts_with('{') {
+        return None;
+    }
+    *shown = true;
+    meta.take(key).map(|value| object(Some(&value)))
+}
+
+/// Whether a path is absolute, on the agent's system, which need not be this one.
+fn is_absolute(path: &str) -> bool {
+    let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
+    path.starts_with('/') || path.starts_with("\\\\") || windows
+}

@@ -1,0 +1,151 @@
+//! What happens in a session.
+
+use acp_wire::RawObject;
+
+use super::super::config::LegacyOption;
+use super::super::json::{UpdateTranslation, items, session_id_of, to_raw_value, truncate};
+use super::super::setup;
+use super::content::{items_to_v2, without_nulls};
+use super::{UpSession, new_message_id};
+
+/// The fields of a tool call that are told anew when it is.
+const CALL_FIELDS: [&str; 7] = [
+    "title",
+    "kind",
+    "status",
+    "content",
+    "locations",
+    "rawInput",
+    "rawOutput",
+];
+
+impl UpSession {
+    /// What the client is told of an update.
+    pub(super) fn update(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
+        let kind: String = update.field("sessionUpdate").unwrap_or_default();
+        let conversation = matches!(
+            &*kind,
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        );
+        if conversation && self.hides_replay {
+            return Vec::new();
+        }
+        match &*kind {
+            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
+                vec![self.assign_message_id(kind, update)]
+            }
+            "tool_call" => self.update_tool_call(update, true),
+            "tool_call_update" => self.update_tool_call(update, false),
+            "plan" => {
+                self.current_message = None;
+                vec![UpdateTranslation::Changed(plan_to_v2(update))]
+            }
+            "subagent_update" => {
+                if let Some(subagent) = session_id_of(&update) {
+                    self.subagents.touch(&subagent);
+                }
+                vec![UpdateTranslation::Unchanged]
+            }
+            "current_mode_update" => self.update_mode(&update),
+            "config_option_update" | "config_options_update" => {
+                self.config.set_own(&items(&update, "configOptions"));
+                let mut update = update;
+                update.set("sessionUpdate", to_raw_value("config_option_update"));
+                update.set("configOptions", to_raw_value(&self.config.list()));
+                self.config.truncate();
+                vec![UpdateTranslation::Changed(update)]
+            }
+            "available_commands_update" => {
+                let mut update = update;
+                setup::commands_to_v2(&mut update);
+                vec![UpdateTranslation::Changed(update)]
+            }
+            "usage_update" => match update.get("cost") {
+                Some(cost) if cost.get() == "null" => {
+                    vec![UpdateTranslation::Changed(without_nulls(update))]
+                }
+                _ => vec![UpdateTranslation::Unchanged],
+            },
+            _ => vec![UpdateTranslation::Unchanged],
+        }
+    }
+
+    /// A piece of a message, which in version 2 has the id of its message.
+    fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> UpdateTranslation {
+        if update.has("messageId") {
+            let id = update.field("messageId").unwrap_or_default();
+            self.current_message = Some((kind, id));
+            return UpdateTranslation::Unchanged;
+        }
+        let id = match self.current_message.take() {
+            Some((speaker, id)) if speaker == kind => id,
+            _ => new_message_id(),
+        };
+        update.set("messageId", to_raw_value(&id));
+        self.current_message = Some((kind, id));
+        UpdateTranslation::Changed(update)
+    }
+
+    fn update_tool_call(&mut self, update: RawObject, whole: bool) -> Vec<UpdateTranslation> {
+        self.current_message = None;
+        let mut update = without_nulls(update);
+        update.set("sessionUpdate", to_raw_value("tool_call_update"));
+        let id: String = update.field("toolCallId").unwrap_or_default();
+        let told = self.titles.contains(&id);
+        let title: Option<String> = update.field("title");
+        let known = self.titles.touch(&id);
+        if let Some(mut title) = title.filter(|title| !title.is_empty()) {
+            // It is for the title of a permission request, which nobody reads to its end.
+            truncate(&mut title, 1024);
+            *known = title;
+        }
+        if whole && told {
+            // An id that is used again is a new call: nothing of the old one stays.
+            for field in CALL_FIELDS {
+                if !update.has(field) {
+                    update.set(field, serde_json::value::RawValue::NULL.to_owned());
+                }
+            }
+        }
+        items_to_v2(&mut update);
+        let mut emits = Vec::new();
+        let had_meta = update.has("_meta");
+        self.terminals(&mut update, &mut emits);
+        // An update that was about a terminal only has said all there is.
+        let says = |key: &str| !matches!(key, "sessionUpdate" | "toolCallId");
+        if !had_meta || update.iter().any(|(key, _)| says(key)) {
+            emits.push(UpdateTranslation::Changed(update));
+        }
+        emits
+    }
+
+    /// Another mode: version 2 has it as a config option.
+    fn update_mode(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
+        let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
+        match mode {
+            Some(mode) if self.config.set_current(LegacyOption::Mode, mode) => {
+                vec![UpdateTranslation::Generated(object! {
+                    "sessionUpdate": "config_option_update",
+                    "configOptions": self.config.list(),
+                })]
+            }
+            // What is known already, or what is no mode of the session's.
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The one plan of version 1 under an id of its own.
+fn plan_to_v2(mut update: RawObject) -> RawObject {
+    let entries = items(&update, "entries");
+    update.take("entries");
+    let plan = object! { "type": "items", "planId": "plan", "entries": entries };
+    update.set("sessionUpdate", to_raw_value("plan_update"));
+    update.set("plan", to_raw_value(&plan));
+    update
+}

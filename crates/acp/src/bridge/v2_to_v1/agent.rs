@@ -1,0 +1,317 @@
+//! What the agent sends, in version 2, and what the client gets of it.
+
+use acp_wire::RawObject;
+use acp_wire::jsonrpc::{self, RequestId};
+use acp_wire::v1::StopReason;
+use serde_json::value::RawValue;
+
+use super::super::json::{
+    BridgeLine, BridgeOutput, answer, emit, object, refuse, session_id_of, set_meta_note,
+    to_raw_value, update,
+};
+use super::super::{method, setup};
+use super::client::cancel_turn;
+use super::{
+    DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
+};
+
+/// The result of an answer, as it came.
+type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
+
+impl V2ToV1Bridge {
+    pub(super) fn handle_agent_notification(
+        &mut self,
+        said: &str,
+        params: &RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let session_id = session_id_of(params).filter(|_| said == method::UPDATE);
+        let Some(session_id) = session_id else {
+            return line.pass(&mut out.client);
+        };
+        let update = object(params.get("update"));
+        if update.field::<String>("sessionUpdate").as_deref() == Some("state_update") {
+            return self.apply_state(&session_id, update, out);
+        }
+        if update.field::<String>("sessionUpdate").as_deref() == Some("subagent_update")
+            && let Some(subagent) = session_id_of(&update)
+            && subagent != session_id
+        {
+            self.parents.touch(&subagent).clone_from(&session_id);
+        }
+        let session = self.sessions.touch(&session_id);
+        let emits = session.update(&self.client_features, update);
+        if self.root_session(&session_id).is_none() {
+            emit(&mut out.client, line, params, &session_id, emits);
+        }
+    }
+
+    pub(super) fn handle_agent_request(
+        &mut self,
+        id: &RequestId,
+        asked: &str,
+        params: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let Some(session) = session_id_of(&params) else {
+            return line.pass(&mut out.client);
+        };
+        let asked_as = self.root_session(&session);
+        if asked != method::PERMISSION {
+            return match asked_as {
+                Some(known) => {
+                    let mut params = params;
+                    params.set("sessionId", to_raw_value(&known));
+                    line.with_params(&mut out.client, &params);
+                }
+                None => line.pass(&mut out.client),
+            };
+        }
+        let (mut params, hidden) = self.sessions.touch(&session).permission(params);
+        if let Some(known) = asked_as {
+            params.set("sessionId", to_raw_value(&known));
+            return line.with_params(&mut out.client, &params);
+        }
+        line.with_params(&mut out.client, &params);
+        // An agent that asks more than is remembered has its requests shown a little longer.
+        if let Some(call) = hidden.filter(|_| self.pending_permissions.check_room(id).is_ok()) {
+            self.pending_permissions
+                .add(id, PendingPermission { session, call });
+        }
+    }
+
+    /// The session in which a client that knows no subagents is asked what one of them asks; `None` for a session that
+    /// is none, and where the client knows them.
+    fn root_session(&self, session: &str) -> Option<String> {
+        if self.client_features.subagents {
+            return None;
+        }
+        let mut top = self.parents.get(session)?;
+        for _ in 0..DEPTH {
+            match self.parents.get(top) {
+                Some(parent) => top = parent,
+                None => break,
+            }
+        }
+        Some(top.clone())
+    }
+
+    pub(super) fn handle_agent_response(
+        &mut self,
+        id: &RequestId,
+        result: DownResult<'_>,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let Some(asked) = self.client_requests.take(id) else {
+            return line.pass(&mut out.client);
+        };
+        if let DownPendingRequest::Resume {
+            session,
+            replayed: true,
+        } = &asked
+            && let Some(session) = self.sessions.get(session)
+        {
+            session.replays = session.replays.saturating_sub(1);
+        }
+        let result = match (&asked, result) {
+            (DownPendingRequest::Prompt { session: id_ }, Err(_)) => {
+                if let Some(session) = self.sessions.get(id_) {
+                    session.turns.retain(|turn| turn.id != *id);
+                }
+                return line.pass(&mut out.client);
+            }
+            (_, Err(_)) => return line.pass(&mut out.client),
+            (_, Ok(result)) => object(Some(result)),
+        };
+        self.handle_result(id, asked, result, line, out);
+    }
+
+    fn handle_result(
+        &mut self,
+        id: &RequestId,
+        asked: DownPendingRequest,
+        mut result: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let booleans = self.client_features.boolean_options;
+        match asked {
+            DownPendingRequest::Prompt { session: id_ } => {
+                // The agent has taken it; the answer that version 1 means is the end of the turn.
+                let session = self.sessions.touch(&id_);
+                if let Some(turn) = session.turns.iter_mut().find(|turn| turn.id == *id) {
+                    turn.accepted = true;
+                    if turn.cancelled {
+                        // The cancel has crossed this answer.
+                        cancel_turn(&id_, out);
+                    }
+                    // The draft of August 2026 has none.
+                    let message: Option<String> = result.field("messageId");
+                    turn.message_id = message
+                        .filter(|id| !id.is_empty())
+                        .or(turn.message_id.take());
+                }
+                self.client_requests
+                    .add(id, DownPendingRequest::Prompt { session: id_ });
+            }
+            DownPendingRequest::OpenSession => {
+                let Some(id) = session_id_of(&result) else {
+                    return line.pass(&mut out.client);
+                };
+                self.finish_opening(&id, result, line, out);
+            }
+            DownPendingRequest::Resume { session, .. } => {
+                self.finish_opening(&session, result, line, out)
+            }
+            DownPendingRequest::SetOption { session: id } => {
+                let session = self.sessions.touch(&id);
+                let mode = session.configured(&result);
+                if result.has("configOptions") {
+                    let options = session.config.list(booleans);
+                    result.set("configOptions", to_raw_value(&options));
+                }
+                session.config.truncate();
+                line.with_result(&mut out.client, &result);
+                if let Some(mode) = mode {
+                    update(&mut out.client, &id, &mode);
+                }
+            }
+            DownPendingRequest::SetLegacyOption { session: id } => {
+                let session = self.sessions.touch(&id);
+                let mode = session.configured(&result);
+                let options = session.config.list(booleans);
+                session.config.truncate();
+                line.with_result(&mut out.client, &result.without(&["configOptions"]));
+                let changed = object! {
+                    "sessionUpdate": "config_option_update", "configOptions": options,
+                };
+                update(&mut out.client, &id, &changed);
+                if let Some(mode) = mode {
+                    update(&mut out.client, &id, &mode);
+                }
+            }
+            DownPendingRequest::Close { session } => {
+                if self
+                    .sessions
+                    .get(&session)
+                    .is_some_and(|session| session.turns.is_empty())
+                {
+                    self.sessions.forget(&session);
+                }
+                line.pass(&mut out.client);
+            }
+            DownPendingRequest::PassThrough => line.pass(&mut out.client),
+        }
+    }
+
+    /// A session is open: its options in version 1's words, its modes beside them, and its commands
+    /// behind the answer.
+    fn finish_opening(
+        &mut self,
+        id: &str,
+        mut result: RawObject,
+        line: &BridgeLine<'_>,
+        out: &mut BridgeOutput,
+    ) {
+        let session = self.sessions.touch(id);
+        session.configured(&result);
+        if result.has("configOptions") {
+            let options = session.config.list(self.client_features.boolean_options);
+            result.set("configOptions", to_raw_value(&options));
+        }
+        if let Some(modes) = session.config.modes() {
+            result.set("modes", to_raw_value(&modes));
+        }
+        session.config.truncate();
+        let commands = result.take("availableCommands");
+        line.with_result(&mut out.client, &result);
+        if let Some(commands) = commands.filter(|commands| commands.get() != "null") {
+            let mut told = object! {
+                "sessionUpdate": "available_commands_update", "availableCommands": commands,
+            };
+            setup::commands_to_v1(&mut told);
+            update(&mut out.client, id, &told);
+        }
+    }
+
+    /// Whether the agent works. When it stops, the prompts that it has taken are answered.
+    fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
+        let session = self.sessions.touch(session_id);
+        if idle.field::<String>("state").as_deref() != Some("idle") {
+            // Whatever it is called, it is not the end.
+            session.active = true;
+            return;
+        }
+        let active = std::mem::take(&mut session.active);
+        if !active && non_null(&idle, "stopReason").is_none() {
+            // How things are, not that something ended.
+            return;
+        }
+        let (ended, open) = std::mem::take(&mut session.turns)
+            .into_iter()
+            .partition(|turn| turn.accepted);
+        session.turns = open;
+        for turn in ended {
+            session.echoes.extend(turn.message_id);
+            self.client_requests.take(&turn.id);
+            respond_to_prompt(&mut out.client, &turn.id, &idle);
+        }
+        while session.echoes.len() > ECHOES {
+            session.echoes.pop_front();
+        }
+    }
+}
+
+impl DownSession {
+    /// Takes the options of an answer or an update; gives what version 1 is told if the mode is another.
+    pub(super) fn configured(&mut self, told: &RawObject) -> Option<RawObject> {
+        if !told.has("configOptions") {
+            return None;
+        }
+        let before = self.config.mode().map(RawValue::get).map(str::to_owned);
+        self.config
+            .set(&super::super::json::items(told, "configOptions"));
+        let mode = self.config.mode()?;
+        if before.is_none_or(|before| before == mode.get()) {
+            return None;
+        }
+        Some(object! { "sessionUpdate": "current_mode_update", "currentModeId": mode })
+    }
+}
+
+/// Answers a prompt with what the agent has said at the end of its turn.
+fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
+    let reason = non_null(idle, "stopReason");
+    let word: Option<String> = idle.field("stopReason");
+    if word.as_deref() == Some("error") {
+        let error = idle.field("error").unwrap_or_else(|| {
+            jsonrpc::Error::internal("the agent stopped because of an error it did not tell")
+        });
+        return refuse(buf, id, &error);
+    }
+    let mut result = object! {};
+    let known = word.filter(|word| {
+        let mut known = StopReason::KNOWN.iter();
+        known.any(|known| known.as_str() == &**word)
+    });
+    result.push(
+        "stopReason".to_owned(),
+        to_raw_value(known.as_deref().unwrap_or("end_turn")),
+    );
+    for (key, value) in idle.iter() {
+        let told = matches!(
+            key,
+            "sessionUpdate" | "state" | "stopReason" | "background" | "error"
+        );
+        if !told && value.get() != "null" {
+            result.push(key.to_owned(), value.to_owned());
+        }
+    }
+    if let (None, Some(reason)) = (known, reason) {
+        set_meta_note(&mut result, "stopReason", reason);
+    }
+    answer(buf, id, &result);
+}

@@ -1,0 +1,72 @@
+//! `initialize`, from version 1 to version 2 and back.
+
+use acp_wire::{RawObject, v1};
+
+use super::super::json::{object, to_raw_value};
+use super::super::setup;
+use crate::dialect;
+
+/// What the client of version 1 knows.
+#[derive(Debug, Default)]
+pub(in crate::bridge) struct V1ClientFeatures {
+    pub(super) boolean_options: bool,
+    pub(super) plans: bool,
+    pub(super) notices: bool,
+    pub(super) compaction: bool,
+    pub(super) subagents: bool,
+    terminal_auth: bool,
+}
+
+/// What the agent is asked: for version 2, in its words and in those the client has used, should it
+/// speak version 1 alone. And what the client knows.
+pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
+    let theirs = object(params.get("clientCapabilities"));
+    let known: v1::ClientCapabilities = theirs.read().unwrap_or_default();
+    let session = known.session.unwrap_or_default();
+    let client = V1ClientFeatures {
+        boolean_options: session.config_options.is_some_and(|o| o.boolean.is_some()),
+        plans: known.plan.is_some(),
+        notices: session.notices.is_some(),
+        compaction: session.compaction.is_some(),
+        subagents: known.subagents.is_some(),
+        terminal_auth: known.auth.terminal,
+    };
+
+    let mut capabilities = object! {};
+    if known.auth.terminal {
+        let auth = object! { "terminal": object! {} };
+        capabilities.push("auth".to_owned(), to_raw_value(&auth));
+    }
+    for (key, value) in theirs.iter() {
+        let v1_only = matches!(
+            key,
+            "fs" | "terminal" | "session" | "plan" | "subagents" | "auth"
+        );
+        if !v1_only && value.get() != "null" {
+            capabilities.push(key.to_owned(), value.to_owned());
+        }
+    }
+    let mut info = object(params.get("clientInfo"));
+    for (key, absent) in [("name", "client"), ("version", "unknown")] {
+        if !info.has(key) {
+            info.set(key, to_raw_value(absent));
+        }
+    }
+    params.set("protocolVersion", to_raw_value(&2));
+    params.set("info", to_raw_value(&info));
+    params.set("capabilities", to_raw_value(&capabilities));
+    (params, client)
+}
+
+/// What the client is answered.
+pub(in crate::bridge) fn answer(mut result: RawObject, client: &V1ClientFeatures) -> RawObject {
+    let theirs = object(result.take("capabilities").as_deref());
+    let capabilities = dialect::agent_from_v2(&theirs, result.has("authMethods"));
+    result.set("protocolVersion", to_raw_value(&1));
+    if let Some(info) = result.take("info") {
+        result.set("agentInfo", info);
+    }
+    result.set("agentCapabilities", to_raw_value(&capabilities));
+    setup::auth_methods_to_v1(&mut result, client.terminal_auth);
+    result
+}

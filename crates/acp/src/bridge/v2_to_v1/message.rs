@@ -1,0 +1,149 @@
+//! Messages. In version 2 a message can be told whole, again and again; in version 1 there are only
+//! pieces. So the bridge tells what has come to it.
+
+use acp_wire::RawObject;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::super::json::{UpdateTranslation, items, object, to_raw_value};
+use crate::lru_map::LruMap;
+
+/// What the client has been told of each message.
+#[derive(Default)]
+pub(super) struct DownMessages(LruMap<SentText, 1024>);
+
+/// What the client has been told of a message: not its text, but what suffices to know whether another
+/// text begins with it.
+#[derive(Debug, Default, Clone)]
+struct SentText {
+    digest: TextDigest,
+    /// The id under which the client knows it, if that is another.
+    renamed_id: Option<String>,
+}
+
+/// The length and a hash of what has been added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TextDigest {
+    length: usize,
+    hash: u64,
+}
+
+impl Default for TextDigest {
+    fn default() -> Self {
+        // The start of FNV-1a; the order of the bytes matters, how they are cut does not.
+        Self {
+            length: 0,
+            hash: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+}
+
+impl TextDigest {
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.length += bytes.len();
+        for byte in bytes {
+            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// What `bytes` have beyond what was added, if they begin with it.
+    pub(super) fn rest<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let (begin, rest) = bytes.split_at_checked(self.length)?;
+        let mut sum = Self::default();
+        sum.add(begin);
+        (sum == *self).then_some(rest)
+    }
+}
+
+/// A content block as the bytes that are compared: text as it is, anything else in one piece.
+fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
+    let read = object(Some(block));
+    let text = read.field::<String>("text");
+    match text.filter(|_| read.field::<String>("type").as_deref() == Some("text")) {
+        Some(text) => (text.into_bytes(), true),
+        None => {
+            // Texts have no such bytes.
+            let mut bytes = vec![0xff];
+            bytes.extend_from_slice(block.get().as_bytes());
+            bytes.push(0xff);
+            (bytes, false)
+        }
+    }
+}
+
+impl DownMessages {
+    /// A piece of a message.
+    pub(super) fn chunk(&mut self, mut update: RawObject) -> UpdateTranslation {
+        let Some(id) = update.field::<String>("messageId") else {
+            return UpdateTranslation::Unchanged;
+        };
+        let told = self.0.touch(&id);
+        if let Some(block) = update.get("content") {
+            told.digest.add(&bytes_of(block).0);
+        }
+        match &told.renamed_id {
+            Some(renamed) => {
+                update.set("messageId", to_raw_value(renamed));
+                UpdateTranslation::Changed(update)
+            }
+            None => UpdateTranslation::Unchanged,
+        }
+    }
+
+    /// A message as it is now.
+    pub(super) fn update_whole(
+        &mut self,
+        kind: &str,
+        update: &RawObject,
+    ) -> Vec<UpdateTranslation> {
+        let (Some(id), Some(content)) =
+            (update.field::<String>("messageId"), update.get("content"))
+        else {
+            return Vec::new();
+        };
+        let blocks: Vec<Box<RawValue>> = if content.get() == "null" {
+            Vec::new()
+        } else {
+            items(update, "content")
+        };
+        let told = self.0.touch(&id);
+        let all: Vec<u8> = blocks.iter().flat_map(|block| bytes_of(block).0).collect();
+        let known = match told.digest.rest(&all) {
+            Some(_) => told.digest.length,
+            None => {
+                // It cannot be taken back: it is told again, as another message.
+                *told = SentText {
+                    digest: TextDigest::default(),
+                    renamed_id: Some(Uuid::new_v4().to_string()),
+                };
+                0
+            }
+        };
+        told.digest = TextDigest::default();
+        told.digest.add(&all);
+        let id = told.renamed_id.clone().unwrap_or(id);
+        let mut emits = Vec::new();
+        let mut at = 0;
+        for block in blocks {
+            let (bytes, is_text) = bytes_of(&block);
+            let begin = at;
+            at += bytes.len();
+            if at <= known || bytes.is_empty() {
+                continue;
+            }
+            let new = bytes.get(known.saturating_sub(begin)..).unwrap_or_default();
+            let block = match std::str::from_utf8(new) {
+                Ok(text) if is_text && new.len() < bytes.len() => {
+                    to_raw_value(&object! { "type": "text", "text": text })
+                }
+                _ => block,
+            };
+            let mut chunk = object! { "sessionUpdate": kind, "messageId": id, "content": block };
+            if let Some(meta) = super::non_null(update, "_meta").filter(|_| emits.is_empty()) {
+                chunk.push("_meta".to_owned(), meta.to_owned());
+            }
+            emits.push(UpdateTranslation::Changed(chunk));
+        }
+        emits
+    }
+}

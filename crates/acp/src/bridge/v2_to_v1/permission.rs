@@ -1,0 +1,94 @@
+//! Permissions. Version 2 asks with a title, and about a tool call, a command or nothing in particular;
+//! version 1 asks about a tool call.
+
+use acp_wire::RawObject;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::super::json::{items, object, to_raw_value};
+use super::tool_call::{content_to_v1, status_to_v1, without_nulls};
+use super::{DownSession, non_null};
+
+impl DownSession {
+    /// What a permission is asked for, in version 1's words; and the call whose content it hides from the
+    /// client until it is answered, if it does.
+    pub(super) fn permission(&mut self, mut params: RawObject) -> (RawObject, Option<String>) {
+        let subject = object(params.get("subject"));
+        let kind: Option<String> = subject.field("type");
+        let (mut call, known) = match kind.as_deref() {
+            Some("tool_call") => (object(subject.get("toolCall")), true),
+            Some("command") => (command_to_tool_call(&subject), true),
+            // A subject without a name here stays where it is, for who knows it.
+            other => (object! {}, other.is_none()),
+        };
+        if !call.has("toolCallId") {
+            call.set("toolCallId", to_raw_value(&Uuid::new_v4().to_string()));
+        }
+        let id: String = call.field("toolCallId").unwrap_or_default();
+        call = without_nulls(call, false);
+        status_to_v1(&mut call);
+        if call.has("content") {
+            content_to_v1(&mut call);
+        }
+        // In version 1 the title of the request is that of the call, which in version 2 it is not.
+        let mut question: Option<String> = params.field("title");
+        if !call.has("title") {
+            let title = match self.calls.title(&id) {
+                Some(title) => title.to_owned(),
+                None => question.take().unwrap_or_default(),
+            };
+            call.set("title", to_raw_value(&title));
+        }
+        question.take_if(|question| call.field::<String>("title").as_ref() == Some(question));
+        let text: Vec<String> = [question, params.field("description")]
+            .into_iter()
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .collect();
+        let mut hidden = None;
+        if !text.is_empty() {
+            let block = object! { "type": "text", "text": text.join("\n\n") };
+            let why: Box<RawValue> = to_raw_value(&object! { "type": "content", "content": block });
+            // The content of the request replaces that of the call.
+            let rest = if call.has("content") {
+                items(&call, "content")
+            } else {
+                self.calls.content(&id)
+            };
+            let content: Vec<Box<RawValue>> = std::iter::once(why).chain(rest).collect();
+            call.set("content", to_raw_value(&content));
+            hidden = self.calls.is_known(&id).then_some(id);
+        }
+        params = params.without(&["title", "description"]);
+        if known {
+            params = params.without(&["subject"]);
+        }
+        params.set("toolCall", to_raw_value(&call));
+        (params, hidden)
+    }
+
+    /// What a call has produced, once nothing hides it any more.
+    pub(super) fn restored_content(&self, call: &str) -> RawObject {
+        object! {
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": call,
+            "content": self.calls.content(call),
+        }
+    }
+}
+
+/// A command as a tool call.
+fn command_to_tool_call(subject: &RawObject) -> RawObject {
+    let text: String = subject.field("command").unwrap_or_default();
+    let block = object! { "type": "text", "text": text };
+    let content = object! { "type": "content", "content": block };
+    let mut input = object! { "command": text };
+    if let Some(cwd) = non_null(subject, "cwd") {
+        input.push("cwd".to_owned(), cwd.to_owned());
+    }
+    let mut call = object! { "kind": "execute", "content": [content], "rawInput": input };
+    if let Some(id) = non_null(subject, "toolCallId") {
+        call.set("toolCallId", id.to_owned());
+    }
+    call
+}

@@ -1,0 +1,105 @@
+//! Plans. Version 2 has any number of them; version 1 has one, unless the client knows better.
+
+use acp_wire::RawObject;
+use serde_json::value::RawValue;
+
+use super::super::json::{UpdateTranslation, items, object, to_raw_value};
+
+/// How many plans of a session are remembered.
+const PLANS: usize = 64;
+
+/// How large all of them together may be, in bytes.
+const KEPT: usize = 1024 * 1024;
+
+/// The plans of a session in the order they came, for clients that know only one.
+#[derive(Default)]
+pub(super) struct DownPlans(Vec<(String, Vec<Box<RawValue>>)>);
+
+impl DownPlans {
+    /// A plan is new or has changed. `several`: the client knows plans by their ids.
+    pub(super) fn update(
+        &mut self,
+        mut update: RawObject,
+        several: bool,
+    ) -> Vec<UpdateTranslation> {
+        let plan = object(update.get("plan"));
+        let is_items = plan.field::<String>("type").as_deref() == Some("items");
+        if !is_items {
+            return if several {
+                vec![UpdateTranslation::Unchanged]
+            } else {
+                Vec::new()
+            };
+        }
+        let entries = entries_to_v1(&plan);
+        if several {
+            let mut plan = plan;
+            plan.set("entries", to_raw_value(&entries));
+            update.set("plan", to_raw_value(&plan));
+            return vec![UpdateTranslation::Changed(update)];
+        }
+        let id: Option<String> = plan.field("planId").or_else(|| plan.field("id"));
+        let id = id.unwrap_or_default();
+        match self.0.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, old)) => *old = entries,
+            None => self.0.push((id, entries)),
+        }
+        update.take("plan");
+        let told = self.to_single_plan(update);
+        while self.0.len() > PLANS || (self.size() > KEPT && !self.0.is_empty()) {
+            self.0.remove(0);
+        }
+        told
+    }
+
+    /// A plan is gone.
+    pub(super) fn remove(&mut self, update: &RawObject, several: bool) -> Vec<UpdateTranslation> {
+        if several {
+            return vec![UpdateTranslation::Unchanged];
+        }
+        let id: String = update.field("planId").unwrap_or_default();
+        let before = self.0.len();
+        self.0.retain(|(known, _)| *known != id);
+        if self.0.len() == before {
+            return Vec::new();
+        }
+        self.to_single_plan(update.clone().without(&["planId"]))
+    }
+
+    /// All plans as one.
+    fn to_single_plan(&self, mut update: RawObject) -> Vec<UpdateTranslation> {
+        let entries: Vec<&RawValue> = self
+            .0
+            .iter()
+            .flat_map(|(_, entries)| entries.iter().map(AsRef::as_ref))
+            .collect();
+        update.set("sessionUpdate", to_raw_value("plan"));
+        update.set("entries", to_raw_value(&entries));
+        vec![UpdateTranslation::Changed(update)]
+    }
+
+    fn size(&self) -> usize {
+        let entries = self.0.iter().flat_map(|(_, entries)| entries);
+        entries.map(|entry| entry.get().len()).sum()
+    }
+}
+
+/// The entries of a plan; version 1 has none that are cancelled.
+fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
+    items(plan, "entries")
+        .into_iter()
+        .map(|entry| {
+            let mut read = object(Some(&entry));
+            let status = match read.field::<String>("status").as_deref() {
+                Some("pending" | "in_progress" | "completed") | None => return entry,
+                Some("cancelled") => "completed",
+                Some(_) => "pending",
+            };
+            if let Some(original) = read.get("status").map(ToOwned::to_owned) {
+                super::super::json::set_meta_note(&mut read, "status", &original);
+            }
+            read.set("status", to_raw_value(status));
+            to_raw_value(&read)
+        })
+        .collect()
+}

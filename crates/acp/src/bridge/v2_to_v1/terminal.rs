@@ -1,0 +1,166 @@
+//! Terminals of the agent's. Version 1 has no words for them, but many clients show what agents put into
+//! `_meta` of the tool call that the terminal is part of.
+
+use acp_wire::RawObject;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::value::RawValue;
+
+use super::super::json::{UpdateTranslation, object, to_raw_value};
+use super::message::TextDigest;
+use super::non_null;
+use crate::lru_map::LruMap;
+use crate::utf8::Utf8Pieces;
+
+/// How much of its output is kept until a terminal is part of a call, in bytes; of more, the end.
+const KEPT: usize = 64 * 1024;
+
+/// The terminals of a session.
+#[derive(Default)]
+pub(super) struct DownTerminals(LruMap<DownTerminal, 128>);
+
+#[derive(Default)]
+struct DownTerminal {
+    /// The tool call it is part of, once one has shown it.
+    call: Option<String>,
+    command: Option<Box<RawValue>>,
+    cwd: Option<Box<RawValue>>,
+    /// What it has printed that no call has shown yet.
+    pending_output: String,
+    /// The beginning of a character whose end has not come yet.
+    partial_char: Utf8Pieces,
+    /// All the bytes it has printed.
+    digest: TextDigest,
+    /// How it ended, until a call has shown it.
+    exit_status: Option<RawObject>,
+}
+
+impl DownTerminals {
+    /// A terminal as it is now, or what it has printed.
+    pub(super) fn update(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
+        let Some(id) = update.field::<String>("terminalId") else {
+            return Vec::new();
+        };
+        let terminal = self.0.touch(&id);
+        let mut named = false;
+        for (key, mine) in [
+            ("command", &mut terminal.command),
+            ("cwd", &mut terminal.cwd),
+        ] {
+            if let Some(value) = update.get(key) {
+                *mine = non_null(update, key).map(|_| value.to_owned());
+                named = true;
+            }
+        }
+        let text = match update.field::<String>("data") {
+            Some(data) => terminal.decode_output(&data, false),
+            None => {
+                let output: Option<RawObject> = update.field("output");
+                let data = output.and_then(|output| output.field::<String>("data"));
+                data.map_or_else(String::new, |data| terminal.decode_output(&data, true))
+            }
+        };
+        terminal.buffer_output(&text);
+        if let Some(status) = update.field::<RawObject>("exitStatus") {
+            if terminal.partial_char.clear() {
+                terminal.buffer_output("\u{fffd}");
+            }
+            let null = RawValue::NULL.to_owned();
+            let of = |key| non_null(&status, key).map_or(null.clone(), ToOwned::to_owned);
+            terminal.exit_status = Some(object! {
+                "exit_code": of("exitCode"), "signal": of("signal"),
+            });
+        }
+        terminal.take_update(&id, named).into_iter().collect()
+    }
+
+    /// A call shows these items; terminals among them are from now on told as part of it.
+    pub(super) fn show(
+        &mut self,
+        call: &str,
+        items: &[Box<RawValue>],
+        emits: &mut Vec<UpdateTranslation>,
+    ) {
+        for item in items {
+            let item = object(Some(item));
+            if item.field::<String>("type").as_deref() != Some("terminal") {
+                continue;
+            }
+            let Some(id) = item.field::<String>("terminalId") else {
+                continue;
+            };
+            let terminal = self.0.touch(&id);
+            if terminal.call.as_deref() != Some(call) {
+                terminal.call = Some(call.to_owned());
+                emits.extend(terminal.take_update(&id, true));
+            }
+        }
+    }
+}
+
+impl DownTerminal {
+    /// The characters that have become whole with these bytes; `all`: they are all that was printed.
+    fn decode_output(&mut self, base64: &str, all: bool) -> String {
+        let Ok(bytes) = STANDARD.decode(base64) else {
+            tracing::warn!("the output of a terminal is not base64; passed over");
+            return String::new();
+        };
+        let new = if all {
+            let new = self.digest.rest(&bytes).map(<[u8]>::to_vec);
+            new.unwrap_or_else(|| {
+                // What was shown cannot be taken back: the whole is shown below it.
+                self.digest = TextDigest::default();
+                self.partial_char.clear();
+                bytes
+            })
+        } else {
+            bytes
+        };
+        self.digest.add(&new);
+        self.partial_char.push(&new)
+    }
+
+    fn buffer_output(&mut self, text: &str) {
+        self.pending_output.push_str(text);
+        // Once a call shows it, it is told at once, all of it.
+        if self.call.is_none() && self.pending_output.len() > KEPT {
+            let mut begin = self.pending_output.len() - KEPT;
+            while !self.pending_output.is_char_boundary(begin) {
+                begin += 1;
+            }
+            self.pending_output.drain(..begin);
+        }
+    }
+
+    /// Tells what is to be told, if a call shows it.
+    fn take_update(&mut self, id: &str, named: bool) -> Option<UpdateTranslation> {
+        let call = self.call.as_ref()?;
+        let mut meta = object! {};
+        if named {
+            let mut info = object! { "terminal_id": id };
+            for (key, value) in [("command", &self.command), ("cwd", &self.cwd)] {
+                if let Some(value) = value {
+                    info.push(key.to_owned(), value.clone());
+                }
+            }
+            meta.push("terminal_info".to_owned(), to_raw_value(&info));
+        }
+        if !self.pending_output.is_empty() {
+            let data = std::mem::take(&mut self.pending_output);
+            let output = object! { "terminal_id": id, "data": data };
+            meta.push("terminal_output".to_owned(), to_raw_value(&output));
+        }
+        if let Some(status) = self.exit_status.take() {
+            let mut exit = object! { "terminal_id": id };
+            for (key, value) in status.iter() {
+                exit.push(key.to_owned(), value.to_owned());
+            }
+            meta.push("terminal_exit".to_owned(), to_raw_value(&exit));
+        }
+        (!meta.is_empty()).then(|| {
+            UpdateTranslation::Generated(object! {
+                "sessionUpdate": "tool_call_update", "toolCallId": call, "_meta": meta,
+            })
+        })
+    }
+}

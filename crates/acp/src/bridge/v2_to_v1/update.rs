@@ -1,0 +1,86 @@
+//! What happens in a session.
+
+use acp_wire::RawObject;
+
+use super::super::json::{UpdateTranslation, to_raw_value};
+use super::super::setup;
+use super::initialize::V1ClientFeatures;
+use super::{DownSession, DownTurn};
+
+impl DownSession {
+    /// What the client is told of an update.
+    pub(super) fn update(
+        &mut self,
+        client: &V1ClientFeatures,
+        update: RawObject,
+    ) -> Vec<UpdateTranslation> {
+        let kind: String = update.field("sessionUpdate").unwrap_or_default();
+        match &*kind {
+            "user_message_chunk" | "user_message" if self.is_echo(&update) => Vec::new(),
+            "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
+                vec![self.messages.chunk(update)]
+            }
+            "user_message" | "agent_message" | "agent_thought" => self
+                .messages
+                .update_whole(&format!("{kind}_chunk"), &update),
+            "tool_call_update" => self.tool_call(update),
+            "tool_call_content_chunk" => self.tool_call_chunk(&update),
+            "terminal_update" | "terminal_output_chunk" => self.terminals.update(&update),
+            "plan_update" => self.plans.update(update, client.plans),
+            "plan_removed" => self.plans.remove(&update, client.plans),
+            "available_commands_update" => {
+                let mut update = update;
+                setup::commands_to_v1(&mut update);
+                vec![UpdateTranslation::Changed(update)]
+            }
+            "config_option_update" | "config_options_update" => {
+                let mode = self.configured(&update);
+                let mut update = update;
+                update.set("sessionUpdate", to_raw_value("config_option_update"));
+                update.set(
+                    "configOptions",
+                    to_raw_value(&self.config.list(client.boolean_options)),
+                );
+                self.config.truncate();
+                let mut emits = vec![UpdateTranslation::Changed(update)];
+                emits.extend(mode.map(UpdateTranslation::Generated));
+                emits
+            }
+            "usage_update" => match update.get("cost") {
+                Some(cost) if cost.get() == "null" => {
+                    vec![UpdateTranslation::Changed(update.without(&["cost"]))]
+                }
+                _ => vec![UpdateTranslation::Unchanged],
+            },
+            "notice" if !client.notices => Vec::new(),
+            "compaction_update" | "compaction_summary_chunk" if !client.compaction => Vec::new(),
+            "subagent_update" | "session_message" | "session_message_chunk"
+                if !client.subagents =>
+            {
+                Vec::new()
+            }
+            _ => vec![UpdateTranslation::Unchanged],
+        }
+    }
+
+    /// Whether this is the client's own prompt, told again. In a replay it is history.
+    fn is_echo(&mut self, message: &RawObject) -> bool {
+        let Some(id) = message.field::<String>("messageId") else {
+            return false;
+        };
+        if self.replays > 0 {
+            return false;
+        }
+        let is_it = |turn: &DownTurn| turn.message_id.as_ref() == Some(&id);
+        if self.echoes.contains(&id) || self.turns.iter().any(is_it) {
+            return true;
+        }
+        // The agent may tell the message before it says which one it is.
+        let unnamed = self.turns.iter_mut().find(|turn| turn.message_id.is_none());
+        let found = unnamed.is_some();
+        if let Some(turn) = unnamed {
+            turn.message_id = Some(id);
+        }
+        found
+    }
+}

@@ -1,0 +1,118 @@
+//! Things that are remembered, of which there are not more than so many.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How long a name may be to be remembered as it is, in bytes.
+const LONGEST: usize = 4096;
+
+/// What an id is remembered by: of one that is longer than any that is meant, its beginning and a hash.
+pub(crate) fn key(id: &str) -> Cow<'_, str> {
+    if id.len() <= LONGEST {
+        return Cow::Borrowed(id);
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    let beginning: String = id.chars().take(64).collect();
+    Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
+}
+
+/// Things with ids, as many as are remembered of their sort. Beyond that the one that was not touched
+/// longest is forgotten.
+#[derive(Debug)]
+pub(crate) struct LruMap<T, const N: usize> {
+    entries: HashMap<String, (u64, T)>,
+    clock: u64,
+}
+
+impl<T, const N: usize> Default for LruMap<T, N> {
+    fn default() -> Self {
+        Self {
+            entries: HashMap::new(),
+            clock: 0,
+        }
+    }
+}
+
+impl<T: Default, const N: usize> LruMap<T, N> {
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
+        self.entries.get(&*key(id)).map(|(_, thing)| thing)
+    }
+
+    /// The thing, known from here on.
+    pub(crate) fn touch(&mut self, id: &str) -> &mut T {
+        self.clock += 1;
+        let id = key(id);
+        if !self.entries.contains_key(&*id) && self.entries.len() >= N {
+            self.forget_oldest(&id);
+        }
+        let entry = self.entries.entry(id.into_owned()).or_default();
+        entry.0 = self.clock;
+        &mut entry.1
+    }
+
+    /// Forgets the one that was not touched longest, but not `but`. Says whether there was one.
+    pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
+        let but = key(but);
+        let others = self.entries.iter().filter(|(id, _)| **id != *but);
+        let oldest = others.min_by_key(|(_, (touched, _))| *touched);
+        match oldest.map(|(id, _)| id.clone()) {
+            Some(id) => self.entries.remove(&id).is_some(),
+            None => false,
+        }
+    }
+
+    /// Forgets a thing.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.entries.remove(&*key(id));
+    }
+}
+
+/// What only the bridge asks.
+#[cfg(feature = "bridge")]
+impl<T: Default, const N: usize> LruMap<T, N> {
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.entries.contains_key(&*key(id))
+    }
+
+    /// The ids of all of them, in no order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.entries.get_mut(&*key(id)).map(|(_, thing)| thing)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.entries
+            .iter()
+            .map(|(id, (_, thing))| (id.as_str(), thing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_things_are_few() {
+        let mut things = LruMap::<u8, 2>::default();
+        for id in ["a", "b", "a", "c"] {
+            *things.touch(id) += 1;
+        }
+        assert_eq!(things.get("a"), Some(&2));
+        assert!(!things.contains("b"));
+        assert!(things.contains("c"));
+    }
+
+    #[test]
+    fn a_long_name_is_remembered_by_a_short_one() {
+        let mut things = LruMap::<u8, 2>::default();
+        let [one, other] = ["1", "2"].map(|end| "x".repeat(100_000) + end);
+        *things.touch(&one) += 1;
+        assert_eq!((things.get(&one), things.get(&other)), (Some(&1), None));
+        assert!(things.iter().all(|(id, _)| id.len() < 100));
+    }
+}

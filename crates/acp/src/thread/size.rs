@@ -1,0 +1,417 @@
+//! How much a thread keeps.
+//!
+//! An agent may tell as much as it likes; what a thread keeps of it has a limit. Beyond it the earliest goes
+//! first, and the thread says so: [`Thread::truncation`].
+//!
+//! What something takes is an estimate ([`weight`]). Each part knows its own, so that a
+//! change costs what has changed.
+
+use super::weight::weight;
+use super::{Item, ItemKind, Thread, ThreadMessage, ThreadPlan, ThreadTerminal, ThreadToolCall};
+use acp_wire::v1::ContentBlock;
+use serde::Serialize;
+
+/// How much a thread keeps unless said otherwise, in bytes.
+pub(crate) const KEPT: usize = 64 * 1024 * 1024;
+
+/// What a thread has dropped to keep within its limit: [`Limits::thread`](crate::Limits::thread).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Truncation {
+    /// How many items, all of them from the beginning: the first that is there still had this many before it.
+    pub items: usize,
+    /// How many terminals, those first that were not heard of longest. One that prints again is there again,
+    /// without what it had printed before.
+    pub terminals: u64,
+    /// How many plans, those first that did not change longest.
+    pub plans: u64,
+    /// How many parts of what is there: the beginning of a message (it says so itself), what a tool call has
+    /// produced (so does it), a list of commands or options that was too long.
+    pub parts: u64,
+}
+
+impl Truncation {
+    /// Whether nothing has been dropped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What the parts take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ThreadSize {
+    limit: usize,
+    items: usize,
+    terminals: usize,
+    plans: usize,
+}
+
+impl Default for ThreadSize {
+    fn default() -> Self {
+        Self {
+            limit: KEPT,
+            items: 0,
+            terminals: 0,
+            plans: 0,
+        }
+    }
+}
+
+/// Takes `before` out of a sum and puts `after` in.
+fn replace(sum: &mut usize, before: usize, after: usize) {
+    *sum = sum.saturating_sub(before).saturating_add(after);
+}
+
+/// An item, beside what it holds: where it is in its list, which grows by doubling, and in the index.
+const ITEM: usize = 2 * size_of::<Item>() + 256;
+
+/// A terminal or a plan, beside what it holds.
+const ENTRY: usize = 512;
+
+impl ItemKind {
+    fn weight(&self) -> usize {
+        ITEM + match self {
+            Self::User(m) | Self::Agent(m) | Self::Thought(m) => m.weight(),
+            Self::ToolCall(call) => call.weight(),
+            Self::Notice(notice) => weight(notice),
+            Self::Compaction(compaction) => {
+                compaction.id.as_str().len()
+                    + weight(&compaction.summary)
+                    + compaction.error.as_ref().map_or(0, String::len)
+            }
+            Self::Subagent(subagent) => subagent.weight(),
+            Self::SessionMessage(message) => message.weight(),
+            Self::Unknown(object) => weight(object),
+        }
+    }
+}
+
+impl ThreadMessage {
+    fn weight(&self) -> usize {
+        self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
+    }
+
+    /// Drops its beginning, so that what is left takes about so much.
+    fn drop_beginning(&mut self, room: usize) {
+        self.is_truncated = true;
+        let mut left = self.weight();
+        let mut whole = 0;
+        for block in self
+            .content
+            .iter()
+            .take(self.content.len().saturating_sub(1))
+        {
+            if left <= room {
+                break;
+            }
+            left = left.saturating_sub(weight(block));
+            whole += 1;
+        }
+        self.content.drain(..whole);
+        if left <= room {
+            return;
+        }
+        // One that is too large by itself. Of text there is an end.
+        match self.content.first_mut() {
+            Some(ContentBlock::Text(block)) if weight(&block.annotations) < room / 4 => {
+                let mut from = block.text.len().saturating_sub(room / 2);
+                while !block.text.is_char_boundary(from) {
+                    from += 1;
+                }
+                block.text = block.text.split_off(from);
+                block.meta = None;
+            }
+            _ => self.content.clear(),
+        }
+    }
+}
+
+impl Thread {
+    /// An empty thread that keeps about so much, in bytes. See [`truncation`](Self::truncation).
+    #[must_use]
+    pub fn with_limit(bytes: usize) -> Self {
+        let mut thread = Self::default();
+        thread.set_limit(bytes);
+        thread
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.size.limit
+    }
+
+    pub(crate) fn set_limit(&mut self, bytes: usize) {
+        self.size.limit = bytes;
+        self.truncate_to();
+    }
+
+    /// What has been dropped because the thread would have become larger than its limit:
+    /// [`Limits::thread`](crate::Limits::thread). Whoever shows a thread should say so.
+    #[must_use]
+    pub fn truncation(&self) -> Truncation {
+        self.truncation
+    }
+
+    /// The number of the item that comes next; numbers stay when items are dropped.
+    pub(super) fn next_item(&self) -> usize {
+        self.truncation.items + self.items.len()
+    }
+
+    pub(super) fn item(&self, number: usize) -> Option<&Item> {
+        self.items.get(number.checked_sub(self.truncation.items)?)
+    }
+
+    /// An item, to be changed; its revision is that of the thread.
+    pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
+        let item = self
+            .items
+            .get_mut(number.checked_sub(self.truncation.items)?)?;
+        item.revision = self.revision;
+        Some(item)
+    }
+
+    /// Puts a new item at the end, and gives its number.
+    pub(super) fn push(&mut self, kind: ItemKind) -> usize {
+        let number = self.next_item();
+        let weight = kind.weight();
+        self.size.items = self.size.items.saturating_add(weight);
+        self.items.push(Item {
+            revision: self.revision,
+            kind,
+            weight,
+        });
+        number
+    }
+
+    /// An item takes more than before.
+    pub(super) fn grow_item(&mut self, number: usize, by: usize) {
+        if let Some(item) = self.item_mut(number) {
+            item.weight = item.weight.saturating_add(by);
+            self.size.items = self.size.items.saturating_add(by);
+        }
+    }
+
+    /// An item has become another.
+    pub(super) fn reweigh(&mut self, number: usize) {
+        if let Some(item) = self.item_mut(number) {
+            let after = item.kind.weight();
+            let before = std::mem::replace(&mut item.weight, after);
+            replace(&mut self.size.items, before, after);
+        }
+    }
+
+    pub(super) fn reweigh_terminal(&mut self, id: &acp_wire::v1::TerminalId) {
+        if let Some(terminal) = self.terminals.get_mut(id) {
+            let after = ENTRY + id.as_str().len() + terminal.held_bytes();
+            let before = std::mem::replace(&mut terminal.weight, after);
+            replace(&mut self.size.terminals, before, after);
+        }
+    }
+
+    /// What a plan takes; it takes the place of one that took `before`.
+    pub(super) fn weigh_plan<T: Serialize + ?Sized>(
+        &mut self,
+        id: &acp_wire::v1::PlanId,
+        content: &T,
+        before: usize,
+    ) -> usize {
+        let after = ENTRY + id.as_str().len() + weight(content);
+        replace(&mut self.size.plans, before, after);
+        after
+    }
+
+    pub(super) fn forget_plan(&mut self, plan: &ThreadPlan) {
+        replace(&mut self.size.plans, plan.weight, 0);
+    }
+
+    /// Whether something that is there once, and replaced as a whole, is small enough to be kept.
+    pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
+        let fits = weight(value) <= self.size.limit / 16;
+        if !fits {
+            self.truncation.parts += 1;
+        }
+        fits
+    }
+
+    /// Drops the earliest until all of it is within the limit, and some of it beyond that: not with each
+    /// change again.
+    pub(super) fn truncate_to(&mut self) {
+        let ThreadSize {
+            limit,
+            items,
+            terminals,
+            plans,
+        } = self.size;
+        if items.saturating_add(terminals).saturating_add(plans) <= limit {
+            return;
+        }
+        if plans > limit / 4 {
+            self.drop_plans(limit / 8);
+        }
+        if terminals > limit / 4 {
+            self.drop_terminals(limit / 8);
+        }
+        let others = self.size.plans.saturating_add(self.size.terminals);
+        self.drop_items((limit - limit / 8).saturating_sub(others));
+    }
+
+    fn drop_plans(&mut self, room: usize) {
+        let mut by_age: Vec<(u64, usize)> =
+            self.plans.iter().map(|p| (p.revision, p.weight)).collect();
+        by_age.sort_unstable();
+        let mut since = 0;
+        for (revision, weight) in by_age {
+            if self.size.plans <= room {
+                break;
+            }
+            self.size.plans = self.size.plans.saturating_sub(weight);
+            self.truncation.plans += 1;
+            since = revision + 1;
+        }
+        self.plans.retain(|plan| plan.revision >= since);
+    }
+
+    fn drop_terminals(&mut self, room: usize) {
+        let terminals = self.terminals.values();
+        let mut by_age: Vec<(u64, usize)> =
+            terminals.map(|t| (t.last_revision, t.weight)).collect();
+        by_age.sort_unstable();
+        let mut since = 0;
+        for (heard, weight) in by_age {
+            if self.size.terminals <= room {
+                break;
+            }
+            self.size.terminals = self.size.terminals.saturating_sub(weight);
+            self.truncation.terminals += 1;
+            since = heard + 1;
+        }
+        self.terminals
+            .retain(|_, terminal| terminal.last_revision >= since);
+        self.terminals
+            .shrink_to(self.terminals.len().saturating_mul(2));
+    }
+
+    /// Drops items from the beginning; the last one only if it is too large by itself.
+    fn drop_items(&mut self, room: usize) {
+        let mut gone = 0;
+        for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
+            if self.size.items <= room {
+                break;
+            }
+            self.size.items = self.size.items.saturating_sub(item.weight);
+            gone += 1;
+        }
+        self.forget_items(gone);
+        if self.size.items <= room {
+            return;
+        }
+        let last = self.next_item().saturating_sub(1);
+        if let Some(item) = self.item_mut(last) {
+            match &mut item.kind {
+                ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) => {
+                    m.drop_beginning(room / 2);
+                }
+                ItemKind::ToolCall(call) => call.drop_content(room / 8),
+                ItemKind::Compaction(compaction) => compaction.summary.clear(),
+                ItemKind::SessionMessage(message) => message.content.clear(),
+                ItemKind::Subagent(_) | ItemKind::Notice(_) | ItemKind::Unknown(_) => {}
+            }
+            self.truncation.parts += 1;
+            self.reweigh(last);
+        }
+        if self.size.items > room {
+            // A name that fills all of it, for example.
+            self.size.items = 0;
+            self.forget_items(self.items.len());
+        }
+    }
+
+    fn forget_items(&mut self, gone: usize) {
+        if gone == 0 {
+            return;
+        }
+        self.items.drain(..gone);
+        self.items.shrink_to(self.items.len().saturating_mul(2));
+        self.truncation.items += gone;
+        let first = self.truncation.items;
+        self.tool_calls.retain(|_, number| *number >= first);
+        self.tool_calls
+            .shrink_to(self.tool_calls.len().saturating_mul(2));
+        self.messages.retain(|_, number| *number >= first);
+        self.messages
+            .shrink_to(self.messages.len().saturating_mul(2));
+        if self.echo.as_ref().is_some_and(|echo| echo.item < first) {
+            self.echo = None;
+        }
+    }
+}
+
+impl ThreadTerminal {
+    /// What it holds.
+    fn held_bytes(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.kept_bytes() + text(&self.command) + text(&self.cwd) + self.state_weight
+    }
+
+    /// What the agent says of it, beside its output, has changed.
+    pub(super) fn weigh(&mut self) {
+        self.state_weight =
+            weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);
+    }
+}
+
+/// What the parts of a tool call take that can be large.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ToolCallSize {
+    pub(super) content: usize,
+    pub(super) locations: usize,
+    pub(super) raw_input: usize,
+    pub(super) raw_output: usize,
+    pub(super) capabilities: usize,
+}
+
+impl ThreadToolCall {
+    /// What it takes.
+    pub(crate) fn weight(&self) -> usize {
+        let ToolCallSize {
+            content,
+            locations,
+            raw_input,
+            raw_output,
+            capabilities,
+        } = self.part_sizes;
+        // The names of a tool and of its kind are kept beside its title.
+        let names = self.name.as_ref().map_or(0, String::len) + self.kind.as_str().len();
+        let texts = self.id.as_str().len() + self.title.len() + names;
+        let large = content + locations + raw_input + raw_output + capabilities;
+        size_of::<Self>() + texts + self.status.as_str().len() + large
+    }
+
+    /// Drops what is larger than this.
+    fn drop_content(&mut self, room: usize) {
+        self.is_truncated = true;
+        if self.part_sizes.content > room {
+            self.content = Vec::new();
+            self.part_sizes.content = 0;
+        }
+        if self.part_sizes.locations > room {
+            self.locations = Vec::new();
+            self.part_sizes.locations = 0;
+        }
+        if self.part_sizes.raw_input > room {
+            self.raw_input = None;
+            self.part_sizes.raw_input = 0;
+        }
+        if self.part_sizes.raw_output > room {
+            self.raw_output = None;
+            self.part_sizes.raw_output = 0;
+        }
+        if self.part_sizes.capabilities > room {
+            self.capabilities = None;
+            self.part_sizes.capabilities = 0;
+        }
+        if self.title.len() > room {
+            self.title = String::new();
+        }
+    }
+}
