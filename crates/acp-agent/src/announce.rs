@@ -47,7 +47,7 @@ pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
         Some(async move {
             let announced = announce(&session, &state, state.follows_instructions()).await;
             if let Err(error) = &announced {
-                tracing::debug!(%error, "the servers' prompts were not announced");
+                tracing::debug!(%error, "cannot announce the MCP servers' prompts");
             }
             announced.is_ok()
         })

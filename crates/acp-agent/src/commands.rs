@@ -60,7 +60,7 @@ struct OfflineCommandInfo {
 const COMMANDS: [OfflineCommandInfo; 9] = [
     OfflineCommandInfo {
         name: "help",
-        description: "Show what can be typed",
+        description: "List the available commands",
         hint: None,
         details: "",
     },
@@ -78,23 +78,23 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
     },
     OfflineCommandInfo {
         name: "search",
-        description: "Search the files for a regular expression",
+        description: "Search files for a regular expression",
         hint: Some("PATTERN [GLOB]"),
-        details: "A pattern with spaces goes in quotes. What `.gitignore` names and hidden files are left out.",
+        details: "Quote patterns that contain spaces. Hidden files and files ignored by `.gitignore` are skipped.",
     },
     OfflineCommandInfo {
         name: "write",
         description: "Write a file",
-        hint: Some("PATH, then the text: on the same line or on the lines below"),
-        details: "A path with spaces goes in quotes if text follows on its line.",
+        hint: Some("PATH, then the text on the same line or the lines below"),
+        details: "Quote a path with spaces if text follows on the same line.",
     },
     OfflineCommandInfo {
         name: "edit",
-        description: "Replace a text in a file",
+        description: "Replace text in a file",
         hint: Some(
-            "PATH, and on the lines below: the text to replace, a line ===, the replacement",
+            "PATH, then on the lines below: the text to replace, a line with ===, the replacement",
         ),
-        details: "The text must be in the file exactly once, as it is written here.",
+        details: "The text must occur exactly once in the file, exactly as written.",
     },
     OfflineCommandInfo {
         name: "run",
@@ -104,13 +104,13 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
     },
     OfflineCommandInfo {
         name: "test",
-        description: "Find out how the project is tested, and run its tests",
+        description: "Detect the project's test command and run it",
         hint: None,
-        details: "It knows cargo, npm, pytest, go and make.",
+        details: "Supports cargo, npm, pytest, go and make.",
     },
     OfflineCommandInfo {
         name: "plan",
-        description: "Survey the workspace and lay out a plan",
+        description: "Survey the workspace and draft a plan",
         hint: Some("GOAL"),
         details: "",
     },

@@ -15,8 +15,7 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
 /// What the model is told of a tool call in the middle of which the process ended.
-const ENDED: &str =
-    "The agent was ended before this was done. It may have been done in part, or whole.";
+const ENDED: &str = "The agent exited before this finished. It may have completed partly or fully.";
 
 /// A session that is kept, as it is now.
 #[derive(Clone)]

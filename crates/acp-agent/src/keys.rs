@@ -224,7 +224,7 @@ impl KeyFile {
         let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
         read.map_err(|e| self.error(e))?;
         if text.len() as u64 > MAX_FILE {
-            return Err(self.error(format!("more than {MAX_FILE} bytes")));
+            return Err(self.error(format!("file larger than {MAX_FILE} bytes")));
         }
         // What the parser says may repeat a key.
         serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
@@ -239,7 +239,7 @@ impl KeyFile {
         change: impl FnOnce(&mut BTreeMap<String, String>),
     ) -> Result<(), KeyFileError> {
         let parent = self.path.parent();
-        let directory = parent.ok_or_else(|| self.error("this is no path of a file"))?;
+        let directory = parent.ok_or_else(|| self.error("not a file path"))?;
         let private = |e| match e {
             PrivateError::NotOurs { path } => KeyFileError::NotOurs { path },
             PrivateError::Failed(why) => self.error(why),
@@ -275,21 +275,20 @@ impl KeyFile {
 pub enum KeyFileError {
     /// Others can read it.
     #[error(
-        "{path} can be read by others, and is not used; make it yours alone with `chmod 600 {path}`, and change the \
-         keys in it if anyone else may have read them"
+        "insecure permissions on key file {path}: other users can read it; run `chmod 600 {path}`, and replace the keys if someone may have read them"
     )]
     ReadableByOthers {
         /// The file.
         path: String,
     },
     /// It is another user's, or no file.
-    #[error("{path} is not a file of yours alone; remove it and log in again")]
+    #[error("key file {path} is not a private file of yours; remove it and log in again")]
     NotOurs {
         /// The file, or its directory.
         path: String,
     },
     /// It is no JSON object of texts.
-    #[error("{path}, line {line}: these are no names with keys; remove the file and log in again")]
+    #[error("malformed key file {path}, line {line}; remove it and log in again")]
     Unreadable {
         /// The file.
         path: String,

@@ -296,7 +296,7 @@ impl acp::Agent for CodingAgent {
     async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
         let understands = state.follows_instructions();
         if let Err(error) = announce::announce(&session, state, understands).await {
-            tracing::debug!(%error, "the commands were not announced");
+            tracing::debug!(%error, "cannot announce the commands");
         }
         // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
         announce::announce_changes(session.clone(), state);
@@ -323,7 +323,7 @@ impl acp::Agent for CodingAgent {
             models::THOUGHT => state.choose_thought(value).await?,
             _ => {
                 return Err(acp::Error::invalid_params(format!(
-                    "there is no config option {option}"
+                    "config option not found: {option}"
                 )));
             }
         }

@@ -132,7 +132,7 @@ async fn run_to_completion(
 ) -> Result<(), StoreError> {
     match tokio::spawn(work).await {
         Ok(done) => done,
-        Err(e) => Err(StoreError::Failed(format!("it was not kept: {e}"))),
+        Err(e) => Err(StoreError::Failed(format!("cannot store the session: {e}"))),
     }
 }
 

@@ -32,9 +32,8 @@ impl Authentication for AgentSessions {
             }
         }
         let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
-        let again = AuthMethodAgent::new(AGAIN, "Look for a key once more").description(
-            "After you have logged in with `acp agent login` in a terminal of your own".to_owned(),
-        );
+        let again = AuthMethodAgent::new(AGAIN, "Look for a key again")
+            .description("After logging in with `acp agent login` in another terminal".to_owned());
         methods.push(AuthMethod::Agent(again));
         methods
     }
@@ -50,7 +49,7 @@ impl Authentication for AgentSessions {
             return Ok(());
         }
         let mut error = acp::jsonrpc::Error::auth_required();
-        error.message = "there is no key; log in with `acp agent login` in a terminal".to_owned();
+        error.message = "API key not found; log in with `acp agent login` in a terminal".to_owned();
         Err(acp::Error::Rpc(error))
     }
 
@@ -122,7 +121,7 @@ fn terminal_auth_method(account: &Account) -> AuthMethod {
         }
     };
     let name = auth_method_name(account);
-    let description = "You type it in a terminal. It is kept in a file that you alone can read.";
+    let description = "Enter the key in a terminal. It is stored in a file only you can read.";
     AuthMethod::Terminal(
         AuthMethodTerminal::new(id, name)
             .description(description.to_owned())

@@ -49,9 +49,9 @@ impl Mode {
     fn description(self) -> &'static str {
         match self {
             Self::Ask => "Request permission before making any changes or running commands",
-            Self::Architect => "Read and plan; change nothing and run nothing",
+            Self::Architect => "Read and plan without changing files or running commands",
             Self::Code => {
-                "Change files without asking; run without asking what the rules allow, or what is sandboxed"
+                "Change files without asking, and run commands without asking if the rules allow them or they are sandboxed"
             }
         }
     }
@@ -74,7 +74,7 @@ impl FromStr for Mode {
 
 /// The id of no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no mode `{0}`; there are ask, architect and code")]
+#[error("unknown mode `{0}`; expected ask, architect or code")]
 pub struct ParseModeError(String);
 
 /// The config option of a session in this mode.
@@ -88,6 +88,6 @@ pub(crate) fn option(mode: Mode) -> SessionConfigOption {
         .collect();
     let select = SessionConfigSelect::new(mode.as_str(), values);
     SessionConfigOption::new(OPTION, "Mode", select)
-        .description("What the agent may do without asking")
+        .description("What the agent may do without asking you")
         .category(SessionConfigOptionCategory::Mode)
 }

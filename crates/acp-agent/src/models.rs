@@ -161,7 +161,7 @@ impl ModelRegistry {
         let (keys, wrong) = match self.choices.keys.find() {
             Ok(keys) => (keys, None),
             Err(error) => {
-                tracing::warn!(%error, "no keys are read");
+                tracing::warn!(%error, "cannot read keys");
                 (self.choices.keys.given_keys(), Some(error))
             }
         };
@@ -226,7 +226,7 @@ impl ModelRegistry {
     pub(crate) async fn refresh_blocking(self: &Arc<Self>) {
         let choice = Arc::clone(self);
         if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
-            tracing::warn!(%error, "keys were not looked for");
+            tracing::warn!(%error, "cannot look for keys");
         }
     }
 
@@ -249,7 +249,7 @@ impl ModelRegistry {
             match self.models.list_models(&server).await {
                 Ok(models) => Some((account, models)),
                 Err(why) => {
-                    tracing::info!(server = account.host_or_provider(), %why, "it does not say which models it has");
+                    tracing::info!(server = account.host_or_provider(), %why, "cannot list the server's models");
                     None
                 }
             }
@@ -335,7 +335,7 @@ impl ModelRegistry {
             offer.models.is_empty(),
             &offer.key_file_error,
         ) {
-            let why = format!("there is no model to ask: {wrong}");
+            let why = format!("no model available: {wrong}");
             return Err(ModelError::of(ModelErrorKind::Unauthorized, why));
         }
         let lacks_key = |offered: &&AvailableModel| offered.model.lacks_key() && !offered.is_lost;
@@ -344,11 +344,11 @@ impl ModelRegistry {
         };
         let (model, variable) = (&offered.model, offered.model.key_variable());
         let why = match &offer.key_file_error {
-            Some(wrong) => format!("{model}: its key cannot be read: {wrong}"),
+            Some(wrong) => format!("{model}: cannot read the API key: {wrong}"),
             None if self.choices.keys.has_file() => {
-                format!("{model}: there is no key for it; log in, or set {variable}")
+                format!("{model}: API key not found; log in, or set {variable}")
             }
-            None => format!("{model}: there is no key for it; set {variable}"),
+            None => format!("{model}: API key not found; set {variable}"),
         };
         Err(ModelError::of(ModelErrorKind::Unauthorized, why))
     }
@@ -368,7 +368,7 @@ impl ModelRegistry {
         let select = SessionConfigSelect::new(current.id.as_str(), values);
         let mut options = vec![
             SessionConfigOption::new(MODEL, "Model", select)
-                .description("The language model that is asked")
+                .description("The language model to use")
                 .category(SessionConfigOptionCategory::Model),
         ];
         let asked = self.round_model(chosen);
@@ -379,11 +379,10 @@ impl ModelRegistry {
             let values = levels
                 .iter()
                 .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
-            let values: Vec<_> = std::iter::once(
-                usual.description("As it is configured, or else as the provider has it"),
-            )
-            .chain(values)
-            .collect();
+            let values: Vec<_> =
+                std::iter::once(usual.description("As configured, or the provider's default"))
+                    .chain(values)
+                    .collect();
             let level = chosen.thought.as_deref();
             let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
             let select = SessionConfigSelect::new(level.unwrap_or(USUAL), values);

@@ -126,11 +126,11 @@ mod system {
         }
         if metadata.is_symlink() {
             // Put there while others could write, maybe.
-            return Err(failed(&"a symbolic link is not followed"));
+            return Err(failed(&"symbolic links are not followed"));
         }
         let mode = metadata.permissions().mode();
         if mode & 0o077 != 0 {
-            tracing::warn!(path = %path.display(), "was open to others, and is closed to them now");
+            tracing::warn!(path = %path.display(), "was accessible to other users; access is now restricted to you");
             std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
                 .map_err(|e| failed(&e))?;
         }

@@ -47,7 +47,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
     let found = |command, because| ProjectHint::Command { command, because };
     if has("Cargo.toml") {
-        return found("cargo test", "there is a `Cargo.toml`");
+        return found("cargo test", "it has a `Cargo.toml`");
     }
     if has("package.json") {
         match clues.texts.get("package.json") {
@@ -62,22 +62,22 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
         .into_iter()
         .any(has)
     {
-        return found(PYTEST, "there are settings of a Python project");
+        return found(PYTEST, "it has Python project settings");
     }
     if clues.names.iter().any(|name| is_python_test(name)) {
-        return found(PYTEST, "there are files `test_*.py`");
+        return found(PYTEST, "it has `test_*.py` files");
     }
     if has("tests/") {
         match clues.lists.get("tests") {
             None => return ProjectHint::List("tests"),
             Some(Some(names)) if names.iter().any(|name| is_python_test(name)) => {
-                return found(PYTEST, "there are files `test_*.py` in `tests`");
+                return found(PYTEST, "it has `test_*.py` files in `tests`");
             }
             Some(_) => {}
         }
     }
     if has("go.mod") {
-        return found("go test ./...", "there is a `go.mod`");
+        return found("go test ./...", "it has a `go.mod`");
     }
     // The order in which make itself looks.
     for makefile in ["GNUmakefile", "makefile", "Makefile"]

@@ -27,10 +27,10 @@ use crate::text::{fenced, tail};
 const PRINTED: usize = 64 * 1024;
 
 /// What is said of a tool call that has no end.
-const ENDED: &str = "The agent was ended before this was done.";
+const ENDED: &str = "The agent exited before this finished.";
 
 /// What is said of a terminal of a client's of which nothing is known.
-const GONE: &str = "The terminal is gone, and what it showed was not kept.";
+const GONE: &str = "The terminal has been released and its output was not stored.";
 
 /// Shows the past of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
@@ -51,7 +51,7 @@ pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Resu
                 Ok(StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_)) => {}
                 Err(error) => {
                     // All else is of more use than nothing.
-                    tracing::warn!(session = %session.id(), %error, "a part of the past is left out");
+                    tracing::warn!(session = %session.id(), %error, "skipping part of the history");
                 }
             }
         }

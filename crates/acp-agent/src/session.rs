@@ -289,7 +289,7 @@ impl SessionState {
     pub(crate) async fn turn_ended(&self, id: &SessionId) {
         if let Err(error) = self.log.fold().await {
             // It stays as it is, and nothing is lost.
-            tracing::warn!(session = %id, %error, "what is kept of the session was not made shorter");
+            tracing::warn!(session = %id, %error, "cannot compact the stored session");
         }
     }
 }

@@ -94,7 +94,7 @@ impl AgentSessions {
 
     fn store(&self) -> acp::Result<&Arc<dyn SessionStore>> {
         let store = self.store.as_ref();
-        store.ok_or_else(|| acp::Error::internal("this agent keeps no sessions"))
+        store.ok_or_else(|| acp::Error::internal("this agent does not store sessions"))
     }
 
     /// Begins a session.
@@ -217,7 +217,7 @@ impl AgentSessions {
             // Again, where the client has chosen something in between.
             while session.config_options() != state.options() {
                 if let Err(error) = session.set_config_options(state.options()).await {
-                    tracing::debug!(%error, "the models were not announced");
+                    tracing::debug!(%error, "cannot announce the models");
                     return;
                 }
             }
@@ -233,7 +233,7 @@ impl AgentSessions {
             && !session.client().capabilities().fs.read_text_file
         {
             return Err(acp::Error::invalid_params(format!(
-                "the session cannot be opened: {why}"
+                "cannot open the session: {why}"
             )));
         }
         Ok(own)
@@ -286,7 +286,7 @@ impl ForkSession<OpenSession> for AgentSessions {
         if opened.is_err() {
             // Nobody has been told of it. If it stays, it can be deleted like any other.
             if let Err(error) = store.delete(id).await {
-                tracing::warn!(session = %from, %error, "a copy that could not be opened stays");
+                tracing::warn!(session = %from, %error, "cannot delete a forked session that failed to open");
             }
         }
         opened

@@ -11,7 +11,7 @@ pub(crate) struct SseEvent {
 
 /// An event has more bytes than this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event has more than {0} bytes")]
+#[error("event larger than {0} bytes")]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
 /// Reads events out of pieces of a stream, wherever it is cut. It keeps no more than one event and one piece.

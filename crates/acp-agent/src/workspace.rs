@@ -50,7 +50,7 @@ impl Workspace {
     pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolError> {
         self.memory.access().map_err(|why| {
             ToolError::failed(format!(
-                "the agent itself has no access to the session's directory: {why}"
+                "the agent has no direct access to the session's directory: {why}"
             ))
         })
     }
@@ -121,7 +121,7 @@ impl Workspace {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
             return Err(ToolError::failed(
-                "There is no permission to change a file.",
+                "Permission denied: this call may not change files.",
             ));
         };
         let written = if self.turn.client().capabilities().fs.write_text_file {
@@ -141,7 +141,7 @@ impl Workspace {
         match written {
             Some(written) => Ok(written?),
             None => Err(ToolError::failed(
-                "Cancelled while the file was being written: it may have been.",
+                "Cancelled while writing the file; it may or may not have been written.",
             )),
         }
     }

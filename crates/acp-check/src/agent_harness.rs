@@ -212,13 +212,13 @@ impl AgentHarness {
                             return Ok(found);
                         }
                     }
-                    None => return fail(format!("it has closed its output before {what}")),
+                    None => return fail(format!("it closed its output before {what}")),
                 }
             }
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(found) => found,
-            Err(_) => fail(format!("in {patience:?} there was not {what}")),
+            Err(_) => fail(format!("timed out after {patience:?} waiting for {what}")),
         }
     }
 
@@ -227,7 +227,7 @@ impl AgentHarness {
     /// # Errors
     /// None comes.
     pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
-        let what = format!("an answer to request {id}");
+        let what = format!("a response to request {id}");
         self.until(&what, |_, message| match message.envelope() {
             Some(Envelope::Response {
                 id: answered,
@@ -244,7 +244,7 @@ impl AgentHarness {
     /// One does not come in time, or the agent ends.
     pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
         let mut came: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
-        let what = format!("an answer to each of {} requests", ids.len());
+        let what = format!("responses to {} requests", ids.len());
         self.until_in_turn(&what, |_, message| {
             if let Some(Envelope::Response { id, result }) = message.envelope()
                 && let Some(at) = ids.iter().position(|asked| asked == id)
@@ -284,7 +284,7 @@ impl AgentHarness {
         match self.request(UNKNOWN, json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!(
-                "after {after} it does not answer any more: asked `{UNKNOWN}`, {why}"
+                "it stopped responding after {after}: sent `{UNKNOWN}`: {why}"
             )),
             Err(stop) => Err(stop),
         }
@@ -310,9 +310,9 @@ impl AgentHarness {
     pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
         match self.request(method, params).await? {
             ReceivedResponse::Result(result) => Ok(result),
-            ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "`{method}` was answered with error {code}: {message}"
-            )),
+            ReceivedResponse::Error { code, message, .. } => {
+                fail(format!("`{method}` failed with error {code}: {message}"))
+            }
         }
     }
 
@@ -329,10 +329,10 @@ impl AgentHarness {
         match self.request(method, params.clone()).await? {
             ReceivedResponse::Error { code, .. } if code == with => Ok(()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "`{method}` with {params} was refused with {code} ({message}) instead of {with}"
+                "`{method}` with {params} failed with {code} ({message}); expected {with}"
             )),
             ReceivedResponse::Result(_) => fail(format!(
-                "`{method}` with {params} was answered with a result"
+                "`{method}` with {params} succeeded; expected an error"
             )),
         }
     }
@@ -375,7 +375,7 @@ impl AgentHarness {
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
         let wanted = u64::from(self.version.number());
         if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
-            return skip(format!("it speaks version {spoken}, and not {wanted}"));
+            return skip(format!("it speaks version {spoken}; expected {wanted}"));
         }
         self.initialized = Some(said.clone());
         Ok(said)
@@ -400,7 +400,7 @@ impl AgentHarness {
             Value::Bool(true) | Value::Object(_) => Ok(()),
             _ => {
                 let name = pointer.trim_start_matches('/').replace('/', ".");
-                skip(format!("the agent does not offer `{name}`"))
+                skip(format!("the agent does not support `{name}`"))
             }
         }
     }
@@ -437,7 +437,7 @@ impl AgentHarness {
         let mut answer = self.request("session/new", params.clone()).await?;
         if answer.code() == Some(-32000) {
             let Some(method) = self.options.login.clone() else {
-                return skip("the agent wants a login first: name a method with --login");
+                return skip("the agent requires a login; choose an auth method with --login");
             };
             let call = match self.version {
                 SchemaVersion::V1 => "authenticate",
@@ -449,9 +449,7 @@ impl AgentHarness {
         let session = match answer {
             ReceivedResponse::Result(session) => session,
             ReceivedResponse::Error { code, message, .. } => {
-                return fail(format!(
-                    "`session/new` was answered with error {code}: {message}"
-                ));
+                return fail(format!("`session/new` failed with error {code}: {message}"));
             }
         };
         if let Some(id) = session.get("sessionId").and_then(Value::as_str) {
@@ -469,7 +467,7 @@ impl AgentHarness {
         let session = self.open_session().await?;
         match session.get("sessionId").and_then(Value::as_str) {
             Some(id) => Ok(id.to_owned()),
-            None => fail("the answer to `session/new` has no `sessionId`"),
+            None => fail("the response to `session/new` has no `sessionId`"),
         }
     }
 }

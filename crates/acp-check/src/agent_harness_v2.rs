@@ -112,7 +112,7 @@ impl AgentHarness {
         match self.request("session/prompt", params).await? {
             ReceivedResponse::Result(_) => Ok(begun),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "`session/prompt` was answered with error {code}: {message}"
+                "`session/prompt` failed with error {code}: {message}"
             )),
         }
     }
@@ -129,15 +129,13 @@ impl AgentHarness {
                     return Ok(turn);
                 }
                 if self.next().await?.is_none() {
-                    return fail("it has closed its output in the middle of a turn");
+                    return fail("it closed its output during a turn");
                 }
             }
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(turn) => turn,
-            Err(_) => fail(format!(
-                "in {patience:?} no `state_update` said that the agent is idle again"
-            )),
+            Err(_) => fail(format!("no `state_update` with `idle` within {patience:?}")),
         }
     }
 
@@ -209,7 +207,7 @@ impl AgentHarness {
         if listed.iter().any(|info| info["sessionId"] == *session) {
             Ok(session)
         } else {
-            skip("the agent does not list a session that was closed: there is none to resume")
+            skip("the agent does not list closed sessions, so there is none to resume")
         }
     }
 
@@ -257,14 +255,14 @@ impl AgentHarness {
                     return Ok(None);
                 }
                 if self.next().await?.is_none() {
-                    return fail("it has closed its output in the middle of a turn");
+                    return fail("it closed its output during a turn");
                 }
             }
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(asked) => asked,
             Err(_) => fail(format!(
-                "in {patience:?} it has neither asked for permission nor ended its work"
+                "it neither requested permission nor ended the turn within {patience:?}"
             )),
         }
     }
@@ -276,8 +274,8 @@ impl AgentHarness {
     pub fn require_file_unchanged_v2(&self) -> Result<(), CheckStop> {
         match std::fs::read_to_string(self.place().file("notes.txt")) {
             Ok(text) if text == NOTES => Ok(()),
-            Ok(_) => fail("`notes.txt` was changed all the same"),
-            Err(e) => fail(format!("`notes.txt` is not there any more: {e}")),
+            Ok(_) => fail("`notes.txt` was changed anyway"),
+            Err(e) => fail(format!("`notes.txt` no longer exists: {e}")),
         }
     }
 }

@@ -26,16 +26,14 @@ pub fn unexpected_results(
     let mut surprises = Vec::new();
     for id in expected {
         if !known.iter().any(|check| check.id() == *id) {
-            surprises.push(format!(
-                "the baseline names {id}, and there is no such check"
-            ));
+            surprises.push(format!("unknown check in the baseline: {id}"));
         }
         let passed = outcomes
             .iter()
             .any(|outcome| outcome.check.id() == *id && outcome.verdict == Verdict::Pass);
         if passed {
             surprises.push(format!(
-                "the baseline expects {id} to fail, and it passes: take it out"
+                "{id} passes but is listed in the baseline; remove it"
             ));
         }
     }

@@ -55,11 +55,11 @@ impl Check {
             CheckProcedure::Shape(CheckedShape {
                 shape,
                 variant: Some(variant),
-            }) => format!("Every `{variant}` (`{shape}`) has the shape that the schema gives it."),
+            }) => format!("Every `{variant}` (`{shape}`) matches the schema."),
             CheckProcedure::Shape(CheckedShape { shape, .. })
                 if !matches!(shape, "JSON-RPC" | "Error") =>
             {
-                format!("Every `{shape}` has the shape that the schema gives it.")
+                format!("Every `{shape}` matches the schema.")
             }
             _ => self.requirement.to_owned(),
         }

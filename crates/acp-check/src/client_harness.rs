@@ -130,7 +130,7 @@ impl ClientHarness {
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail(format!("it has closed its output before `{method}`"));
+                    return fail(format!("it closed its output before `{method}`"));
                 };
                 if message.method() == method {
                     let id = message.0.get("id").cloned().unwrap_or_default();
@@ -141,7 +141,7 @@ impl ClientHarness {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(found) => found,
-            Err(_) => fail(format!("in {patience:?} it has not sent `{method}`")),
+            Err(_) => fail(format!("it did not send `{method}` within {patience:?}")),
         }
     }
 
@@ -229,7 +229,7 @@ impl ClientHarness {
             loop {
                 let Some(message) = self.next().await? else {
                     return fail(format!(
-                        "it has closed its output before it answered request {id}"
+                        "it closed its output before responding to request {id}"
                     ));
                 };
                 match message.envelope() {
@@ -245,9 +245,7 @@ impl ClientHarness {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(answer) => answer,
-            Err(_) => fail(format!(
-                "in {patience:?} there was no answer to request {id}"
-            )),
+            Err(_) => fail(format!("no response to request {id} within {patience:?}")),
         }
     }
 

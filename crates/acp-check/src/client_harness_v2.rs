@@ -37,7 +37,7 @@ impl ClientHarness {
         let (id, params) = self.expect("initialize").await?;
         self.initialized = Some(params.clone());
         match params["protocolVersion"].as_u64() {
-            Some(1) => skip("it asks for version 1, and not for 2"),
+            Some(1) => skip("it requests protocol version 1 instead of 2"),
             _ => Ok((id, params)),
         }
     }
@@ -135,14 +135,14 @@ impl ClientHarness {
         let answer = match self.answer(&id).await {
             Ok(answer) => answer,
             Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
-                return skip(format!("nobody has answered the permission request: {why}"));
+                return skip(format!("no response to the permission request: {why}"));
             }
             Err(stop) => return Err(stop),
         };
         match answer {
             ReceivedResponse::Result(answer) => Ok(answer["outcome"].clone()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "the permission request was answered with error {code}: {message}"
+                "the permission request failed with error {code}: {message}"
             )),
         }
     }

@@ -51,7 +51,7 @@ impl std::fmt::Display for MissingPlaceholder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the client's command must have {AGENT} in it, where it is to be told how its agent is started"
+            "the client command must contain {AGENT}, which is replaced with the agent command"
         )
     }
 }
@@ -104,13 +104,13 @@ impl ClientProgram {
     }
 
     async fn start_client(&self, place: &CheckDirectory) -> Result<TargetProcess, String> {
-        let cannot = |e: io::Error| format!("the check cannot listen: {e}");
+        let cannot = |e: io::Error| format!("cannot listen for the client: {e}");
         let (listener, meeting) = Listener::bind().map_err(cannot)?;
         let token = LocalToken::random();
         let file = write_meeting_file(&meeting, &token).map_err(cannot)?;
         let command = self.command(&file, place.project());
-        let process = AgentProcess::spawn(&command)
-            .map_err(|e| format!("the client could not be started: {e}"))?;
+        let process =
+            AgentProcess::spawn(&command).map_err(|e| format!("cannot start the client: {e}"))?;
         let process = Arc::new(process);
         if let Some((stdin, stdout)) = process.take_stdio() {
             // Nobody types, and nobody reads; a client must not wait for either.
@@ -121,11 +121,11 @@ impl ClientProgram {
             biased;
             connected = accept_relay(&listener, &token) => connected,
             exit = process.wait() => {
-                let exit = format!("the client ended ({exit}) without having started its agent");
+                let exit = format!("the client exited ({exit}) without starting the agent");
                 return Err(exit + &process.stderr_excerpt());
             }
             () = tokio::time::sleep(self.patience) => {
-                let why = format!("in {:?} the client has not started its agent", self.patience);
+                let why = format!("timed out after {:?} waiting for the client to start the agent", self.patience);
                 return Err(why + &process.stderr_excerpt());
             }
         };

@@ -22,7 +22,7 @@ pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
             Side::Client => 101,
         },
         level: RequirementLevel::Must,
-        requirement: "What is said keeps to the rules of a conversation that are binding.",
+        requirement: "All messages follow the mandatory rules of the protocol.",
         play: CheckProcedure::Rules,
     }
 }
@@ -38,7 +38,7 @@ pub(super) fn verdict(check: Check, judged: &SchemaResults) -> CheckOutcome {
             }
             Verdict::Fail(first.to_string())
         }
-        None if broken.finding_count == 0 => Verdict::Skip("nothing was said".to_owned()),
+        None if broken.finding_count == 0 => Verdict::Skip("no messages were seen".to_owned()),
         None => Verdict::Pass,
     };
     CheckOutcome {

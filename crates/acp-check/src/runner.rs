@@ -82,7 +82,7 @@ pub async fn run_telling(
             *slot = Some(outcome.unwrap_or_else(|| CheckOutcome {
                 check: *check,
                 verdict: Verdict::Harness(
-                    "the check itself broke off; please report it".to_owned(),
+                    "internal error in the check; please report it".to_owned(),
                 ),
                 transcript: Transcript::default(),
                 took: Duration::ZERO,
@@ -103,7 +103,7 @@ pub async fn run_telling(
         }
         (None, _) => CheckOutcome {
             check: *check,
-            verdict: Verdict::Harness("the check was not carried out".to_owned()),
+            verdict: Verdict::Harness("the check was not run".to_owned()),
             transcript: Transcript::default(),
             took: Duration::ZERO,
         },
@@ -150,7 +150,7 @@ async fn run_procedure(
     };
     let place = match CheckDirectory::new() {
         Ok(place) => place,
-        Err(e) => return broken(format!("no directory for the check can be made: {e}")),
+        Err(e) => return broken(format!("cannot create a directory for the check: {e}")),
     };
     let started = match target.start(&place).await {
         Ok(started) => started,
@@ -158,7 +158,7 @@ async fn run_procedure(
     };
     let limit = options.limit;
     let too_long = || {
-        let why = format!("the check has not come to its end in {limit:?}");
+        let why = format!("the check timed out after {limit:?}");
         Err(CheckStop::Fail(why))
     };
     match check.play {

@@ -85,10 +85,10 @@ pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
 fn requirement(shaped: CheckedShape) -> &'static str {
     match shaped.shape {
         "JSON-RPC" => {
-            "Every line is a message of JSON-RPC 2.0, of a method that there is or whose name begins with `_`."
+            "Every line is a JSON-RPC 2.0 message with a known method, or one that starts with `_`."
         }
         "Error" => "Every error has a code and a message.",
-        _ => "Every message of this kind has the shape that the schema gives it.",
+        _ => "Every message of this kind matches the schema.",
     }
 }
 

@@ -55,10 +55,10 @@ impl CheckTarget for AgentProgram {
         Box::pin(async move {
             let command = self.command.clone().cwd(place.project());
             let process = AgentProcess::spawn(&command)
-                .map_err(|e| format!("the program could not be started: {e}"))?;
+                .map_err(|e| format!("cannot start the program: {e}"))?;
             let (stdin, stdout) = process
                 .take_stdio()
-                .ok_or("the program has no stdin and stdout")?;
+                .ok_or("cannot open the program's stdin and stdout")?;
             Ok(TargetProcess {
                 transport: Transport::pipes(stdout, stdin),
                 process: Some(Arc::new(process)),

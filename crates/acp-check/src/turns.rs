@@ -94,7 +94,7 @@ impl AgentHarness {
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail("it has closed its output in the middle of a turn");
+                    return fail("it closed its output during a turn");
                 };
                 if let Some(Envelope::Response {
                     id: answered,
@@ -108,7 +108,7 @@ impl AgentHarness {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(answer) => answer,
-            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+            Err(_) => fail(format!("the turn did not end within {patience:?}")),
         }
     }
 
@@ -126,12 +126,12 @@ impl AgentHarness {
             ReceivedResponse::Result(result) => result,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!(
-                    "`session/prompt` was answered with error {code}: {message}"
+                    "`session/prompt` failed with error {code}: {message}"
                 ));
             }
         };
         let Some(stop) = result.get("stopReason").and_then(Value::as_str) else {
-            return fail("the answer to `session/prompt` has no `stopReason`");
+            return fail("the response to `session/prompt` has no `stopReason`");
         };
         let of_session =
             |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
@@ -205,7 +205,7 @@ impl AgentHarness {
         let before = self.messages.len();
         let answer = self.attempt(session, task).await?;
         match self.turn_since(session, answer, before) {
-            Err(CheckStop::Fail(why)) => skip(format!("the task was not done: {why}")),
+            Err(CheckStop::Fail(why)) => skip(format!("the agent did not do the task: {why}")),
             turn => turn,
         }
     }
@@ -235,12 +235,14 @@ impl AgentHarness {
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.hush().await?;
         require(!self.wire.has_ended(), || {
-            "it has closed its output in the middle of a turn".to_owned()
+            "it closed its output during a turn".to_owned()
         })?;
         if self.answers_to(&prompt).is_empty() {
             Ok(prompt)
         } else {
-            skip("the turn was over before it could be cancelled; name a task that takes longer")
+            skip(
+                "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
+            )
         }
     }
 
@@ -258,7 +260,7 @@ impl AgentHarness {
         self.cancel(session).await?;
         let done = match done {
             Err(CheckStop::Fail(why)) => {
-                return fail(format!("while the agent was at work: {why}"));
+                return fail(format!("while the agent was working: {why}"));
             }
             done => done?,
         };
@@ -284,12 +286,11 @@ impl AgentHarness {
             ReceivedResponse::Result(result) => {
                 let stop = &result["stopReason"];
                 require(stop == "cancelled", || {
-                    format!("the cancelled prompt was answered with the stop reason {stop}")
+                    format!("the cancelled prompt ended with stop reason {stop}")
                 })
             }
             ReceivedResponse::Error { code, message, .. } => fail(format!(
-                "the cancelled prompt was answered with error {code}: {message}; \
-                 it must be the stop reason \"cancelled\""
+                "the cancelled prompt failed with error {code}: {message}; expected stop reason \"cancelled\""
             )),
         }
     }
@@ -304,9 +305,7 @@ impl AgentHarness {
             turn => turn?,
         };
         require(turn.stop != "cancelled", || {
-            format!(
-                "after {after}, the next prompt was answered with the stop reason \"cancelled\""
-            )
+            format!("after {after}, the next prompt ended with stop reason \"cancelled\"")
         })?;
         Ok(turn)
     }
@@ -334,16 +333,18 @@ impl AgentHarness {
                     return Ok((prompt, id, params));
                 }
                 if !self.answers_to(&prompt).is_empty() {
-                    return skip(format!("the agent has done its task without `{method}`"));
+                    return skip(format!(
+                        "the agent finished the task without calling `{method}`"
+                    ));
                 }
                 if self.next().await?.is_none() {
-                    return fail("it has closed its output in the middle of a turn");
+                    return fail("it closed its output during a turn");
                 }
             }
         };
         match timeout(patience, waiting).await {
             Ok(asked) => asked,
-            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+            Err(_) => fail(format!("the turn did not end within {patience:?}")),
         }
     }
 

@@ -60,7 +60,7 @@ async fn negotiated_version(
     options: &CheckOptions,
     number: u16,
 ) -> Result<Option<u64>, String> {
-    let place = CheckDirectory::new().map_err(|e| format!("no directory can be made: {e}"))?;
+    let place = CheckDirectory::new().map_err(|e| format!("cannot create a directory: {e}"))?;
     let started = target.start(&place).await?;
     let version = if number == 1 {
         SchemaVersion::V1
@@ -84,8 +84,8 @@ async fn negotiated_version(
             Ok(None)
         }
         Err(CheckStop::Fail(why) | CheckStop::Skip(why) | CheckStop::Harness(why)) => {
-            let before = "before it answered `initialize`";
-            let why = format!("it does not answer `initialize`: {why}");
+            let before = "before responding to `initialize`";
+            let why = format!("no response to `initialize`: {why}");
             Err(describe_failure("the agent", before, why, late, wire, process).await)
         }
     }
@@ -116,7 +116,7 @@ async fn describe_failure(
     let exit = tokio::time::timeout(ending, running.wait()).await.ok();
     close_connection(wire, process).await;
     let what = match exit {
-        Some(exit) => format!("{who} ended ({exit}) {before}; is its command line right?"),
+        Some(exit) => format!("{who} exited ({exit}) {before}; check its command line"),
         None => why,
     };
     what + &running.stderr_excerpt()
@@ -131,7 +131,7 @@ pub async fn client_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
-    let place = CheckDirectory::new().map_err(|e| format!("no directory can be made: {e}"))?;
+    let place = CheckDirectory::new().map_err(|e| format!("cannot create a directory: {e}"))?;
     let started = target.start(&place).await?;
     let mut play = ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
     let began = Instant::now();
@@ -151,8 +151,8 @@ pub async fn client_versions(
     };
     let (wire, process, _place) = play.into_wire();
     if let Err(CheckStop::Fail(why) | CheckStop::Skip(why) | CheckStop::Harness(why)) = said {
-        let why = format!("it does not begin with `initialize`: {why}");
-        let before = "before it sent `initialize`";
+        let why = format!("the first message is not `initialize`: {why}");
+        let before = "before sending `initialize`";
         return Err(describe_failure("the client", before, why, late, wire, process).await);
     }
     close_connection(wire, process).await;

@@ -95,7 +95,7 @@ impl RuleWatch {
     pub(super) fn closed(&mut self, direction: Direction) {
         if !self.spoilt {
             let found = self.rules.close_side(self.position(), direction);
-            self.record_findings(found, "the end of the connection");
+            self.record_findings(found, "end of connection");
         }
     }
 

@@ -166,7 +166,7 @@ impl Wire {
         match tokio::time::timeout(patience, written).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(e)) => fail(format!("its input is closed: {e}")),
-            Err(_) => fail(format!("it has not read its input for {patience:?}")),
+            Err(_) => fail(format!("it did not read its input for {patience:?}")),
         }
     }
 
@@ -288,9 +288,7 @@ impl Wire {
                     }
                 }
                 Some(WireInput::TooLong) => {
-                    let why = format!(
-                        "it has said more than {MOST} bytes, which is all that a check reads"
-                    );
+                    let why = format!("it sent more than {MOST} bytes, the limit for one check");
                     return Err(CheckStop::Harness(why));
                 }
                 Some(WireInput::End) | None => {
@@ -403,7 +401,7 @@ impl SchemaResults {
         *self.shape_counts.entry(shape.clone()).or_default() += 1;
         let fault = SchemaFault {
             path: String::new(),
-            kind: SchemaFaultKind::Envelope("the line is no JSON".to_owned()),
+            kind: SchemaFaultKind::Envelope("the line is not valid JSON".to_owned()),
         };
         let kept = self.faults.entry(shape).or_default();
         if kept.len() < FAULTS {

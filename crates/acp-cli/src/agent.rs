@@ -89,9 +89,7 @@ impl PreparedAgent {
         };
         match served {
             Ok(()) => CommandExit::SUCCESS,
-            Err(e) => {
-                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
-            }
+            Err(e) => CommandExit::agent_failed(format!("connection to the client failed: {e}")),
         }
     }
 }
@@ -104,7 +102,7 @@ impl SessionStorage {
             None => match sessions_directory() {
                 Some(directory) => Self::Default(SqliteStore::begin(directory)),
                 None => {
-                    warn_not_stored("there is no home directory");
+                    warn_not_stored("no home directory");
                     Self::None
                 }
             },
@@ -132,7 +130,7 @@ impl SessionStorage {
 
 /// An agent that forgets is better than none.
 fn warn_not_stored(why: &str) {
-    eprintln!("acp: warning: sessions are not kept: {why}");
+    eprintln!("acp: warning: sessions will not be stored: {why}");
 }
 
 /// Where sessions are kept if nothing else is said.
@@ -146,15 +144,12 @@ fn sessions_directory() -> Option<PathBuf> {
 /// Why the bundled agent keeps no sessions, if it cannot.
 pub(crate) fn storage_problem() -> Option<String> {
     let Some(directory) = sessions_directory() else {
-        return Some("there is no home directory".to_owned());
+        return Some("no home directory".to_owned());
     };
     let made = std::fs::create_dir_all(&directory);
     let tried = made.and_then(|()| tempfile::tempfile_in(&directory).map(drop));
     let error = tried.err()?;
-    Some(format!(
-        "{} cannot be written: {error}",
-        directory.display()
-    ))
+    Some(format!("cannot write {}: {error}", directory.display()))
 }
 
 /// Whether the bundled agent has kept any session there.

@@ -15,20 +15,19 @@ use crate::signals::{ExitSignal, Signals};
 
 /// Asks for a key on the terminal and keeps it.
 pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
-    let done =
-        async {
-            let file = require_key_file()?;
-            let model = match requested_model(args)? {
+    let done = async {
+        let file = require_key_file()?;
+        let model = match requested_model(args)? {
             Some(model) => model,
             // That of the model that the agent would have.
             None => BundledAgentConfig::of(&config::read()?)?.model(model)?.ok_or_else(|| {
                 CommandExit::usage(
-                    "say whose key it is: `acp agent login anthropic`, `openai` or `gemini`",
+                    "specify a provider: anthropic, openai or gemini (for example `acp agent login anthropic`)",
                 )
             })?,
         };
-            store_key(&file, model).await
-        };
+        store_key(&file, model).await
+    };
     done.await.err().unwrap_or(CommandExit::SUCCESS)
 }
 
@@ -39,7 +38,7 @@ pub(crate) fn logout(args: AccountArgs) -> CommandExit {
         let forgotten = file.forget(account.as_ref());
         print(
             match forgotten.map_err(|e| CommandExit::failed(e.to_string()))? {
-                0 => b"there was no key\n".as_slice(),
+                0 => b"no key stored\n".as_slice(),
                 _ => b"logged out\n",
             },
         );
@@ -50,7 +49,7 @@ pub(crate) fn logout(args: AccountArgs) -> CommandExit {
 }
 
 fn require_key_file() -> Result<KeyFile, CommandExit> {
-    key_file().ok_or_else(|| CommandExit::usage("there is no home directory to keep a key in"))
+    key_file().ok_or_else(|| CommandExit::usage("cannot store the key: no home directory"))
 }
 
 /// Whose key it is, if that was said: as a model there, of whatever name.
@@ -74,13 +73,13 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
     let whose = account_name(&account);
     if !std::io::stdin().is_terminal() {
         return Err(CommandExit::usage(format!(
-            "the key for {whose} is typed in a terminal, and this is none; elsewhere set {}",
+            "not a terminal: cannot read the key for {whose}; set {} instead",
             model.key_variable()
         )));
     }
-    let typed = read_hidden(format!("Key for {whose} (it is not shown): ")).await?;
+    let typed = read_hidden(format!("API key for {whose} (hidden): ")).await?;
     if typed.trim().is_empty() {
-        return Err(CommandExit::usage("no key was typed"));
+        return Err(CommandExit::usage("no key entered"));
     }
     let key = Secret::new(typed);
     let model = model.key(key.clone());
@@ -90,7 +89,7 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
     let kept = file.keep(&account, &key);
     kept.map_err(|e| CommandExit::failed(e.to_string()))?;
     let said = format!(
-        "the key is kept in {}; it has not been tried yet, the first prompt does\n",
+        "key saved to {}; it will be checked with the first prompt\n",
         file.path().display()
     );
     print(said.as_bytes());
@@ -126,7 +125,7 @@ async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
         let typed = read.unwrap_or_else(|e| Err(std::io::Error::other(e)));
         return typed.map_err(|e| match e.kind() {
             std::io::ErrorKind::Interrupted => CommandExit::CANCELLED,
-            _ => CommandExit::failed(format!("no key was read: {e}")),
+            _ => CommandExit::failed(format!("cannot read the key: {e}")),
         });
     }
 }
@@ -144,7 +143,7 @@ fn warn_key_variables(provider: Option<Provider>) {
         let variable = known.key_variable();
         let meant = provider.is_none_or(|provider| provider == known);
         if meant && process_secrets::variable(variable).is_some_and(|key| !key.is_empty()) {
-            eprintln!("acp: {variable} is set, and its key is the one that is used");
+            eprintln!("acp: {variable} is set and takes precedence over the stored key");
         }
     }
 }

@@ -34,13 +34,13 @@ fn render_text(list: &AgentList) -> String {
     let project = project.unwrap_or_default();
     let unless = match list.is_allowed {
         true => "",
-        false => ", not allowed yet (see: acp agents allow)",
+        false => " (not allowed yet; see `acp agents allow`)",
     };
     for (by, title) in [
-        (AgentOrigin::User, format!("Yours, in {file}:")),
+        (AgentOrigin::User, format!("Your agents ({file}):")),
         (
             AgentOrigin::Project,
-            format!("The project's, in {project}{unless}:"),
+            format!("Project agents ({project}){unless}:"),
         ),
         (AgentOrigin::WellKnown, "Well-known:".to_owned()),
     ] {
@@ -60,8 +60,8 @@ fn render_text(list: &AgentList) -> String {
         render_table(&agents, &mut text);
     }
     text.push_str(match list.agents.iter().any(|agent| agent.is_default) {
-        true => "\n* is used where no agent is named. Another: --agent NAME\n",
-        false => "\nNone is used where no agent is named: the default agent is not there. One of these: --agent NAME\n",
+        true => "\n* default agent; choose another with --agent NAME\n",
+        false => "\nThe default agent was not found; choose an agent with --agent NAME\n",
     });
     text
 }
@@ -126,7 +126,7 @@ fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
     ProjectAgents::of(&cwd)?.ok_or_else(|| {
         CommandExit::usage(format!(
-            "the project of {} has no .acp/config.toml",
+            "no .acp/config.toml in the project of {}",
             cwd.display()
         ))
     })
@@ -136,13 +136,13 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
     if project.is_allowed()? {
-        print(format!("{file} is allowed already:\n{}", project.to_text()).as_bytes());
+        print(format!("{file} is already allowed:\n{}", project.to_text()).as_bytes());
         return Ok(());
     }
     if !args.yes {
         if !terminal_user::can_ask() {
             return Err(CommandExit::usage(format!(
-                "there is no terminal to ask on; --yes allows this, in {file}:\n{}",
+                "not a terminal: cannot ask for confirmation; use --yes to allow this, from {file}:\n{}",
                 project.to_text()
             )));
         }
@@ -151,7 +151,7 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
         }
     }
     project.allow()?;
-    print(format!("allowed, until it changes: {file}\n").as_bytes());
+    print(format!("allowed {file} until it changes\n").as_bytes());
     Ok(())
 }
 
@@ -159,7 +159,7 @@ fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
     let told = match project.revoke()? {
-        true => format!("not allowed any more: {file}\n"),
+        true => format!("revoked {file}\n"),
         false => format!("{file} was not allowed\n"),
     };
     print(told.as_bytes());

@@ -28,7 +28,7 @@ use self::run::RunArgs;
 use self::sessions::SessionsArgs;
 use self::trace::TraceArgs;
 
-/// Use and be agents of the Agent Client Protocol (ACP).
+/// Run, chat with, serve and debug Agent Client Protocol (ACP) agents.
 #[derive(Debug, Parser)]
 #[command(
     name = "acp",
@@ -38,7 +38,7 @@ use self::trace::TraceArgs;
     max_term_width = 100
 )]
 pub(crate) struct CliArgs {
-    /// What to log to stderr.
+    /// Log level for stderr.
     #[arg(
         long,
         value_enum,
@@ -62,79 +62,80 @@ pub(crate) struct CliArgs {
     reason = "there is one, for as long as the program runs"
 )]
 pub(crate) enum CliCommand {
-    /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
+    /// Run one turn: send a prompt to an agent and print what it does.
     Run(RunArgs),
 
-    /// Talk with an agent in the terminal.
+    /// Chat with an agent in the terminal.
     ///
-    /// One key is enough to begin: ? shows all others, and Ctrl-P everything that can be done. For scripts there is
-    /// `acp run`.
+    /// Press ? for help and Ctrl-P for the command palette. In scripts, use `acp run`.
     Chat(ChatArgs),
 
-    /// Be an agent: serve an editor or another client on stdin and stdout.
+    /// Run the bundled coding agent on stdin and stdout.
     ///
-    /// This is what an editor is told to start. Which model it asks is said with --model, or in `[agent]` of
-    /// config.toml in your configuration directory; else it is one of a provider that you have a key for, in the
-    /// environment or by `acp agent login`. With none of these it is no AI, and carries out typed commands such as
-    /// /test, /read or /edit; /help lists them.
+    /// Configure your editor to start this command. Choose the model with --model or in `[agent]` of
+    /// config.toml in your configuration directory. Otherwise a model is chosen from a provider you have a
+    /// key for, from the environment or `acp agent login`. Without a model, only slash commands such as
+    /// /test, /read or /edit work; /help lists them.
     Agent(AgentArgs),
 
-    /// Log in to an agent, by one of the ways that it names.
+    /// Log in to an agent.
     ///
-    /// Without --method the agent must name one way only; if it names several, they are listed. What the agent
-    /// wants to know is asked on the terminal. A way that needs the agent's own program is run in this terminal.
+    /// Without --method, the agent's only auth method is used; if it has several, they are listed. Questions
+    /// from the agent are asked on the terminal. Methods that need the agent's own program run it in this
+    /// terminal.
     Login(LoginArgs),
 
     /// Log out of an agent.
     Logout(LogoutArgs),
 
-    /// List the sessions that an agent keeps, with the names you gave them; name, forget and export them.
+    /// List, name, archive and export an agent's sessions.
     ///
-    /// `acp run --session NAME` goes on with one by its name, `acp run --resume` by its id.
+    /// Continue a session with `acp run --session NAME` or `acp run --resume ID`.
     Sessions(SessionsArgs),
 
-    /// List the agents that can be named: yours, the project's and well-known ones, and which are installed.
+    /// List available agents: yours, the project's and well-known ones.
     ///
-    /// Yours are in `[agents.NAME]` of config.toml in your configuration directory. A project's are in
-    /// .acp/config.toml, and are used when you have said yes to what that file says. Nothing is started.
+    /// Your agents are defined in `[agents.NAME]` in config.toml in your configuration directory. A project's
+    /// agents are defined in .acp/config.toml, and are used only after you have allowed that file. No agent
+    /// is started.
     Agents(AgentsArgs),
 
-    /// Say what agents may do in a project: your rules, what you said for always, and the project's rules.
+    /// Show what agents may do in a project: your rules, remembered answers and project rules.
     ///
-    /// The stricter wins: deny, then ask, then allow. Your rules are in permissions.toml in your configuration
-    /// directory, a project's in .acp/permissions.toml; what a project says can only forbid.
+    /// The strictest rule wins: deny, then ask, then allow. Your rules are in permissions.toml in your
+    /// configuration directory, a project's rules in .acp/permissions.toml. Project rules can only restrict.
     Permissions(PermissionsArgs),
 
-    /// Be an MCP server that passes everything on to a client with tools of its own.
+    /// Relay MCP between an agent and a client that provides tools.
     ///
-    /// Agents start this, as their client tells them to; there is no use for it by hand. It speaks MCP on
-    /// stdin and stdout, and needs the client's token in the environment variable ACP_MCP_TOKEN. It ends
-    /// when either side does: with 0 when the agent closes stdin, with 2 without a token, with 3 when the
-    /// client cannot be reached, does not take the token or is gone.
+    /// Agents start this command on behalf of their client; it is not meant to be run by hand. It speaks MCP
+    /// on stdin and stdout and reads the client's token from ACP_MCP_TOKEN. It exits with 0 when the agent
+    /// closes stdin, with 2 if the token is missing, and with 3 if the client cannot be reached, rejects the
+    /// token or disconnects.
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
 
-    /// Check whether an agent or a client keeps to the specification, and show what it says where it does not.
+    /// Check whether an agent or client conforms to the specification.
     #[command(subcommand)]
     Check(CheckArgs),
 
-    /// Be the agent that a client under check starts: connect it to the check.
+    /// Connect a client under test to `acp check client`.
     ///
-    /// `acp check client` puts this into the client's command; there is no use for it by hand.
+    /// `acp check client` inserts this into the client's command; it is not meant to be run by hand.
     #[command(hide = true)]
     CheckRelay(CheckRelayArgs),
 
-    /// Put an agent of one version of the protocol behind a client of the other.
+    /// Connect an agent and a client that speak different protocol versions.
     ///
-    /// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
-    /// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
+    /// The client starts this command instead of the agent and talks to it on stdin and stdout. If both speak
+    /// the same version, messages are passed through unchanged. The agent's stderr is passed through.
     Bridge(BridgeArgs),
 
-    /// Record what a client and an agent say to each other.
+    /// Record and inspect the messages between a client and an agent.
     ///
-    /// A client starts this instead of the agent and talks to it on stdin and stdout. Everything is passed on at
-    /// once and unchanged, and recorded with its time in FILE: messages, what the agent prints to stderr, and what
-    /// becomes of its process. Secrets are replaced in what is recorded, unless --secrets is given.
+    /// The client starts this command instead of the agent and talks to it on stdin and stdout. Everything is
+    /// passed through unchanged and recorded with timestamps in FILE: messages, the agent's stderr and its
+    /// exit status. Secrets are redacted in FILE unless --secrets is given.
     Trace(TraceArgs),
 }
 

@@ -24,7 +24,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     let Some((program, rest)) = args.agent.split_first() else {
-        return CommandExit::usage("no agent to run is given");
+        return CommandExit::usage("no agent command given");
     };
     // Whoever starts the bridge starts it in the agent's place, and has decided what the agent gets.
     let given = match args.env.all() {
@@ -35,15 +35,15 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     let command = command.environment(given.environment());
     let process = match AgentProcess::spawn_with(&command, write_to_stderr) {
         Ok(process) => process,
-        Err(e) => return CommandExit::agent_failed(format!("the agent could not be started: {e}")),
+        Err(e) => return CommandExit::agent_failed(format!("cannot start the agent: {e}")),
     };
     let Some((stdin, stdout)) = process.take_stdio() else {
-        return CommandExit::agent_failed("the agent has no stdin and stdout");
+        return CommandExit::agent_failed("cannot open the agent's stdin and stdout");
     };
     let client = match transport::stdio() {
         Ok(client) => client,
         Err(e) => {
-            return CommandExit::agent_failed(format!("stdin and stdout cannot be used: {e}"));
+            return CommandExit::agent_failed(format!("cannot use stdin and stdout: {e}"));
         }
     };
     let bridge = match args.to {
@@ -74,15 +74,15 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     if end.first == BridgeSide::Client {
         return match &end.error {
             Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
+                CommandExit::agent_failed(format!("connection to the client failed: {e}"))
             }
             _ => CommandExit::SUCCESS,
         };
     }
     let message = match tokio::time::timeout(ENDING, process.wait()).await {
-        Ok(exit) => format!("the agent ended: {exit}"),
+        Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => match &end.error {
-            Some(e) => format!("the connection to the agent failed: {e}"),
+            Some(e) => format!("connection to the agent failed: {e}"),
             None => "the agent closed the connection".to_owned(),
         },
     };

@@ -29,9 +29,7 @@ pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
     };
     match acp_tui::run(setup).await {
         Ok(()) => CommandExit::SUCCESS,
-        Err(ChatError::Terminal(e)) => {
-            CommandExit::failed(format!("the terminal cannot be used: {e}"))
-        }
+        Err(ChatError::Terminal(e)) => CommandExit::failed(format!("cannot use the terminal: {e}")),
         Err(e) => CommandExit::failed(e.to_string()),
     }
 }
@@ -39,7 +37,7 @@ pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
 fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(CommandExit::usage(
-            "acp chat needs a terminal; in a script, acp run does the same without one",
+            "acp chat requires a terminal; use `acp run` in scripts",
         ));
     }
     let cwd = args.session_args.directory()?;

@@ -136,7 +136,7 @@ impl Confinement {
             (&possible, &self.kind)
         {
             let notes = vec![format!(
-                "warning: the agent is asked to keep to --allow {policy} and not forced to; a sandbox is not possible here: {why}"
+                "warning: --allow {policy} is not enforced for the agent: sandbox not available: {why}"
             )];
             return Ok(ConfinedCommand { command, notes });
         }
@@ -159,7 +159,7 @@ impl Confinement {
         match self.kind {
             ConfinementKind::Explicit(_) => None,
             ConfinementKind::Implied(policy) => Some(format!(
-                "with --allow {policy} the agent can write only what is known to be its own; if it needs more, give it --writable DIR, or trust it with --sandbox=off"
+                "with --allow {policy}, the agent can write only to its known state directories; use --writable DIR to allow more, or --sandbox=off to disable the sandbox"
             )),
         }
     }

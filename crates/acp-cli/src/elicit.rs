@@ -41,7 +41,7 @@ impl TerminalElicitation {
         pages.retain(|page| page != id);
         if pages.len() < before {
             drop(pages);
-            let note = "what was asked on the web page has been done";
+            let note = "the request on the web page is complete";
             self.user.screen().note(note);
         }
     }
@@ -51,14 +51,14 @@ impl TerminalElicitation {
         let question = |out: &mut crate::screen::ScreenOutput| {
             out.text(&question_head(message));
             out.text(&format!(
-                "  It is asked on this web page, which is for you to open:\n  {}\n",
+                "  Open this web page:\n  {}\n",
                 literal::literal_line(url)
             ));
         };
         let Some(mut dialog) = self.user.ask(question).await else {
             return cancel_action();
         };
-        let answer = ask_yes_no(&mut dialog, "go on? [Y/n]: ").await;
+        let answer = ask_yes_no(&mut dialog, "continue? [Y/n]: ").await;
         if answer == Some(true) {
             let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
             if pages.len() == PAGES {
@@ -84,7 +84,7 @@ impl TerminalElicitation {
                 }
             }
             if fields.iter().any(|field| field.is_required()) {
-                out.text("  (no answer to what is required declines, Ctrl-C cancels)\n");
+                out.text("  (leave a required field empty to decline; Ctrl-C: cancel)\n");
             }
         };
         let Some(mut dialog) = self.user.ask(question).await else {
@@ -131,7 +131,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
                 url,
             } => self.ask_page(message, elicitation_id, url).await,
             _ => {
-                let message = "this mode of elicitation is not offered";
+                let message = "unsupported elicitation mode";
                 return Err(acp::Error::invalid_params(message));
             }
         };

@@ -73,7 +73,7 @@ impl CommandExit {
 
     /// `--timeout` was reached.
     pub(crate) fn timeout(seconds: u64) -> Self {
-        Self::new(6, format!("gave up after {seconds} s (--timeout)"))
+        Self::new(6, format!("timed out after {seconds} s (--timeout)"))
     }
 
     /// The turn ended.
@@ -81,21 +81,18 @@ impl CommandExit {
         match reason {
             StopReason::EndTurn => Self::SUCCESS,
             StopReason::Refusal => Self::new(4, "the agent refused"),
-            StopReason::MaxTokens => Self::new(
-                5,
-                "the agent stopped: the model's limit of tokens was reached",
-            ),
+            StopReason::MaxTokens => {
+                Self::new(5, "the agent stopped: the model reached its token limit")
+            }
             StopReason::MaxTurnRequests => Self::new(
                 5,
-                "the agent stopped: its limit of model requests in a turn was reached",
+                "the agent stopped: maximum number of model requests per turn reached",
             ),
             StopReason::Cancelled => Self {
                 message: Some("cancelled".to_owned()),
                 ..Self::CANCELLED
             },
-            other => Self::failed(format!(
-                "the agent stopped for a reason unknown here: {other}"
-            )),
+            other => Self::failed(format!("the agent stopped: {other}")),
         }
     }
 

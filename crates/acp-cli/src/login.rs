@@ -19,7 +19,7 @@ use crate::start::{StartFailure, StartTarget, option};
 pub(crate) async fn login(args: LoginArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
-        Err(e) => return CommandExit::usage(format!("the working directory is not there: {e}")),
+        Err(e) => return CommandExit::usage(format!("working directory not found: {e}")),
     };
     let agent = match choose_agent(&args.agent_choice, &cwd) {
         Ok(agent) => agent,
@@ -57,7 +57,7 @@ pub(crate) async fn login(args: LoginArgs) -> CommandExit {
 pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
     let cwd = match std::env::current_dir() {
         Ok(cwd) => cwd,
-        Err(e) => return CommandExit::usage(format!("the working directory is not there: {e}")),
+        Err(e) => return CommandExit::usage(format!("working directory not found: {e}")),
     };
     let agent = match choose_agent(&args.agent_choice, &cwd) {
         Ok(agent) => agent,
@@ -85,7 +85,7 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
         return Err(CommandExit::usage(
-            "which agent? --agent NAME, or -- AGENT COMMAND...; keys of the bundled agent are typed with `acp agent login`",
+            "no agent given: use --agent NAME or -- AGENT COMMAND...; to store an API key for the bundled agent, use `acp agent login`",
         ));
     }
     Ok(agent)
@@ -108,7 +108,7 @@ fn choose_method<'a>(
     let methods = agent.auth_methods();
     if methods.is_empty() {
         return Err(CommandExit::usage(
-            "the agent names no way to log in: it may need none, or have a command of its own for it",
+            "the agent offers no auth methods; it may not need a login, or have its own login command",
         ));
     }
     print(render_methods(methods).as_bytes());
@@ -118,11 +118,12 @@ fn choose_method<'a>(
     };
     match (wanted, methods) {
         (None, [method]) => Ok(method),
-        (Some(wanted), _) => methods.iter().find(is_wanted).ok_or_else(|| {
-            CommandExit::usage(format!("the agent names no way to log in `{wanted}`"))
-        }),
+        (Some(wanted), _) => methods
+            .iter()
+            .find(is_wanted)
+            .ok_or_else(|| CommandExit::usage(format!("unknown auth method `{wanted}`"))),
         (None, _) => Err(CommandExit::usage(format!(
-            "the agent names several ways to log in; choose one:{}",
+            "the agent offers several auth methods; choose one:{}",
             login_commands(&target, agent)
         ))),
     }
@@ -130,7 +131,7 @@ fn choose_method<'a>(
 
 /// The methods as a list.
 fn render_methods(methods: &[AuthMethod]) -> String {
-    let mut text = String::from("Ways to log in:\n");
+    let mut text = String::from("Auth methods:\n");
     for method in methods {
         let Some((id, name)) = method.id_and_name() else {
             continue;
@@ -141,16 +142,13 @@ fn render_methods(methods: &[AuthMethod]) -> String {
         );
         let (how, description) = match method {
             AuthMethod::Terminal(method) => {
-                let how = " (in the terminal)".to_owned();
+                let how = " (in this terminal)".to_owned();
                 (how, method.description.clone())
             }
             AuthMethod::Agent(method) => (String::new(), method.description.clone()),
             AuthMethod::Unknown(method) => {
                 let kind: String = method.field("type").unwrap_or_default();
-                let how = format!(
-                    " (of the type {}, unknown here)",
-                    terminal_text::clean_line(&kind)
-                );
+                let how = format!(" (unsupported type {})", terminal_text::clean_line(&kind));
                 (how, method.field("description"))
             }
             _ => (String::new(), None),
@@ -219,15 +217,13 @@ pub(crate) fn login_required_exit(
 ) -> CommandExit {
     let commands = login_commands(target, agent);
     let help = if commands.is_empty() {
-        "the agent names no way to log in: see its own documentation".to_owned()
+        "the agent offers no auth methods; see its documentation".to_owned()
     } else {
         format!("log in first:{commands}")
     };
     let said = format!("{error} {}", methods_json(agent.auth_methods()));
     let hint = target.hint(&said);
-    CommandExit::failed(format!(
-        "the agent answered with an error: {error}; {help}{hint}"
-    ))
+    CommandExit::failed(format!("agent error: {error}; {help}{hint}"))
 }
 
 async fn authenticate(
@@ -240,7 +236,7 @@ async fn authenticate(
             let (stdin, stdout) = (std::io::stdin(), std::io::stdout());
             if !stdin.is_terminal() || !stdout.is_terminal() {
                 let message = format!(
-                    "`{}` runs the agent's own program, which needs a terminal",
+                    "auth method `{}` runs the agent's own program and requires a terminal",
                     method.id
                 );
                 return Err(CommandExit::usage(message).into());
@@ -250,11 +246,9 @@ async fn authenticate(
         method => {
             let known = method.id_and_name().filter(|_| is_supported(agent, method));
             let Some((id, name)) = known else {
-                return Err(
-                    CommandExit::usage("this way to log in is of a type unknown here").into(),
-                );
+                return Err(CommandExit::usage("unsupported auth method type").into());
             };
-            screen.note("the agent logs in; Ctrl-C gives up");
+            screen.note("waiting for the agent to log in (Ctrl-C: cancel)");
             agent.authenticate(id).await?;
             Ok(LoginProgress::LoggedIn(name))
         }
@@ -292,10 +286,10 @@ async fn log_in_in_terminal(
             Err(CommandExit::CANCELLED)
         }
         Ok(exit) => Err(CommandExit::failed(format!(
-            "not logged in: the agent's program ended with {exit}"
+            "login failed: the agent's program exited with {exit}"
         ))),
         Err(e) => Err(CommandExit::agent_failed(format!(
-            "the agent's program could not be started: {e}"
+            "cannot start the agent's program: {e}"
         ))),
     }
 }

@@ -87,7 +87,7 @@ fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
             runtime.shutdown_background();
             exit
         }
-        Err(e) => CommandExit::failed(format!("cannot start: {e}")),
+        Err(e) => CommandExit::failed(format!("cannot start the async runtime: {e}")),
     }
 }
 

@@ -105,11 +105,11 @@ impl BundledAgentConfig {
                 model.check().map_err(|e| config.error_in(written, e))?;
             }
             _ if settings.base_url.is_some() => {
-                let what = "`base_url` needs a `model` that is there";
+                let what = "`base_url` requires `model`";
                 return Err(config.error_in(written, what));
             }
             _ if settings.context_window.is_some() => {
-                let what = "`context_window` needs the `model` that has it";
+                let what = "`context_window` requires `model`";
                 return Err(config.error_in(written, what));
             }
             _ => {}

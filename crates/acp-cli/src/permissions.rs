@@ -54,7 +54,7 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
         }
         DecisionSource::Default { file } => format!("the default of {}", display_path(file)),
         DecisionSource::Remembered { number } => {
-            format!("what you said for always (number {number} of `acp permissions`)")
+            format!("your remembered answer {number} (see `acp permissions`)")
         }
         other => other.to_string(),
     };
@@ -71,13 +71,10 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
             let wants = wants
                 .map(|wants| format!(" by {wants}"))
                 .unwrap_or_default();
-            format!(
-                "rejected{wants}, since there is no terminal to ask on: {}",
-                what(said)
-            )
+            format!("rejected{wants}: no terminal to ask on: {}", what(said))
         }
         PermissionNote::Remembered(answer) => format!(
-            "remembered for this project: {answer}; to forget it: acp permissions revoke {}",
+            "remembered for this project: {answer}; revoke with: acp permissions revoke {}",
             answer.number
         ),
         other => terminal_text::cut_middle(&other.to_string(), terminal_text::MESSAGE).into_owned(),
@@ -110,23 +107,22 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let said = PermissionSources::for_directory(&args.cwd)?;
     let failed = |e: acp_host::RememberedAnswersError| CommandExit::failed(e.to_string());
     let project = display_path(said.project.root());
-    let nothing =
-        || CommandExit::usage("there is no directory in which anything could be remembered");
+    let nothing = || CommandExit::usage("no state directory");
     let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
     let told = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
             Some(answer) => format!("revoked: {}\n", literal::literal_line(&answer.to_string())),
             None => {
                 let message = format!(
-                    "nothing is remembered with the number {number}; `acp permissions` lists what is"
+                    "remembered answer not found: {number}; list answers with `acp permissions`"
                 );
                 return Err(CommandExit::usage(message));
             }
         },
         None => match remembered.revoke_all().map_err(failed)? {
-            0 => "nothing was remembered\n".to_owned(),
-            1 => format!("revoked the one answer for {project}\n"),
-            all => format!("revoked all {all} answers for {project}\n"),
+            0 => "no remembered answers\n".to_owned(),
+            1 => format!("revoked 1 answer for {project}\n"),
+            all => format!("revoked {all} answers for {project}\n"),
         },
     };
     print(told.as_bytes());
@@ -135,7 +131,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
 
 fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String {
     let mut text = format!(
-        "What agents may do in {}: the stricter wins (deny, then ask, then allow).\n",
+        "Permissions in {} (strictest wins: deny, ask, allow)\n",
         literal::literal_line(&said.project.root().display().to_string())
     );
     text.push_str("\nYour rules");
@@ -143,13 +139,13 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
         (Some(rules), _) => text.push_str(&render_rules(rules)),
         (None, Some(file)) => {
             text.push_str(&format!(
-                ": none; they would be in {}\n",
+                ": none (add them in {})\n",
                 literal::literal_line(&display_path(&file))
             ));
         }
         (None, None) => text.push_str(": none\n"),
     }
-    text.push_str("\nWhat you said for always in this project:");
+    text.push_str("\nRemembered answers in this project:");
     if answers.is_empty() {
         text.push_str(" nothing\n");
     } else {
@@ -163,7 +159,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
             let when =
                 answer_time(answer).map(|when| when.strftime("%Y-%m-%d %H:%M UTC").to_string());
             let subject = match when {
-                Some(when) => format!("{subject}  (said on {when})"),
+                Some(when) => format!("{subject}  ({when})"),
                 None => subject,
             };
             let effect = if answer.allowed {
@@ -179,25 +175,31 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
             ]
         });
         render_table(&rows.collect::<Vec<_>>(), &mut text);
-        text.push_str("  To forget one: acp permissions revoke NUMBER\n");
+        text.push_str("  Revoke with: acp permissions revoke NUMBER\n");
     }
     if said.project_rules.is_empty() {
-        text.push_str("\nThe project's rules: none\n");
+        text.push_str("\nProject rules: none\n");
     }
     for rules in &said.project_rules {
-        text.push_str("\nThe project's rules, which can only forbid");
+        text.push_str("\nProject rules (can only restrict)");
         text.push_str(&render_rules(rules));
     }
     text.push_str("\nEverything else: ");
-    text.push_str(match said.user_rules.as_ref().and_then(PermissionRules::default_effect) {
-        Some(RuleEffect::Allow) => "allowed by your default, or as --allow says.\n",
-        Some(RuleEffect::Ask) => "you are asked, by your default, or as --allow says.\n",
-        Some(RuleEffect::Deny) => "denied by your default, or as --allow says.\n",
-        None => {
-            "as --allow says. Without --allow you are asked on a terminal; elsewhere reading is\n\
-             allowed and all else rejected.\n"
-        }
-    });
+    text.push_str(
+        match said
+            .user_rules
+            .as_ref()
+            .and_then(PermissionRules::default_effect)
+        {
+            Some(RuleEffect::Allow) => "allowed by your default, unless overridden by --allow.\n",
+            Some(RuleEffect::Ask) => "ask, by your default, unless overridden by --allow.\n",
+            Some(RuleEffect::Deny) => "denied by your default, unless overridden by --allow.\n",
+            None => {
+                "as set by --allow. Default: ask on a terminal; otherwise, reading is allowed\n\
+             and everything else is rejected.\n"
+            }
+        },
+    );
     text
 }
 
@@ -240,7 +242,7 @@ fn render_rules(rules: &PermissionRules) -> String {
     }
     render_table(&rows, &mut text);
     if let Some(default) = rules.default_effect() {
-        text.push_str(&format!("  by default: {default}\n"));
+        text.push_str(&format!("  default: {default}\n"));
     }
     text
 }

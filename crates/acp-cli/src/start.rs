@@ -24,7 +24,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
 
 /// What is said then.
-pub(crate) const SLOW: &str = "the agent has not answered yet; Ctrl-C ends it";
+pub(crate) const SLOW: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
 /// The agent that was asked for.
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ impl StartTarget<'_> {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
                 let this = std::env::current_exe().map_err(|e| {
-                    CommandExit::agent_failed(format!("cannot find this program: {e}"))
+                    CommandExit::agent_failed(format!("cannot find the path of this program: {e}"))
                 })?;
                 let protocol = format!("--protocol={}", self.agent.protocol);
                 AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
@@ -120,9 +120,7 @@ fn spawn_agent(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
 }
 
 fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
-    CommandExit::agent_failed(format!(
-        "the agent could not be started: {error}{what_to_do}"
-    ))
+    CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
 }
 
 /// An option with its value, as words. A value that looks like an option must not stand alone.
@@ -150,7 +148,7 @@ pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Optio
 pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit> {
     let (stdin, stdout) = process
         .take_stdio()
-        .ok_or_else(|| CommandExit::agent_failed("the agent has no stdin and stdout"))?;
+        .ok_or_else(|| CommandExit::agent_failed("cannot open the agent's stdin and stdout"))?;
     Ok(Transport::pipes(stdout, stdin))
 }
 
@@ -233,7 +231,7 @@ impl StartFailure {
             Self::Agent(error) => {
                 let error = error.to_string();
                 let hint = target.hint_if_named(&error);
-                CommandExit::failed(format!("the agent answered with an error: {error}{hint}"))
+                CommandExit::failed(format!("agent error: {error}{hint}"))
             }
         }
     }
@@ -247,10 +245,12 @@ async fn disconnect_exit(
 ) -> CommandExit {
     let ended = tokio::time::timeout(ENDING, process.wait()).await;
     let mut message = match (error, ended) {
-        (acp::Error::Closed(_), Ok(exit)) => format!("the agent ended: {exit}"),
-        (acp::Error::Closed(reason), Err(_)) => format!("the agent broke the connection: {reason}"),
+        (acp::Error::Closed(_), Ok(exit)) => format!("the agent exited: {exit}"),
+        (acp::Error::Closed(reason), Err(_)) => {
+            format!("the agent closed the connection: {reason}")
+        }
         (error @ acp::Error::Version { theirs: 2, ours: 1 }, _) => {
-            format!("{error}; with --protocol 2 it speaks that, too")
+            format!("{error}; use --protocol 2")
         }
         (error, _) => error.to_string(),
     };

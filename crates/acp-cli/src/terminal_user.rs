@@ -20,7 +20,7 @@ const TERMINAL: &str = "CONIN$";
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// What is said when something was typed before that.
-const EARLY: &str = "  (what was typed before the question could be read does not count)";
+const EARLY: &str = "  (input typed before the question was ignored)";
 
 /// Whether there is someone to ask: questions are shown on stderr and answered on the terminal, so
 /// that stdin and stdout are free for other things.
@@ -172,7 +172,7 @@ impl UserDialog<'_> {
 impl Drop for UserDialog<'_> {
     fn drop(&mut self) {
         if self.waits {
-            eprintln!("\n  (the agent has withdrawn this question)");
+            eprintln!("\n  (the agent withdrew this question)");
         }
     }
 }

@@ -76,7 +76,9 @@ impl AgentEnvironment {
         }
         for (name, value) in &settings.env {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                return Err(wrong(format!("env: {name:?} is no environment variable")));
+                return Err(wrong(format!(
+                    "env: invalid environment variable name {name:?}"
+                )));
             }
             environment = environment.set(name, value);
         }
@@ -105,7 +107,7 @@ impl AgentEnvironment {
                 return Err(ConfigError::usage("--env: expected NAME or NAME=VALUE"));
             }
             let Some(value) = value else {
-                let message = format!("--env {name}: it is not set here; give --env {name}=VALUE");
+                let message = format!("--env {name}: variable not set; use --env {name}=VALUE");
                 return Err(ConfigError::usage(message));
             };
             environment = environment.set(name, value);
@@ -159,11 +161,11 @@ impl AgentEnvironment {
         let flags: Vec<String> = names.iter().map(|name| format!("--env {name}")).collect();
         let names: Vec<String> = names.into_iter().collect();
         let (is, does) = match names.len() {
-            1 => ("is", "passes it on"),
-            _ => ("are", "passes them on"),
+            1 => ("is", "to pass it"),
+            _ => ("are", "to pass them"),
         };
         Some(format!(
-            "{} {is} set here and not passed on to the agent; {} {does}",
+            "{} {is} set, but not passed to the agent; add {} {does}",
             names.join(", "),
             flags.join(" ")
         ))

@@ -46,7 +46,7 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
             .iter()
             .any(|server| matches!(server, McpServer::Unknown(_)));
         return if unknown {
-            Err("a server of an unknown type".to_owned())
+            Err("unknown server type".to_owned())
         } else {
             Ok(servers)
         };
@@ -99,7 +99,7 @@ fn to_mcp_server(name: String, setting: ServerSettings) -> Result<McpServer, Str
             Ok(McpServer::Http(McpServerHttp::new(name, url, headers())))
         }
         _ => Err(format!(
-            "the server {name:?} needs either a \"command\" or a \"url\""
+            "server {name:?}: either \"command\" or \"url\" is required"
         )),
     }
 }

@@ -81,14 +81,16 @@ impl McpServerSettings {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<McpServer, String> {
         let name = self.name;
-        let wrong = |what: &str| Err(format!("the MCP server {name:?} {what}"));
+        let wrong = |what: &str| Err(format!("MCP server {name:?} {what}"));
         if name.trim().is_empty() {
-            return Err("an MCP server has no name".to_owned());
+            return Err("an MCP server is missing its name".to_owned());
         }
         match (self.command, self.url) {
             (Some(command), None) => {
                 if self.transport.is_some() || !self.headers.is_empty() {
-                    return wrong("is a program, which has no `transport` and no `headers`");
+                    return wrong(
+                        "has `command`, which cannot be combined with `transport` or `headers`",
+                    );
                 }
                 let given = self.env.into_iter();
                 let mut env: Vec<EnvVariable> = given
@@ -106,7 +108,9 @@ impl McpServerSettings {
             }
             (None, Some(url)) => {
                 if !(self.args.is_empty() && self.env.is_empty() && self.pass.is_empty()) {
-                    return wrong("is reached by `url` and has no `args`, `env` or `pass`");
+                    return wrong(
+                        "has `url`, which cannot be combined with `args`, `env` or `pass`",
+                    );
                 }
                 let given = self.headers.into_iter();
                 let headers: Vec<HttpHeader> = given
@@ -117,7 +121,7 @@ impl McpServerSettings {
                     McpTransport::Sse => McpServer::Sse(McpServerSse::new(name, url, headers)),
                 })
             }
-            _ => wrong("needs either `command` or `url`"),
+            _ => wrong("requires either `command` or `url`"),
         }
     }
 }
@@ -134,7 +138,7 @@ pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>
         })?;
         if all.iter().any(|other| other.name() == definition.name()) {
             let name = definition.name().unwrap_or_default();
-            return Err(format!("there are two MCP servers {name:?}"));
+            return Err(format!("duplicate MCP server {name:?}"));
         }
         all.push(definition);
     }

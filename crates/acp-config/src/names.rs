@@ -35,10 +35,14 @@ impl FromStr for SessionName {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let shown = terminal_text::clean_line(name);
         if name.trim().is_empty() || name.trim() != name || shown != name {
-            return Err("a name is a line of text, without spaces around it".to_owned());
+            return Err(
+                "invalid session name: use one line, without leading or trailing spaces".to_owned(),
+            );
         }
         if name.chars().count() > LONGEST {
-            return Err(format!("a name has at most {LONGEST} characters"));
+            return Err(format!(
+                "session name too long (limit: {LONGEST} characters)"
+            ));
         }
         Ok(Self(name.to_owned()))
     }
@@ -143,12 +147,11 @@ impl SessionNames {
         instead: Option<&str>,
     ) -> Result<String, ConfigError> {
         let Some(kept) = &self.file else {
-            let message = "there is no directory in which names could be kept";
+            let message = "cannot store session names: no state directory";
             return Err(ConfigError::usage(message));
         };
         if id.len() > LONGEST_ID {
-            let message =
-                format!("the agent's id of the session is longer than {LONGEST_ID} bytes");
+            let message = format!("session id too long (limit: {LONGEST_ID} bytes)");
             return Err(ConfigError::failure(message));
         }
         let at = SystemTime::now()
@@ -168,7 +171,7 @@ impl SessionNames {
             sessions.retain(|named| !is_it(named));
             if sessions.len() >= MOST {
                 return Err(ConfigError::failure(format!(
-                    "{MOST} sessions have names already; forget some with `acp sessions forget`"
+                    "too many named sessions (limit: {MOST}); remove some names with `acp sessions forget`"
                 )));
             }
             sessions.push(NamedSession {
@@ -192,7 +195,7 @@ impl SessionNames {
         match self.assign(&name, id, None)? {
             has if has == id => Ok(()),
             _ => Err(ConfigError::usage(
-                "another session has this name; `acp sessions forget` takes it from that",
+                "another session already has this name; remove it with `acp sessions forget`",
             )),
         }
     }

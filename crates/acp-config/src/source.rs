@@ -38,7 +38,7 @@ impl ConfigSource {
         match read {
             Err(what) => Err(source.error_at(None, &what)),
             Ok(_) if source.text.len() as u64 > MAX_FILE => {
-                Err(source.error_at(None, &format!("more than {MAX_FILE} bytes")))
+                Err(source.error_at(None, &format!("larger than {MAX_FILE} bytes")))
             }
             Ok(_) => Ok(source),
         }

@@ -194,7 +194,7 @@ pub enum ParseLineError {
     #[error("the command is empty")]
     Empty,
     /// A quote begins and does not end.
-    #[error("a quote in the command is not closed")]
+    #[error("unclosed quote in the command")]
     UnclosedQuote,
 }
 
@@ -203,7 +203,7 @@ pub enum ParseLineError {
 #[non_exhaustive]
 pub enum SpawnError {
     /// No directory of `PATH` has it.
-    #[error("`{program}` was not found in PATH; is it installed?")]
+    #[error("command not found: `{program}`; is it installed and in PATH?")]
     NotInPath {
         /// The program.
         program: String,
@@ -215,21 +215,19 @@ pub enum SpawnError {
         program: String,
     },
     /// There is no such program, and it looks like a program with its arguments in one.
-    #[error(
-        "there is no program named `{program}`; give the program and each of its arguments separately"
-    )]
+    #[error("command not found: `{program}`; pass the program and its arguments separately")]
     ArgumentsInProgram {
         /// What was given as the program.
         program: String,
     },
     /// There is such a file, but it cannot be run.
-    #[error("`{}` is not executable", file.display())]
+    #[error("not executable: `{}`", file.display())]
     NotExecutable {
         /// The file.
         file: PathBuf,
     },
     /// Its working directory is not there.
-    #[error("the agent's working directory `{}` is not there", cwd.display())]
+    #[error("the agent's working directory does not exist: `{}`", cwd.display())]
     DirectoryNotFound {
         /// The directory.
         cwd: PathBuf,
@@ -385,7 +383,7 @@ impl AgentProcess {
         let mut text = String::new();
         for line in last {
             if text.is_empty() {
-                text.push_str("\nthe last it printed:");
+                text.push_str("\nlast output:");
             }
             text.push_str("\n  ");
             text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));

@@ -78,25 +78,25 @@ pub enum AttachmentError {
         source: io::Error,
     },
     /// It is a socket, a pipe or a device.
-    #[error("{}: neither a file nor a directory", path.display())]
+    #[error("{}: not a file or directory", path.display())]
     NotAFile {
         /// What it is.
         path: PathBuf,
     },
     /// An image or a sound that does not fit into a message.
-    #[error("{}: larger than {} MiB, which no message has room for", path.display(), MEDIA / 1024 / 1024)]
+    #[error("{}: file too large (limit: {} MiB)", path.display(), MEDIA / 1024 / 1024)]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// The agent has not said that it takes images (`promptCapabilities.image`).
-    #[error("{}: this agent does not take images", path.display())]
+    #[error("{}: this agent does not accept images", path.display())]
     NoImages {
         /// The file.
         path: PathBuf,
     },
     /// The agent has not said that it takes sound (`promptCapabilities.audio`).
-    #[error("{}: this agent does not take sound", path.display())]
+    #[error("{}: this agent does not accept audio", path.display())]
     NoAudio {
         /// The file.
         path: PathBuf,

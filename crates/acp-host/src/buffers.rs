@@ -68,7 +68,9 @@ pub enum BufferWrite {
 #[non_exhaustive]
 pub enum BufferRefusal {
     /// It has changes that the agent has not seen. It is told to read the file again.
-    #[error("the person has changed it since it was read; nothing was written, read it again")]
+    #[error(
+        "the file was changed in the editor since it was read; nothing was written; read it again"
+    )]
     Changed,
     /// Anything else, in words for the agent.
     #[error("{0}")]

@@ -68,10 +68,10 @@ pub enum FieldAnswer {
 #[non_exhaustive]
 pub enum FormError {
     /// A field must be filled in and is not described.
-    #[error("the field {0} is required and not described")]
+    #[error("the form has no schema for the required field {0}")]
     MissingField(String),
     /// A field must be filled in and is of a type unknown here, or offers nothing to choose from.
-    #[error("the field {0} is of an unknown type")]
+    #[error("the field {0} has an unknown type")]
     UnknownType(String),
 }
 
@@ -269,9 +269,7 @@ impl FormField {
         match self.kind() {
             FormFieldKind::SingleChoice => hints.push(format!("1-{}", self.choices.len())),
             FormFieldKind::Boolean => hints.push("y/n".to_owned()),
-            FormFieldKind::MultipleChoice => {
-                hints.push("numbers with commas between them".to_owned())
-            }
+            FormFieldKind::MultipleChoice => hints.push("numbers separated by commas".to_owned()),
             _ => {}
         }
         hints.extend(self.bounds());
@@ -327,13 +325,13 @@ impl FormField {
                 Value::String(text.to_owned())
             }
             FormFieldKind::Number => {
-                Value::Number(number().ok_or_else(|| unfit("That is no number."))?)
+                Value::Number(number().ok_or_else(|| unfit("Enter a number."))?)
             }
-            FormFieldKind::Integer => Value::Integer(
-                (text.trim().parse()).map_err(|_| unfit("That is no whole number."))?,
-            ),
+            FormFieldKind::Integer => {
+                Value::Integer((text.trim().parse()).map_err(|_| unfit("Enter a whole number."))?)
+            }
             FormFieldKind::Boolean => {
-                Value::Boolean(yes_or_no(text).ok_or_else(|| unfit("Answer with y or n."))?)
+                Value::Boolean(yes_or_no(text).ok_or_else(|| unfit("Enter y or n."))?)
             }
             FormFieldKind::MultipleChoice => Value::StringArray(vec![text.to_owned()]),
         };
@@ -361,14 +359,14 @@ impl FormField {
             (Schema::Array(schema), Value::StringArray(values)) => {
                 let chosen = u64::try_from(values.len()).unwrap_or(u64::MAX);
                 if let Some(min) = schema.min_items.filter(|min| chosen < *min) {
-                    return Err(InvalidAnswer(format!("Choose {min} at least.")));
+                    return Err(InvalidAnswer(format!("Choose at least {min}.")));
                 }
                 if let Some(max) = schema.max_items.filter(|max| chosen > *max) {
-                    return Err(InvalidAnswer(format!("Choose {max} at most.")));
+                    return Err(InvalidAnswer(format!("Choose at most {max}.")));
                 }
                 values.iter().try_for_each(|value| self.check_choice(value))
             }
-            _ => Err(InvalidAnswer("That is of another type.".to_owned())),
+            _ => Err(InvalidAnswer("Wrong type of value.".to_owned())),
         }
     }
 
@@ -377,7 +375,7 @@ impl FormField {
         let value = literal::literal_line(value);
         known
             .then_some(())
-            .ok_or_else(|| InvalidAnswer(format!("`{value}` is not offered.")))
+            .ok_or_else(|| InvalidAnswer(format!("`{value}` is not one of the choices.")))
     }
 
     /// The value of the choice with this number, value or title.
@@ -389,7 +387,7 @@ impl FormField {
         let choice = by_number.or_else(named);
         choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
             InvalidAnswer(format!(
-                "`{}` is none of 1 to {}.",
+                "`{}` is not a number from 1 to {}.",
                 literal::literal_line(answer),
                 self.choices.len()
             ))
@@ -439,12 +437,12 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
     let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     if let Some(min) = schema.min_length.filter(|min| length < *min) {
         return Err(InvalidAnswer(format!(
-            "That is too short: {min} characters at least."
+            "Too short: enter at least {min} characters."
         )));
     }
     if let Some(max) = schema.max_length.filter(|max| length > *max) {
         return Err(InvalidAnswer(format!(
-            "That is too long: {max} characters at most."
+            "Too long: enter at most {max} characters."
         )));
     }
     let Some(pattern) = &schema.pattern else {
@@ -455,7 +453,7 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
     match regex {
         Ok(regex) if !regex.is_match(text) => {
             let pattern = literal::literal_line(pattern);
-            Err(InvalidAnswer(format!("It must match {pattern}.")))
+            Err(InvalidAnswer(format!("Must match {pattern}.")))
         }
         _ => Ok(()),
     }
@@ -479,7 +477,7 @@ fn check_range<T: PartialOrd + ToString + Copy>(
     let fits = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
     let range = describe_range(min, max).unwrap_or_default();
     fits.then_some(())
-        .ok_or_else(|| InvalidAnswer(format!("It must be {range}.")))
+        .ok_or_else(|| InvalidAnswer(format!("Must be {range}.")))
 }
 
 /// Yes or no, as people type it: `y`, `no`, `true`.

@@ -266,5 +266,5 @@ fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
 
 /// No environment variable can have this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the name of an environment variable")]
+#[error("invalid environment variable name: `{0}`")]
 pub struct InvalidVariableName(String);

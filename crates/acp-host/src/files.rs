@@ -284,7 +284,7 @@ impl Files {
         let refusal = match fault {
             FileError::Path(refusal) => refusal,
             FileError::NotText { at } => {
-                let why = format!("{shown}: not UTF-8 text (at byte {at} of what was read)");
+                let why = format!("{shown}: invalid UTF-8 at byte {at} of the text read");
                 return Error::invalid_params(why).data(data);
             }
             FileError::Buffer(refusal) => {
@@ -292,7 +292,7 @@ impl Files {
             }
             FileError::TooLarge => {
                 return Error::invalid_params(format!(
-                    "{shown}: more than {} bytes as JSON, which is the most that is read at once; use `line` and `limit` to read a part",
+                    "{shown}: file too large (limit: {} bytes as JSON); use `line` and `limit` to read part of it",
                     self.max_read
                 ))
                 .data(data);
@@ -357,7 +357,7 @@ impl<E: Into<PathError>> From<E> for FileError {
 }
 
 fn worker_error(why: &dyn std::fmt::Display) -> Error {
-    Error::internal(format!("file access stopped: {why}"))
+    Error::internal(format!("file access failed: {why}"))
 }
 
 fn decode_text(bytes: Vec<u8>) -> Result<String, FileError> {

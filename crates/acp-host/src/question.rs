@@ -153,7 +153,7 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
             }
             _ => named("a resource".to_owned()),
         },
-        _ => named("content of a kind unknown here".to_owned()),
+        _ => named("unknown content type".to_owned()),
     }
 }
 
@@ -174,13 +174,13 @@ pub fn answer_meaning(
     cwd: &Path,
 ) -> Option<String> {
     let yes = match kind {
-        PermissionOptionKind::AllowOnce => return Some("yes, this time".to_owned()),
-        PermissionOptionKind::RejectOnce => return Some("no, this time".to_owned()),
+        PermissionOptionKind::AllowOnce => return Some("allow once".to_owned()),
+        PermissionOptionKind::RejectOnce => return Some("reject once".to_owned()),
         PermissionOptionKind::AllowAlways => true,
         PermissionOptionKind::RejectAlways => false,
         _ => return None,
     };
-    let word = if yes { "yes" } else { "no" };
+    let word = if yes { "allow" } else { "reject" };
     Some(match always {
         AlwaysEffect::Remembered { kind, subjects } => {
             let parts = parts(request, cwd);
@@ -194,20 +194,20 @@ pub fn answer_meaning(
                     RememberedSubject::Command(line) => format!("exactly the command {line}"),
                     RememberedSubject::Path(path) => {
                         let path = path.strip_prefix(cwd).unwrap_or(path);
-                        format!("any {} of {}", kind.as_str(), path.display())
+                        format!("any {} in {}", kind.as_str(), path.display())
                     }
                 })
                 .collect();
             format!(
-                "{word}, in this project until you revoke it: {}",
+                "{word} in this project, until you revoke it: {}",
                 subjects.join("; ")
             )
         }
         AlwaysEffect::LeftToAgent => {
-            format!("{word}, for as long and as much as the agent remembers it; not kept here")
+            format!("{word} for as long as the agent remembers it; not remembered by acp")
         }
         AlwaysEffect::AskEachTime(by) => {
-            format!("{word}, but you are asked again each time, as {by} wants")
+            format!("{word} this time only: {by} requires asking each time")
         }
         AlwaysEffect::OwnOptions => String::new(),
     })

@@ -67,7 +67,7 @@ pub enum PathError {
     #[error("outside the session's directories")]
     Outside,
     /// What is there is something else than a regular file, namely this.
-    #[error("{0}, and only regular files can be read or written")]
+    #[error("not a regular file ({0})")]
     NotAFile(&'static str),
     /// The system fails or refuses.
     #[error("{0}")]
@@ -205,7 +205,7 @@ impl Roots {
         let path = display_path(path);
         match refusal {
             PathError::NotAbsolute => {
-                format!("all file paths must be absolute, and this one is not: {path}")
+                format!("file path must be absolute: {path}")
             }
             PathError::Outside => {
                 let roots: Vec<_> = self.paths().map(display_path).collect();

@@ -127,13 +127,13 @@ impl SandboxRules {
 #[non_exhaustive]
 pub enum SandboxError {
     /// The system cannot do it.
-    #[error("a sandbox is not possible here: {why}")]
+    #[error("sandbox not available: {why}")]
     NotSupported {
         /// What it lacks.
         why: String,
     },
     /// What is to be writable cannot be opened.
-    #[error("{} cannot be made writable: {source}", path.display())]
+    #[error("cannot make {} writable: {source}", path.display())]
     Path {
         /// The path.
         path: PathBuf,
@@ -141,7 +141,7 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// The system could do it, and failed.
-    #[error("the sandbox cannot be set up: {source}")]
+    #[error("cannot set up the sandbox: {source}")]
     System {
         /// What the system says.
         source: io::Error,

@@ -48,7 +48,7 @@ impl StateFile {
         let read = file.take(self.limit + 1).read_to_end(&mut text);
         read.map_err(|e| self.io_error(e))?;
         if text.len() as u64 > self.limit {
-            return Err(self.broken_error(format!("more than {} bytes", self.limit)));
+            return Err(self.broken_error(format!("larger than {} bytes", self.limit)));
         }
         let kept = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
         Ok(Some(kept))
@@ -128,7 +128,7 @@ pub enum StateFileError {
         source: io::Error,
     },
     /// It is not what was written.
-    #[error("{}: {what}; remove it to forget what is kept in it", file.display())]
+    #[error("{}: {what}; delete the file to reset it", file.display())]
     Broken {
         /// The file.
         file: PathBuf,
@@ -136,7 +136,7 @@ pub enum StateFileError {
         what: String,
     },
     /// No more fits into it.
-    #[error("{}: no more than {limit} bytes are kept in it", file.display())]
+    #[error("{}: file full (limit: {limit} bytes)", file.display())]
     Full {
         /// The file.
         file: PathBuf,

@@ -121,7 +121,7 @@ pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
         text.get(at(all - end)..).unwrap_or_default(),
     );
     Cow::Owned(format!(
-        "{before} [… {} characters left out …] {after}",
+        "{before} [… {} characters omitted …] {after}",
         all - most
     ))
 }

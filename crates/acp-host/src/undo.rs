@@ -459,8 +459,8 @@ impl GuardedRoot {
                 continue;
             }
             let why = match entry.kind {
-                SnapshotKind::File(None) => Some("it is too large to have been recorded"),
-                SnapshotKind::Other => Some("it was no file"),
+                SnapshotKind::File(None) => Some("too large to back up"),
+                SnapshotKind::Other => Some("it was not a file"),
                 _ => None,
             };
             if let Some(why) = why {

@@ -23,16 +23,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub enum HandshakeError {
     /// It closed the connection instead of saying a line.
-    #[error("it closed the connection")]
+    #[error("connection closed")]
     Closed,
     /// It said nothing, or not enough, in time.
-    #[error("no token within {} s", PATIENCE.as_secs())]
+    #[error("timed out waiting for a token ({} s)", PATIENCE.as_secs())]
     TimedOut,
     /// What it said is too long for a token.
-    #[error("a line of more than {LONGEST} bytes instead of a token")]
+    #[error("expected a token, got a line longer than {LONGEST} bytes")]
     TooLong,
     /// It does not know the token. What it said instead is told to nobody.
-    #[error("a wrong token")]
+    #[error("wrong token")]
     WrongToken,
     /// Reading or writing failed.
     #[error("{0}")]

@@ -71,7 +71,7 @@ impl fmt::Debug for LocalToken {
 
 /// The text is not a token. It is not shown, for it may be one all but for a typing error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a token")]
+#[error("invalid token")]
 pub struct ParseTokenError;
 
 /// Compares two lines in a time that does not tell where they differ.

@@ -84,11 +84,11 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
 
     /// Writes that there is no place for this request.
     fn reject(&mut self, id: RequestId) {
-        let error = ErrorData::internal_error("too many requests at once", None);
+        let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
         self.rejection = Some(Box::pin(async move {
             if let Err(error) = sending.await {
-                tracing::debug!(%error, "a refusal could not be written");
+                tracing::debug!(%error, "cannot send an error response");
             }
         }));
     }
@@ -304,7 +304,7 @@ mod tests {
         }
         let refused = peer.next().await;
         assert_eq!(refused["id"], 3);
-        assert_eq!(refused["error"]["message"], "too many requests at once");
+        assert_eq!(refused["error"]["message"], "too many concurrent requests");
         assert_eq!(peer.next().await["id"], 4);
         peer.go.send(true).unwrap();
         assert_eq!(peer.answers(2).await, [(1, true), (2, true)]);

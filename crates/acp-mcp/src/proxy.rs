@@ -27,7 +27,9 @@ const PIECE: usize = 64 * 1024;
 #[non_exhaustive]
 pub enum ProxyError {
     /// The environment has no token.
-    #[error("{TOKEN_VAR} is not set to a token; this is for agents to start, as their client says")]
+    #[error(
+        "{TOKEN_VAR} is not set; this command is started by agents on behalf of their client, not by hand"
+    )]
     NoToken,
     /// stdin and stdout cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
@@ -41,7 +43,7 @@ pub enum ProxyError {
         source: io::Error,
     },
     /// The two do not know each other: the token is wrong, or one of too many connections.
-    #[error("the client at {endpoint} does not take the connection: {reason}")]
+    #[error("the client at {endpoint} rejected the connection: {reason}")]
     Refused {
         /// Where it is.
         endpoint: Endpoint,
@@ -52,7 +54,7 @@ pub enum ProxyError {
     #[error("the client has closed the connection")]
     Closed,
     /// The client took too long to end after the agent had.
-    #[error("the client did not end within {} s", LAST_WORDS.as_secs())]
+    #[error("the client did not close the connection within {} s", LAST_WORDS.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
     #[error("the connection to the agent failed: {0}")]
@@ -92,9 +94,7 @@ pub async fn run_with(
         endpoint: endpoint.clone(),
         reason: match stranger {
             // All that a server lets one know.
-            HandshakeError::Closed => {
-                "the token is wrong, or there are too many connections".to_owned()
-            }
+            HandshakeError::Closed => "wrong token or too many connections".to_owned(),
             other => other.to_string(),
         },
     })?;

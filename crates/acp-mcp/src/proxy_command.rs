@@ -23,7 +23,7 @@ impl ProxyCommand {
     ) -> io::Result<Self> {
         let program = std::path::absolute(program)?;
         let program = program.into_os_string().into_string().map_err(|path| {
-            let message = format!("the path {} is not Unicode", path.display());
+            let message = format!("path is not valid Unicode: {}", path.display());
             io::Error::new(io::ErrorKind::InvalidInput, message)
         })?;
         Ok(Self {
@@ -62,7 +62,7 @@ fn find_on_path(name: &str) -> io::Result<PathBuf> {
         .map(|directory| directory.join(&file))
         .find(|file| file.is_file());
     found.ok_or_else(|| {
-        let message = format!("there is no program {name} on PATH");
+        let message = format!("command not found: {name}");
         io::Error::new(io::ErrorKind::NotFound, message)
     })
 }

@@ -130,7 +130,9 @@ where
                         drop(place);
                     });
                 }
-                (Ok(_), Err(_)) => self.refuse(&format!("{CONNECTIONS} are open")),
+                (Ok(_), Err(_)) => {
+                    self.refuse(&format!("too many connections (limit: {CONNECTIONS})"))
+                }
                 (Err(error), _) => {
                     tracing::warn!(%error, "a connection to a tool server failed");
                     self.stop
@@ -159,12 +161,12 @@ where
         {
             // `waiting` gives how it ended, which is the agent's business.
             Ok(running) => drop(running.waiting().await),
-            Err(error) => tracing::debug!(%error, "an agent connected and did not begin"),
+            Err(error) => tracing::debug!(%error, "an agent connected but did not initialize"),
         }
     }
 
     fn refuse(&self, reason: &dyn std::fmt::Display) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(%reason, "a connection to a tool server was refused");
+        tracing::warn!(%reason, "a connection to the tool server was rejected");
     }
 }

@@ -365,7 +365,7 @@ mod tests {
                 panic!("{arguments}")
             };
             let error = read_arguments::<Arguments>("tool", object).unwrap_err();
-            let expected = format!("`tool` cannot take these arguments: {told}");
+            let expected = format!("`tool`: {told}");
             assert_eq!(error, expected, "{arguments}");
         }
     }

@@ -129,7 +129,7 @@ impl TraceLinter {
                     level: RequirementLevel::Must,
                     rule: "no-message",
                     section: "transports",
-                    text: format!("the {} sends a line that is no message", side.name()),
+                    text: format!("the {} sent a line that is not a message", side.name()),
                     message: self.find_message(line),
                 }]
             }

@@ -17,25 +17,25 @@ const KEPT: usize = 1024 * 1024;
 #[non_exhaustive]
 pub enum TraceReadError {
     /// The file cannot be read.
-    #[error("cannot be read: {0}")]
+    #[error("read error: {0}")]
     Io(#[from] io::Error),
     /// It does not begin as a trace does.
-    #[error("is no trace: its first line is no header of one")]
+    #[error("not a trace file (invalid header)")]
     NotATrace,
     /// A later version of this program has recorded it.
-    #[error("is a trace of version {version}; only version {VERSION} is known here")]
+    #[error("unsupported trace version {version} (supported: {VERSION})")]
     Version {
         /// The version of its format.
         version: u32,
     },
     /// A line is longer than any that is recorded; the next line can be read.
-    #[error("line {line} is longer than any that is recorded")]
+    #[error("line {line}: line too long")]
     TooLong {
         /// The line, counting from 1.
         line: u64,
     },
     /// A line is no record; the next line can be read.
-    #[error("line {line} is no record: {reason}")]
+    #[error("line {line}: invalid record: {reason}")]
     NotARecord {
         /// The line, counting from 1.
         line: u64,

@@ -48,13 +48,13 @@ impl RecordSettings {
 #[non_exhaustive]
 pub enum CreateError {
     /// The file is there already, and may be another trace.
-    #[error("{} is there already", path.display())]
+    #[error("{}: file already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// The file cannot be made or written.
-    #[error("{} cannot be written: {source}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Failed {
         /// The file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum CreateError {
 
 /// The file cannot be written any more. What was recorded before is in it; the conversation goes on.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be written any more: {source}", path.display())]
+#[error("recording stopped: cannot write {}: {source}", path.display())]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,

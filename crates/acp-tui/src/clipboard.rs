@@ -62,7 +62,7 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
 pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = clipboard_program(set).ok_or(
-        "there is no desktop here whose clipboard could be read: drop an image's file on the terminal, or attach it",
+        "no desktop clipboard available; drop an image file on the terminal, or attach it",
     )?;
     let name = program.command.first().copied().unwrap_or_default();
     let read = tokio::time::timeout(PATIENCE, read_image(&program));
@@ -71,22 +71,20 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
         Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
             let of = program.package;
             return Err(format!(
-                "images are pasted by `{name}`, which is not installed ({of})"
+                "pasting images requires `{name}`, which is not installed ({of})"
             ));
         }
-        Ok(Err(e)) => return Err(format!("the clipboard could not be read: {name}: {e}")),
+        Ok(Err(e)) => return Err(format!("cannot read the clipboard: {name}: {e}")),
         Err(_) => {
-            return Err(format!(
-                "the clipboard could not be read: {name} does not answer"
-            ));
+            return Err(format!("cannot read the clipboard: {name} timed out"));
         }
     };
     if image.len() as u64 > LONGEST {
         let most = LONGEST / 1024 / 1024;
-        return Err(format!("the clipboard's image is larger than {most} MiB"));
+        return Err(format!("clipboard image too large (limit: {most} MiB)"));
     }
     if !image.starts_with(PNG) {
-        return Err("there is no image on the clipboard".to_owned());
+        return Err("no image on the clipboard".to_owned());
     }
     let keep = |image: Vec<u8>, into: PathBuf| -> io::Result<PathBuf> {
         let mut file = tempfile::Builder::new();
@@ -97,7 +95,7 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let into = into.to_owned();
     let kept = tokio::task::spawn_blocking(move || keep(image, into)).await;
     let kept = kept.map_err(io::Error::other).and_then(|kept| kept);
-    kept.map_err(|e| format!("the clipboard's image could not be kept: {e}"))
+    kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
 /// What the program writes, and a byte more than is taken if it is too much.

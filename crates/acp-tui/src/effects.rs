@@ -282,8 +282,8 @@ impl EffectWorker {
                 let file = file.display();
                 Some(ChatEvent::Note(match written.await {
                     Ok(Ok(())) => format!("saved as {file}"),
-                    Ok(Err(e)) => format!("not saved as {file}: {e}"),
-                    Err(e) => format!("not saved as {file}: {e}"),
+                    Ok(Err(e)) => format!("cannot save {file}: {e}"),
+                    Err(e) => format!("cannot save {file}: {e}"),
                 }))
             }),
             ChatEffect::OpenAddress {
@@ -333,7 +333,7 @@ impl EffectWorker {
         self.spawn_task(async move {
             let result = match directory {
                 Ok(directory) => clipboard::take_image(directory.path()).await,
-                Err(e) => Err(format!("there is no place for the clipboard's image: {e}")),
+                Err(e) => Err(format!("cannot save the clipboard image: {e}")),
             };
             Some(ChatEvent::ImagePasted { tab, result })
         });
@@ -381,7 +381,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
             named.map(|named| (named.name, named.id.into())).collect()
         }
         Ok(Err(why)) => {
-            tracing::warn!("the names of sessions cannot be read: {why}");
+            tracing::warn!("cannot read session names: {why}");
             Vec::new()
         }
         Err(_) => Vec::new(),
@@ -422,10 +422,10 @@ async fn log_in_in_terminal(
     match command.run_in_terminal().await {
         Ok(exit) if exit.success() => Ok(()),
         Ok(exit) => Err(AgentFailure::Rejected(format!(
-            "the agent's program ended with {exit}"
+            "the agent's program exited with {exit}"
         ))),
         Err(e) => Err(AgentFailure::Rejected(format!(
-            "the agent's program could not be started: {e}"
+            "cannot start the agent's program: {e}"
         ))),
     }
 }
@@ -456,14 +456,15 @@ fn editor_command() -> Option<String> {
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
-            "there is no editor: set VISUAL or EDITOR to the one you like ({} was not found either)",
+            "no editor found: set VISUAL or EDITOR ({} not found either)",
             EDITORS.join(" or ")
         ));
     };
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
-    let directory = tempfile::tempdir().map_err(|e| failed("no room for a file", &e))?;
+    let directory =
+        tempfile::tempdir().map_err(|e| failed("cannot create a temporary file", &e))?;
     let file = directory.path().join("prompt.md");
-    std::fs::write(&file, text).map_err(|e| failed("no room for a file", &e))?;
+    std::fs::write(&file, text).map_err(|e| failed("cannot create a temporary file", &e))?;
     let command = acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
     let command = command
         .environment(acp_host::Environment::inherit())
@@ -471,11 +472,12 @@ async fn edit_externally(text: &str) -> Result<String, String> {
     let exit = command
         .run_in_terminal()
         .await
-        .map_err(|e| failed("the editor could not be started", &e))?;
+        .map_err(|e| failed("cannot start the editor", &e))?;
     if !exit.success() {
-        return Err(format!("the editor ended with {exit}"));
+        return Err(format!("the editor exited with {exit}"));
     }
-    let text = std::fs::read_to_string(&file).map_err(|e| failed("what was written", &e))?;
+    let text =
+        std::fs::read_to_string(&file).map_err(|e| failed("cannot read the edited prompt", &e))?;
     Ok(text.trim_end().to_owned())
 }
 

@@ -54,7 +54,7 @@ impl KeyReader {
             let _ = ended.send(());
         });
         if let Err(error) = begun {
-            tracing::warn!(%error, "what is typed cannot be read");
+            tracing::warn!(%error, "cannot read keyboard input");
         }
         Self {
             events,

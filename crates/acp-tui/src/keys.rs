@@ -34,7 +34,7 @@ impl From<KeyEvent> for KeyChord {
 
 /// A name that is no key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no key: write for example ctrl-t, alt-1, f1, pageup, shift-tab")]
+#[error("unknown key `{0}`; examples: ctrl-t, alt-1, f1, pageup, shift-tab")]
 pub struct ParseKeyError(String);
 
 impl FromStr for KeyChord {
@@ -181,40 +181,40 @@ macro_rules! actions {
 }
 
 actions! {
-    Palette "palette" "Everything that can be done" ["ctrl-p"];
+    Palette "palette" "Command palette" ["ctrl-p"];
     Help "help" "Help" ["f1"];
     Cancel "cancel" "Cancel the turn" ["ctrl-c"];
-    FocusThread "focus-thread" "Walk through the conversation, or back to writing" ["tab"];
-    ScrollUp "scroll-up" "A page up" ["pageup"];
-    ScrollDown "scroll-down" "A page down" ["pagedown"];
-    ToTop "top" "To the beginning" ["ctrl-home"];
-    ToEnd "end" "To the end" ["ctrl-end"];
-    NewTab "new-tab" "A new session in a tab of its own" ["ctrl-t"];
-    NextTab "next-tab" "The next tab" ["alt-right", "ctrl-pagedown"];
-    PreviousTab "previous-tab" "The tab before" ["alt-left", "ctrl-pageup"];
-    CloseTab "close-tab" "Close the tab" ["alt-w"];
-    Sessions "sessions" "The agent's sessions: open, fork, delete" ["ctrl-o"];
-    Fork "fork" "Go on in a copy of this session" [];
-    Rename "rename" "Give the session a name" ["f2"];
-    Agents "agents" "A session with another agent" ["alt-a"];
-    NextMode "next-mode" "The next mode" ["shift-tab"];
-    Modes "modes" "Choose the mode" ["alt-m"];
-    Models "models" "Choose the model" ["alt-p"];
-    Options "options" "All options of the session" ["alt-o"];
-    ExpandAll "expand-all" "Show all thoughts and tool calls whole, or folded" ["alt-e"];
-    DiffLayout "diff-layout" "Diffs below each other or side by side" ["alt-d"];
-    Plan "plan" "Show or hide the plan" ["alt-l"];
-    Editor "editor" "Write in $EDITOR" ["ctrl-g"];
+    FocusThread "focus-thread" "Switch between conversation and prompt" ["tab"];
+    ScrollUp "scroll-up" "Scroll up one page" ["pageup"];
+    ScrollDown "scroll-down" "Scroll down one page" ["pagedown"];
+    ToTop "top" "Go to the top" ["ctrl-home"];
+    ToEnd "end" "Go to the bottom" ["ctrl-end"];
+    NewTab "new-tab" "New session in a new tab" ["ctrl-t"];
+    NextTab "next-tab" "Next tab" ["alt-right", "ctrl-pagedown"];
+    PreviousTab "previous-tab" "Previous tab" ["alt-left", "ctrl-pageup"];
+    CloseTab "close-tab" "Close tab" ["alt-w"];
+    Sessions "sessions" "Sessions: open, fork, delete" ["ctrl-o"];
+    Fork "fork" "Fork this session" [];
+    Rename "rename" "Rename session" ["f2"];
+    Agents "agents" "New session with another agent" ["alt-a"];
+    NextMode "next-mode" "Next mode" ["shift-tab"];
+    Modes "modes" "Select mode" ["alt-m"];
+    Models "models" "Select model" ["alt-p"];
+    Options "options" "Session options" ["alt-o"];
+    ExpandAll "expand-all" "Expand or collapse all thoughts and tool calls" ["alt-e"];
+    DiffLayout "diff-layout" "Toggle unified and side-by-side diffs" ["alt-d"];
+    Plan "plan" "Toggle plan" ["alt-l"];
+    Editor "editor" "Edit prompt in $EDITOR" ["ctrl-g"];
     Attach "attach" "Attach a file" [];
-    PasteImage "paste-image" "Attach the image on the clipboard" ["ctrl-v"];
-    Export "export" "Save the conversation as Markdown" [];
-    Login "login" "Log in to the agent" ["f6"];
-    Logout "logout" "Log out of the agent" [];
-    Restart "restart" "Start the agent again" ["f5"];
-    AgentOutput "printed" "What the agent has printed beside its messages" ["f4"];
-    Suspend "suspend" "Back to the shell for a while" ["ctrl-z"];
-    Redraw "redraw" "Draw everything again" ["ctrl-l"];
-    Quit "quit" "End" ["ctrl-q"];
+    PasteImage "paste-image" "Paste image from clipboard" ["ctrl-v"];
+    Export "export" "Save conversation as Markdown" [];
+    Login "login" "Log in" ["f6"];
+    Logout "logout" "Log out" [];
+    Restart "restart" "Restart agent" ["f5"];
+    AgentOutput "printed" "Show agent log" ["f4"];
+    Suspend "suspend" "Suspend to the shell" ["ctrl-z"];
+    Redraw "redraw" "Redraw screen" ["ctrl-l"];
+    Quit "quit" "Quit" ["ctrl-q"];
 }
 
 /// Which key does what.
@@ -226,7 +226,7 @@ pub struct KeyBindings(Vec<(KeyChord, Action)>);
 #[non_exhaustive]
 pub enum KeyBindingsError {
     /// There is no such action.
-    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = suggest_action(.0), all = Action::names())]
+    #[error("unknown action `{0}`{meant}; expected one of {all}", meant = suggest_action(.0), all = Action::names())]
     UnknownAction(String),
     /// There is no such key.
     #[error("{action}: {error}")]

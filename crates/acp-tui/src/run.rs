@@ -35,10 +35,10 @@ const BATCH: usize = 64;
 #[non_exhaustive]
 pub enum ChatError {
     /// The terminal cannot be used.
-    #[error("the terminal cannot be used: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
     /// There is no agent to talk to.
-    #[error("there is no agent to talk to")]
+    #[error("no agent configured")]
     NoAgent,
 }
 
@@ -240,7 +240,7 @@ fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
         let _ = gone.send(());
     });
     if let Err(error) = begun {
-        tracing::warn!(%error, "the end of the terminal is only told by a signal");
+        tracing::warn!(%error, "cannot watch for the terminal closing; relying on signals");
     }
     told
 }

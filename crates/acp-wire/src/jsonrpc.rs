@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for RequestId {
         match Id::deserialize(d)? {
             Id::Valid(id) => Ok(id),
             Id::Invalid => Err(serde::de::Error::custom(
-                "an id is a string, a whole number or null",
+                "id must be a string, an integer or null",
             )),
         }
     }
@@ -228,7 +228,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)?;
+        write!(f, "{}", self.message, self.code)?;
         // Agents put the part that helps into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]
@@ -459,9 +459,9 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
         // JSON of another shape: an array, a scalar, or an object with a strange member.
         Err(e) if e.is_data() => {
             let reason = if text.trim_start().starts_with('[') {
-                "batches are not part of the protocol; send one message a line"
+                "batches are not supported; send one message per line"
             } else {
-                "it is not an object"
+                "not an object"
             };
             return Err(match serde_json::from_str::<IgnoredAny>(text) {
                 Ok(_) => invalid(RequestId::Null, reason),
@@ -474,7 +474,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
         Some(Id::Invalid) => {
             return Err(invalid(
                 RequestId::Null,
-                "an id is a string, a whole number or null",
+                "id must be a string, an integer or null",
             ));
         }
         Some(Id::Valid(id)) => Some(id),
@@ -483,7 +483,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     match (members.method, id) {
         (Some(MethodMember::NotAString), id) => Err(invalid(
             id.unwrap_or(RequestId::Null),
-            "the method is not a string",
+            "method must be a string",
         )),
         (Some(MethodMember::Name(method)), Some(id)) => Ok(Incoming::Request {
             id,
@@ -511,7 +511,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
                     id,
                     result: Ok(result),
                 }),
-                (None, None) => Err(invalid(id, "it has no method, result or error")),
+                (None, None) => Err(invalid(id, "method, result and error are all missing")),
             }
         }
     }

@@ -20,11 +20,11 @@ pub enum Error {
     #[error("{0}")]
     Rpc(jsonrpc::Error),
     /// The connection has ended: nothing that waits is answered any more, and nothing more can be sent.
-    #[error("the connection is closed: {0}")]
+    #[error("connection closed: {0}")]
     Closed(CloseReason),
     /// The peer answered, but with something the method does not give, or with more bytes than
     /// [`Limits::message`](crate::Limits::message).
-    #[error("the answer to {method} cannot be read: {reason}")]
+    #[error("invalid response to {method}: {reason}")]
     Unreadable {
         /// The method that was called.
         method: String,
@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// The message cannot be written as JSON, and was not sent: only possible where the params are this
     /// side's own, as in [`Connection::request_raw`](crate::Connection::request_raw).
-    #[error("{method} cannot be written: {reason}")]
+    #[error("cannot serialize {method}: {reason}")]
     Unwritable {
         /// The method of the message.
         method: String,
@@ -41,7 +41,7 @@ pub enum Error {
         reason: String,
     },
     /// The peer did not say that it can do this, so it was not asked to: Initialization, "Capabilities".
-    #[error("the {peer} does not offer {what}")]
+    #[error("the {peer} does not support {what}")]
     Unsupported {
         /// `agent` or `client`.
         peer: &'static str,
@@ -52,7 +52,9 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
     /// The agent speaks another version of the protocol: Initialization, "Protocol version".
-    #[error("the agent speaks protocol version {theirs}, this client speaks version {ours}")]
+    #[error(
+        "protocol version mismatch: the agent speaks version {theirs}, this client version {ours}"
+    )]
     Version {
         /// The version it answered with.
         theirs: u16,
@@ -63,14 +65,16 @@ pub enum Error {
     #[error("cancelled")]
     Cancelled,
     /// The agent's [`Recorder`](crate::agent::Recorder) could not keep it, so it was not sent.
-    #[error("it could not be recorded, so it was not sent: {reason}")]
+    #[error("not sent because it could not be recorded: {reason}")]
     RecordFailed {
         /// Why.
         reason: String,
     },
     /// A request was made from inside an update handler, and its answer is behind more unread
     /// updates than may be kept ([`Limits::backlog`](crate::Limits::backlog)).
-    #[error("the answer is behind {held} bytes of updates that the update handler has not taken")]
+    #[error(
+        "the response is queued behind {held} bytes of updates that the update handler has not processed"
+    )]
     Backlog {
         /// How many bytes are kept.
         held: usize,
@@ -172,10 +176,10 @@ impl From<acp_wire::ReadError> for Error {
 #[non_exhaustive]
 pub enum CloseReason {
     /// This side closed it.
-    #[error("closed on this side")]
+    #[error("closed by this side")]
     Local,
     /// The peer closed it: there is nothing more to read.
-    #[error("the peer closed it")]
+    #[error("closed by the peer")]
     Peer,
     /// Reading or writing failed. A broken pipe is among them: the peer reads no more.
     #[error("{0}")]

@@ -82,11 +82,11 @@ impl SessionSetup {
             .sum();
         if bytes > LONGEST_PATHS {
             return Err(format!(
-                "the paths of a session have {LONGEST_PATHS} bytes at most, and these have {bytes}"
+                "session paths too long: {bytes} bytes (limit: {LONGEST_PATHS} bytes)"
             ));
         }
         match paths.find(|path| !is_absolute(path)) {
-            Some(path) => Err(format!("{path:?} is not an absolute path")),
+            Some(path) => Err(format!("not an absolute path: {path:?}")),
             None => Ok(()),
         }
     }
@@ -125,7 +125,7 @@ impl SessionSetup {
                 return Err(SystemPromptError::Unsupported(name));
             }
             other => {
-                let text = format!("unknown mode {:?} of the system prompt", other.as_str());
+                let text = format!("unknown system prompt mode {:?}", other.as_str());
                 return Err(SystemPromptError::Invalid(text));
             }
         }

@@ -162,7 +162,7 @@ async fn works(server: McpServer) {
 fn calls(session: &ClientSession) -> Vec<ThreadToolCall> {
     session.thread().read(|thread| {
         let calls = thread.items().iter().filter_map(|item| match &item.kind {
-            ItemKind::ToolCall(call) if call.title != "Wait for the MCP server `everything`" => {
+            ItemKind::ToolCall(call) if call.title != "Waiting for the MCP server `everything`" => {
                 Some((**call).clone())
             }
             _ => None,

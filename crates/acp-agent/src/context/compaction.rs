@@ -16,10 +16,10 @@ pub(crate) const CUT_RESULT: usize = 2 * 1024;
 
 /// What the model has said to its summary. Without it two messages of the person's would follow each other,
 /// which some models refuse.
-const UNDERSTOOD: &str = "I go on from there.";
+const UNDERSTOOD: &str = "Continuing from there.";
 
 /// What the summary begins with.
-const SUMMARY: &str = "What was said and done before in this conversation, summarised:\n\n";
+const SUMMARY: &str = "Summary of the conversation so far:\n\n";
 
 /// What marks a summary in the custom data of its text.
 const MARK: &str = "acp_agent.summary";
@@ -191,7 +191,7 @@ pub(crate) fn shortened(text: &str, left: usize) -> String {
     }
     let (begin, end) = (head(text, left / 2), tail(text, left / 2));
     let out = text.len() - begin.len() - end.len();
-    format!("{begin}\n[… {out} bytes left out …]\n{end}")
+    format!("{begin}\n[… {out} bytes omitted …]\n{end}")
 }
 
 #[cfg(test)]

@@ -73,13 +73,12 @@ fn file_uri_path(uri: &str) -> Option<(Url, std::path::PathBuf)> {
 fn link_text(link: &ResourceLink, workspace: &Workspace) -> String {
     let mut text = match parse_uri(&link.uri, workspace) {
         UriTarget::Within(path) => format!(
-            "The person refers to the file `{path}`. Its content is not shown here: read it with a tool."
+            "The user refers to the file `{path}`. Its content is not included; read it with a tool."
         ),
         UriTarget::Outside(path) => format!(
-            "The person refers to `{path}`, which is outside of the session's directories: the tools cannot \
-             read it."
+            "The user refers to `{path}`, which is outside the session's directories. Tools cannot read it."
         ),
-        UriTarget::Other => format!("The person refers to `{}` (<{}>).", link.name, link.uri),
+        UriTarget::Other => format!("The user refers to `{}` (<{}>).", link.name, link.uri),
     };
     for about in [&link.title, &link.description].into_iter().flatten() {
         text.push(' ');
@@ -94,7 +93,7 @@ fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) ->
             ContentBlock::text(attachment_text(&text, workspace, room))
         }
         EmbeddedResourceResource::Blob(blob) => blob_content(blob, workspace),
-        _ => ContentBlock::text("The person attached something of a kind that is not known here."),
+        _ => ContentBlock::text("The user attached content of an unknown type."),
     }
 }
 
@@ -103,7 +102,7 @@ fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),
         UriTarget::Outside(path) => {
-            format!("the file `{path}`, which is outside of the session's directories")
+            format!("the file `{path}`, which is outside the session's directories")
         }
         UriTarget::Other => format!("<{uri}>"),
     }
@@ -114,17 +113,17 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
     *room -= kept.len();
     let name = display_name(&text.uri, workspace);
     let more = match parse_uri(&text.uri, workspace) {
-        UriTarget::Within(_) => "; if it matters, read it with a tool",
+        UriTarget::Within(_) => "; read it with a tool if needed",
         // No tool reaches it.
         UriTarget::Outside(_) | UriTarget::Other => "",
     };
     if kept.is_empty() && !text.text.is_empty() {
         return format!(
-            "The person attached {name} ({} bytes). There was no room left to show it here{more}.",
+            "The user attached {name} ({} bytes). It is too large to include here{more}.",
             text.text.len()
         );
     }
-    let mut told = format!("The person attached {name}:\n\n{}", fenced(kept));
+    let mut told = format!("The user attached {name}:\n\n{}", fenced(kept));
     if kept.len() < text.text.len() {
         told.push_str(&format!(
             "\n\nThese are the first {} of its {} bytes{more}.",
@@ -141,7 +140,7 @@ fn blob_content(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlo
             ContentBlock::Image(ImageContent::new(blob.blob, mime).uri(blob.uri).into())
         }
         mime => ContentBlock::text(format!(
-            "The person attached {}. It is no text{}, and cannot be shown here.",
+            "The user attached {}. It is not text{} and cannot be included here.",
             display_name(&blob.uri, workspace),
             mime.map(|mime| format!(" but {mime}")).unwrap_or_default()
         )),

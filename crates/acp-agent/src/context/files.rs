@@ -41,7 +41,7 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Fil
             bytes.truncate(end);
             String::from_utf8(bytes).unwrap_or_default()
         }
-        Err(_) => return Err("it is no UTF-8 text".to_owned()),
+        Err(_) => return Err("it is not valid UTF-8".to_owned()),
     };
     Ok(Some(FileHead {
         text,

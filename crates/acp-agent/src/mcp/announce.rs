@@ -58,7 +58,7 @@ pub(crate) async fn wait_for_servers(
         }
         let call = ToolCall::new(
             workspace.memory.next_call_id(),
-            format!("Wait for the MCP server `{}`", server.name),
+            format!("Waiting for the MCP server `{}`", server.name),
         );
         let call = call
             .kind(ToolKind::Other)
@@ -71,7 +71,7 @@ pub(crate) async fn wait_for_servers(
             },
             Ok(false) => {
                 let why = format!(
-                    "It has not started after {} s. Its tools come as soon as it does.",
+                    "It has not started after {} s. Its tools will be added once it has.",
                     servers.limits.first_prompt.as_secs_f32()
                 );
                 handle.fail(why).await?;

@@ -122,10 +122,10 @@ impl SessionMcpServer {
             tokio::select! {
                 biased;
                 () = workspace.turn.cancelled() => {
-                    let why = Some("the person has cancelled the turn".to_owned());
+                    let why = Some("the user cancelled the turn".to_owned());
                     let cancel = CancelledNotificationParam::new(Some(id.clone()), why);
                     if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
-                        tracing::debug!(server = self.name, "it takes no messages");
+                        tracing::debug!(server = self.name, "it accepts no messages");
                     }
                     break Err(McpRequestError::Fault(ToolError::Stop(acp::Error::Cancelled)));
                 }
@@ -164,19 +164,19 @@ impl SessionMcpServer {
                 format!("The MCP server `{name}` refused this: {said}")
             }
             ServiceError::Timeout { timeout } => format!(
-                "The MCP server `{name}` did not answer within {} s, and was told that it need not.",
+                "The MCP server `{name}` did not respond within {} s; the request was cancelled.",
                 timeout.as_secs_f32()
             ),
             ServiceError::TransportClosed => match loss_reason(ready).await {
                 Some(why) => why.to_string(),
-                None => format!("The MCP server `{name}` broke off its answer."),
+                None => format!("The MCP server `{name}` sent an incomplete response."),
             },
             ServiceError::TransportSend(error) => {
                 let undelivered = is_undelivered_by_sse(&error);
                 let why = match ready.shared.loss() {
                     Some(loss) => loss.why.to_string(),
                     None => format!(
-                        "The MCP server `{name}` did not take this. {}",
+                        "The MCP server `{name}` rejected the request. {}",
                         ConnectFailure::of_transport(&error).why
                     ),
                 };
@@ -185,7 +185,7 @@ impl SessionMcpServer {
                 }
                 why
             }
-            other => format!("The MCP server `{name}` did not do this: {other}"),
+            other => format!("The MCP server `{name}` returned an error: {other}"),
         };
         McpRequestError::Fault(ToolError::failed(why))
     }

@@ -51,12 +51,12 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     [
         ToolSpec {
             name: LIST.into(),
-            description: "Lists the resources that MCP servers have: documents and data that can be read with `read_resource`.".into(),
+            description: "List the resources of the MCP servers: documents and data to read with `read_resource`.".into(),
             parameters: schemars::schema_for!(ListArguments).to_value(),
         },
         ToolSpec {
             name: READ.into(),
-            description: "Reads a resource of an MCP server: one that `list_resources` has listed, or that a link leads to.".into(),
+            description: "Read a resource of an MCP server, as listed by `list_resources` or referenced by a link.".into(),
             parameters: schemars::schema_for!(ReadArguments).to_value(),
         },
     ]
@@ -299,14 +299,14 @@ impl ServerCall {
             match execution.workspace.unless_cancelled(all).await? {
                 Ok(Ok(all)) => lines.extend(all),
                 Ok(Err(error)) => {
-                    lines.push(format!("`{}` does not list them: {error}", server.key))
+                    lines.push(format!("`{}`: cannot list resources: {error}", server.key))
                 }
-                Err(_) => lines.push(format!("`{}` does not answer.", server.key)),
+                Err(_) => lines.push(format!("`{}` is not responding.", server.key)),
             }
         }
         if lines.len() > LISTED {
             lines.truncate(LISTED);
-            lines.push("There are more.".to_owned());
+            lines.push("[more resources omitted]".to_owned());
         }
         Ok(content::of_text(&lines.join("\n")))
     }
@@ -318,7 +318,7 @@ fn resource_line(uri: &str, what: &str) -> String {
 
 fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolError {
     ToolError::failed(format!(
-        "The MCP server `{}` wants something first that this agent cannot do.",
+        "The MCP server `{}` requires a feature that this agent does not support.",
         at.server.name
     ))
 }
@@ -342,6 +342,6 @@ pub(super) fn object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>
     match arguments {
         Value::Null => Ok(None),
         Value::Object(object) => Ok(Some(object.clone())),
-        _ => Err(format!("`{tool}` takes an object as its arguments.")),
+        _ => Err(format!("`{tool}`: arguments must be an object.")),
     }
 }

@@ -63,10 +63,10 @@ impl McpProcess {
         let printed = process.output_tail();
         let printed = tail(printed.trim(), PRINTED);
         let mut words = exit
-            .map(|exit| format!(" Its process ended with {exit}."))
+            .map(|exit| format!(" Its process exited with {exit}."))
             .unwrap_or_default();
         if !printed.is_empty() {
-            words.push_str(&format!(" It printed:\n\n{}", fenced(printed)));
+            words.push_str(&format!(" Its output:\n\n{}", fenced(printed)));
         }
         words
     }
@@ -109,7 +109,7 @@ pub(super) async fn connect(
                 .await
         }
         _ => {
-            let why = "It is reached in a way that this agent does not know.";
+            let why = "Unsupported transport.";
             return Err(ConnectFailure::lasting(why));
         }
     };
@@ -133,25 +133,20 @@ fn start_process(
     let started = AgentProcess::spawn(&command).map_err(|e| format!("{e}."))?;
     let stdio = started.take_stdio();
     process.0 = Some(started);
-    let (stdin, stdout) = stdio.ok_or("Its input and output cannot be had.")?;
+    let (stdin, stdout) = stdio.ok_or("Cannot open its stdin and stdout.")?;
     Ok(AsyncRwTransport::new_client(stdout, stdin))
 }
 
 /// A client for a server's address that sends its headers there and nowhere else.
 fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
-    let url = Url::parse(url).map_err(|e| format!("`{url}` is no address: {e}."))?;
+    let url = Url::parse(url).map_err(|e| format!("Invalid URL `{url}`: {e}."))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("`{url}` is not an address of HTTP."));
+        return Err(format!("Not an HTTP URL: `{url}`."));
     }
     let mut sent = HeaderMap::new();
     for header in headers {
         // Without its value, which may be a key.
-        let wrong = || {
-            format!(
-                "The header {:?} cannot be sent as it is given.",
-                header.name
-            )
-        };
+        let wrong = || format!("Invalid value for header {:?}.", header.name);
         let name: HeaderName = header.name.parse().map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(&header.value).map_err(|_| wrong())?;
         value.set_sensitive(true);

@@ -66,7 +66,7 @@ pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     for block in &result.content {
         match ours(block) {
             Some(block) => collected.add(block),
-            None => collected.push_text("[something that this agent does not know]"),
+            None => collected.push_text("[unknown content type]"),
         }
     }
     let structured = result.structured_content.as_ref();
@@ -88,7 +88,7 @@ pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
         let block = Theirs::resource(contents);
         match ours(&block) {
             Some(block) => collected.add(block),
-            None => collected.push_text("[something that this agent does not know]"),
+            None => collected.push_text("[unknown content type]"),
         }
     }
     collected.finish(false, None)
@@ -129,14 +129,14 @@ impl McpContent {
             self.shown_bytes += length;
             self.push(block.into());
         } else {
-            self.push(text(format!("[{what} is larger than what is shown]")));
+            self.push(text(format!("[{what} is too large to show]")));
         }
     }
 
     fn push(&mut self, shown: ToolCallContent) {
         match self.content.len() {
             0..BLOCKS => self.content.push(shown),
-            BLOCKS => self.content.push(text("[there is more than is shown]")),
+            BLOCKS => self.content.push(text("[more content omitted]")),
             _ => {}
         }
     }
@@ -151,9 +151,7 @@ impl McpContent {
                 if cut.len() == said.text.len() {
                     self.push(block.into());
                 } else {
-                    self.push(text(format!(
-                        "{cut}\n\n[cut here: it is longer than what is shown]"
-                    )));
+                    self.push(text(format!("{cut}\n\n[truncated]")));
                 }
             }
             ContentBlock::Image(image) => {
@@ -172,14 +170,11 @@ impl McpContent {
                     self.push_block(block.clone(), length, &what);
                 }
                 EmbeddedResourceResource::Blob(resource) => {
-                    let kind = resource
-                        .mime_type
-                        .as_deref()
-                        .unwrap_or("of an unknown type");
+                    let kind = resource.mime_type.as_deref().unwrap_or("of unknown type");
                     let what = format!("`{}`, {}", one_line(&resource.uri), one_line(kind));
                     self.add_media(&what, resource.blob.len(), block.clone());
                 }
-                _ => self.push_text("[a resource of an unknown kind]"),
+                _ => self.push_text("[unknown resource type]"),
             },
             ContentBlock::ResourceLink(link) => {
                 let what = link.description.as_deref().or(link.title.as_deref());
@@ -191,7 +186,7 @@ impl McpContent {
                 let what = format!("a link to `{}`", one_line(&link.uri));
                 self.push_block(block.clone(), length, &what);
             }
-            _ => self.push_text("[something that this agent does not know]"),
+            _ => self.push_text("[unknown content type]"),
         }
     }
 
@@ -201,9 +196,7 @@ impl McpContent {
         if self.media_bytes + size <= SHOWN_MEDIA {
             self.media_bytes += size;
             self.push(block.into());
-            self.push_text(&format!(
-                "[{what}, about {bytes} bytes; the person is shown it]"
-            ));
+            self.push_text(&format!("[{what}, about {bytes} bytes; shown to the user]"));
         } else {
             self.push_text(&format!(
                 "[{what}, about {bytes} bytes; too large to be shown]"
@@ -217,11 +210,11 @@ impl McpContent {
     fn finish(mut self, failed: bool, data: Option<Value>) -> McpResult {
         if self.text.len() > FOR_MODEL {
             self.text.truncate(head(&self.text, FOR_MODEL).len());
-            self.text.push_str("\n[cut here: the result is longer]");
+            self.text.push_str("\n[truncated]");
         }
         if self.text.is_empty() {
             self.text.push_str(if failed {
-                "It failed, and said nothing more."
+                "It failed without an error message."
             } else {
                 "Done."
             });

@@ -40,17 +40,14 @@ impl ConnectFailure {
     pub(super) fn of_handshake(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::passing("It closed the connection before it had answered.")
+                Self::passing("It closed the connection without responding.")
             }
             ClientInitializeError::JsonRpcError(error) => {
                 let message = head(&error.message, LONGEST);
                 Self::lasting(format!("It refused the connection: {message}."))
             }
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
-            other => Self::passing(format!(
-                "It did not answer as an MCP server does: {}.",
-                chain(other)
-            )),
+            other => Self::passing(format!("Invalid MCP response: {}.", chain(other))),
         }
     }
 
@@ -72,7 +69,7 @@ impl ConnectFailure {
                 Self::unauthorized(&asked.www_authenticate_header)
             }
             StreamableHttpError::InsufficientScope(asked) => Self::lasting(format!(
-                "It refuses what it was asked for (HTTP status 403{}): the key that it is given does not allow that.",
+                "Permission denied (HTTP status 403{}): the key does not grant access.",
                 challenge_text(&asked.www_authenticate_header)
             )),
             // A 401 that says nothing of what is missing comes as text only.
@@ -98,15 +95,12 @@ impl ConnectFailure {
     /// It wants to know who asks. `challenge` is its `WWW-Authenticate`, if it has one.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
-            " It would also take a login by OAuth, which this agent cannot do yet: many such servers give out \
-             tokens that can be put there."
+            "  It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
         } else {
             ""
         };
         Self::lasting(format!(
-            "It wants to know who you are (HTTP status 401{}). Give it a header `Authorization` with your key or \
-             token: in `headers` of this server in `config.toml`, or where your editor names the server; then \
-             open the session again.{oauth}",
+            "Authentication required (HTTP status 401{}). Add an `Authorization` header with your key or token: in this server's `headers` in `config.toml`, or in your editor's server settings; then reopen the session.{oauth}",
             challenge_text(challenge)
         ))
     }

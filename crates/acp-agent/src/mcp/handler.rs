@@ -225,12 +225,12 @@ impl McpClientHandler {
                 ..
             } => {
                 let unreadable = |e: serde_json::Error| {
-                    ErrorData::invalid_params(format!("the form cannot be read: {e}"), None)
+                    ErrorData::invalid_params(format!("invalid form: {e}"), None)
                 };
                 // Both protocols have the same forms.
                 let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
                 if schema.len() > LARGEST_FORM {
-                    return Err(refused("the form is too large to be shown"));
+                    return Err(refused("the form is too large to show"));
                 }
                 let requested_schema: ElicitationSchema =
                     serde_json::from_str(&schema).map_err(unreadable)?;
@@ -245,7 +245,7 @@ impl McpClientHandler {
                 // A browser opens it: no file of this machine, and no script.
                 let web = ["https://", "http://"];
                 if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
-                    return Err(refused("this is no address that a person can be sent to"));
+                    return Err(refused("not a URL that can be opened"));
                 }
                 let elicitation_id = self.page_elicitation_id(page.insert(elicitation_id));
                 (
@@ -279,7 +279,7 @@ impl McpClientHandler {
             Ok(Answer::Cancel(_)) => Ok(ElicitResult::new(ElicitationAction::Cancel)),
             Ok(_) => Ok(nobody()),
             Err(error) => {
-                tracing::debug!(server = self.name, %error, "a server's question was not asked");
+                tracing::debug!(server = self.name, %error, "cannot ask a server's question");
                 Ok(nobody())
             }
         }
@@ -346,7 +346,7 @@ impl ClientHandler for McpClientHandler {
         message: LoggingMessageNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        tracing::debug!(server = self.name, data = %message.data, "a server logs");
+        tracing::debug!(server = self.name, data = %message.data, "MCP server log");
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -375,7 +375,7 @@ impl ClientHandler for McpClientHandler {
             .elicitation_completed(self.page_elicitation_id(id))
             .await
         {
-            tracing::debug!(server = self.name, %error, "the client was not told");
+            tracing::debug!(server = self.name, %error, "cannot notify the client");
         }
     }
 }

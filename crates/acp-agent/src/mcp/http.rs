@@ -107,7 +107,7 @@ impl WatchedClient {
             Err(StreamableHttpError::Client(error)) if error.is_connect() => {
                 let name = &self.name;
                 let why = chain(error);
-                let why = format!("The MCP server `{name}` cannot be reached any more: {why}.");
+                let why = format!("Lost connection to the MCP server `{name}`: {why}.");
                 self.shared.set_lost(why, false);
             }
             Err(StreamableHttpError::Client(error))
@@ -126,10 +126,8 @@ impl WatchedClient {
     /// MCP, Streamable HTTP, "Session Management": 404 says that the session is over.
     fn set_expired(&self) {
         let name = &self.name;
-        self.shared.set_lost(
-            format!("The MCP server `{name}` has ended its session."),
-            true,
-        );
+        self.shared
+            .set_lost(format!("The MCP server `{name}` ended its session."), true);
     }
 }
 

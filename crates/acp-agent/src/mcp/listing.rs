@@ -52,7 +52,7 @@ pub(super) async fn list(
         });
         tools = listed
             .await
-            .map_err(|e| format!("Its tools cannot be listed: {e}."))?;
+            .map_err(|e| format!("Cannot list its tools: {e}."))?;
         tools.retain(|tool: &Tool| {
             let size = serde_json::to_vec(&tool.input_schema).map_or(usize::MAX, |text| text.len());
             if size > LARGEST_SCHEMA {
@@ -69,7 +69,7 @@ pub(super) async fn list(
         });
         // Its tools are of use without them.
         prompts = listed.await.unwrap_or_else(|error| {
-            tracing::warn!(server = name, %error, "its prompts cannot be listed");
+            tracing::warn!(server = name, %error, "cannot list its prompts");
             Vec::new()
         });
     }
@@ -98,11 +98,7 @@ where
         let (more, next) = page(Some(params)).await?;
         all.extend(more);
         if all.len() > MOST {
-            tracing::warn!(
-                server,
-                what,
-                "it has more than {MOST}: the rest is not used"
-            );
+            tracing::warn!(server, what, "too many (limit: {MOST}); ignoring the rest");
             all.truncate(MOST);
             return Ok(all);
         }
@@ -114,7 +110,7 @@ where
     tracing::warn!(
         server,
         what,
-        "they come in more than {PAGES} pages: the rest is not used"
+        "too many pages (limit: {PAGES}); ignoring the rest"
     );
     Ok(all)
 }

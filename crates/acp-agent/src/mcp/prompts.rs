@@ -100,7 +100,10 @@ impl SessionMcpServers {
             },
             None => match server.unavailable_reason() {
                 Some(why) => why,
-                None => format!("The MCP server `{}` has no such prompt.", server.name),
+                None => format!(
+                    "The MCP server `{}` has no prompt of that name.",
+                    server.name
+                ),
             },
         };
         Ok(McpPromptInput::Rejected(content, refused))
@@ -121,7 +124,7 @@ impl SessionMcpServers {
         match given.await? {
             ServerResult::GetPromptResult(result) => Ok(to_blocks(result)?),
             _ => Err(ToolError::failed(format!(
-                "The MCP server `{}` wants something first that this agent cannot do.",
+                "The MCP server `{}` requires a feature that this agent does not support.",
                 at.server.name
             ))),
         }
@@ -157,8 +160,8 @@ fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObj
     if let ([only], false) = (takes, rest.is_empty()) {
         given.insert(only.name.clone(), rest.into());
     } else {
-        let words = shell_words::split(rest)
-            .map_err(|_| format!("`/{command}`: a quote is not closed."))?;
+        let words =
+            shell_words::split(rest).map_err(|_| format!("`/{command}`: unclosed quote."))?;
         for (nth, argument) in takes.iter().enumerate() {
             let value = if nth + 1 == takes.len() {
                 words.get(nth..).unwrap_or_default().join(" ")
@@ -188,7 +191,7 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolError> {
     let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
         return Err(ToolError::failed(format!(
-            "The prompt has {size} bytes; more than {LARGEST} are not taken."
+            "Prompt too large: {size} bytes (limit: {LARGEST} bytes)."
         )));
     }
     let mut blocks = Vec::new();
@@ -197,10 +200,10 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolError> {
         blocks.push(match (message.role, block) {
             // An example of an answer: it must not look as if the model had said it.
             (Role::Assistant, Some(ContentBlock::Text(said))) => {
-                ContentBlock::text(format!("An answer would be:\n\n{}", said.text))
+                ContentBlock::text(format!("Example response:\n\n{}", said.text))
             }
             (_, Some(block)) => block,
-            (_, None) => ContentBlock::text("[something that this agent does not know]"),
+            (_, None) => ContentBlock::text("[unknown content type]"),
         });
     }
     if blocks.is_empty() {

@@ -53,7 +53,7 @@ impl SessionMcpServer {
         limits: McpLimits,
         changes: watch::Sender<u64>,
     ) -> Self {
-        let name = definition.name().unwrap_or("without a name").to_owned();
+        let name = definition.name().unwrap_or("unnamed").to_owned();
         let (states, state) = watch::channel(McpServerState::Starting);
         let (stop, stopped) = watch::channel(false);
         let told = Arc::<McpServerChannel>::default();
@@ -155,7 +155,7 @@ impl SessionMcpServer {
         if let Some(task) = task
             && let Err(error) = task.await
         {
-            tracing::warn!(server = self.name, %error, "the end of an MCP server");
+            tracing::warn!(server = self.name, %error, "cannot shut down an MCP server");
         }
     }
 }

@@ -120,15 +120,15 @@ impl McpServerTask {
                 _ = &mut ended => break Some(self.wait_ended(&shared, &process).await),
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
-                    Ok(Err(why)) => tracing::warn!(server = self.name, why, "what it has is not known anew"),
-                    Err(_) => tracing::warn!(server = self.name, "it does not say what it has"),
+                    Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
+                    Err(_) => tracing::warn!(server = self.name, "it did not list its tools"),
                 },
             }
         };
         close.cancel();
         let Some(loss) = loss else {
             if timeout(CLOSING, ended).await.is_err() {
-                tracing::debug!(server = self.name, "its connection does not close");
+                tracing::debug!(server = self.name, "cannot close its connection");
             }
             process.shutdown().await;
             return None;
@@ -151,7 +151,7 @@ impl McpServerTask {
         let deadline = Instant::now() + start;
         let late = |what| {
             ConnectFailure::passing(format!(
-                "It did not {what} within {} s.",
+                "Timed out: it did not {what} within {} s.",
                 start.as_secs_f32()
             ))
         };
@@ -159,14 +159,14 @@ impl McpServerTask {
         let handler = McpClientHandler::new(session, name, key, Arc::clone(shared));
         let connecting = connect(&self.definition, self.session.cwd(), handler, process);
         let running = timeout_at(deadline, connecting).await;
-        let running = running.map_err(|_| late("answer"))??;
+        let running = running.map_err(|_| late("respond"))??;
         let listing = list(&self.name, running.peer(), shared);
         let ready = timeout_at(deadline, listing).await;
-        let ready = ready.map_err(|_| late("say what it has"))?;
+        let ready = ready.map_err(|_| late("list its tools"))?;
         Ok((running, ready.map_err(ConnectFailure::passing)?))
     }
 
-    /// A connection has ended by itself: why, for the calls that waited for it, too.
+    /// A connection exited by itself: why, for the calls that waited for it, too.
     async fn wait_ended(
         &self,
         shared: &McpConnectionState,
@@ -175,7 +175,7 @@ impl McpServerTask {
         let words = process.last_words().await;
         let what = match self.definition {
             McpServer::Stdio(_) => "has ended",
-            _ => "has closed the connection",
+            _ => "closed the connection",
         };
         shared.set_lost(
             format!("The MCP server `{}` {what}.{words}", self.name),
@@ -190,8 +190,8 @@ impl McpServerTask {
             McpServerState::Lost(_) | McpServerState::Failed(_)
         ) {
             self.channel.set_recovered(match self.definition {
-                McpServer::Stdio(_) => "It was started again, and does not know what it knew.",
-                _ => "It is connected again.",
+                McpServer::Stdio(_) => "It was restarted and lost its state.",
+                _ => "It reconnected.",
             });
         }
         self.set_state(McpServerState::Ready(Arc::new(ready)));
@@ -203,10 +203,10 @@ impl McpServerTask {
         let why = &gone.failure.why;
         let why: Arc<str> = match (gone.lifetime, connected) {
             (Some(_), _) => why.as_str().into(),
-            (None, true) => format!("The MCP server `{name}` is not to be had again. {why}").into(),
+            (None, true) => format!("The MCP server `{name}` could not be restarted. {why}").into(),
             (None, false) => format!("The MCP server `{name}` did not start. {why}").into(),
         };
-        tracing::warn!(server = name, %why, "an MCP server is not there");
+        tracing::warn!(server = name, %why, "MCP server not available");
         let is_known = matches!(
             *self.states.borrow(),
             McpServerState::Lost(_) | McpServerState::Failed(_)
@@ -236,11 +236,11 @@ impl McpServerTask {
     ) -> &'static str {
         let local = matches!(self.definition, McpServer::Stdio(_));
         match next {
-            RetryPlan::After(_) if local => "It is being started again.",
-            RetryPlan::After(_) => "It is being connected again.",
-            RetryPlan::WhenNeeded => "It is tried again with each prompt.",
+            RetryPlan::After(_) if local => "Restarting it.",
+            RetryPlan::After(_) => "Reconnecting.",
+            RetryPlan::WhenNeeded => "It is retried with each prompt.",
             RetryPlan::Never if connected && !gone.failure.is_permanent => {
-                "It was started again several times, and is not any more in this session."
+                "It was restarted several times and will not be restarted again in this session."
             }
             RetryPlan::Never => "",
         }

@@ -176,7 +176,7 @@ impl SessionMcpServers {
             offered.push(ToolSpec {
                 name: name.into(),
                 description: format!(
-                    "{described}\n(A tool of the MCP server `{}`.)",
+                    "{described}\n(Provided by the MCP server `{}`.)",
                     at.server.name
                 )
                 .into(),
@@ -253,10 +253,7 @@ impl SessionMcpServers {
             (last, _) => {
                 let keys = servers.iter().chain(&last).map(|at| at.server.key.as_str());
                 let keys: Vec<&str> = keys.collect();
-                Err(format!(
-                    "Say in `server` which has it: {}.",
-                    keys.join(", ")
-                ))
+                Err(format!("Set `server` to one of: {}.", keys.join(", ")))
             }
         }
     }
@@ -273,8 +270,8 @@ impl SessionMcpServers {
         let all: Vec<ConnectedMcpServer> = all.filter(is_meant).collect();
         match (all.is_empty(), named) {
             (false, _) => Ok(all),
-            (true, Some(named)) => Err(format!("There is no MCP server `{named}` with resources.")),
-            (true, None) => Err("No MCP server has resources now.".to_owned()),
+            (true, Some(named)) => Err(format!("No MCP server `{named}` with resources.")),
+            (true, None) => Err("No MCP server has resources at the moment.".to_owned()),
         }
     }
 }

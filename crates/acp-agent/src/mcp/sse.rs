@@ -22,16 +22,16 @@ const LARGEST: usize = 16 * 1024 * 1024;
 pub(super) enum SseError {
     #[error("{0}")]
     Http(#[from] reqwest::Error),
-    #[error("the server answered with the HTTP status {0}")]
+    #[error("HTTP status {0}")]
     Status(StatusCode),
     /// With its `WWW-Authenticate`.
-    #[error("the server wants to know who asks")]
+    #[error("authentication required")]
     Unauthorized(String),
-    #[error("the server did not answer with a stream of events")]
+    #[error("the response is not an event stream")]
     NoStream,
-    #[error("the server did not say where messages are posted")]
+    #[error("the server did not send its message endpoint")]
     NoEndpoint,
-    #[error("the server wants its messages posted at {0}, which is not where it is itself")]
+    #[error("the server's message endpoint {0} is on a different origin")]
     OtherOrigin(Url),
     #[error(transparent)]
     TooLarge(#[from] EventTooLarge),
@@ -113,7 +113,7 @@ impl Transport<RoleClient> for SseTransport {
             let event = match self.events.next().await {
                 Ok(event) => event?,
                 Err(error) => {
-                    tracing::warn!(%error, "the stream of an MCP server broke");
+                    tracing::warn!(%error, "lost an MCP server's event stream");
                     return None;
                 }
             };
@@ -122,7 +122,7 @@ impl Transport<RoleClient> for SseTransport {
             }
             match serde_json::from_str(&event.data) {
                 Ok(message) => return Some(message),
-                Err(error) => tracing::warn!(%error, "an MCP server sent what is no message"),
+                Err(error) => tracing::warn!(%error, "an MCP server sent an invalid message"),
             }
         }
     }

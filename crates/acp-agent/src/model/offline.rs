@@ -126,7 +126,7 @@ impl<'a> TurnProgress<'a> {
             OfflineInput::Incomplete(usage) => return text_step(usage.trim_end()),
             OfflineInput::Unknown(name) => {
                 return text_step(format!(
-                    "There is no command `/{name}`. There are {}; `/help` says more.",
+                    "Unknown command `/{name}`. Available commands: {}. Type `/help` for details.",
                     commands::names()
                 ));
             }
@@ -136,7 +136,7 @@ impl<'a> TurnProgress<'a> {
             OfflineCommand::Plan { goal } => self.plan(&goal),
             _ if self.has_answered => Vec::new(),
             OfflineCommand::Help => text_step(format!(
-                "This agent has no language model configured. It carries out these commands:\n\n{}",
+                "No language model is configured. These commands are available:\n\n{}",
                 commands::help()
             )),
             command => self.command_steps(&command),
@@ -193,10 +193,10 @@ impl<'a> TurnProgress<'a> {
                 "The directory is empty.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Read { .. }) if result.data["lines"] == 0 => {
-                "There is nothing there: the file is empty, or ends before that line.".to_owned()
+                "No such line: the file is empty or ends before it.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Search { .. }) if result.data["matches"] == 0 => {
-                "Nothing was found. A pattern with spaces goes in quotes.".to_owned()
+                "No matches. Quote patterns that contain spaces.".to_owned()
             }
             (ToolStatus::Done, OfflineCommand::Search { .. }) => format!(
                 "Found {} in {}:\n\n{}",
@@ -235,16 +235,14 @@ impl<'a> TurnProgress<'a> {
             return worth.into_iter().enumerate().map(look).collect();
         }
         let mut said =
-            "No language model is configured, so I cannot work on this: I am the `offline` \
-             model, which is no AI. For one, type a provider's key with `acp agent login`, or name a model at \
-             home with `--model` or in `config.toml`. Until then I carry out typed commands:\n\n"
+            "No language model is configured, so I cannot work on this: I am the `offline` model, not an AI. To use a model, add a provider's key with `acp agent login`, or choose a local model with `--model` or in `config.toml`. Until then, I can run these commands:\n\n"
                 .to_owned();
         said.push_str(&commands::help());
         let attached = self.attachment_names();
         if !attached.is_empty() {
             said.push_str(&format!("\nattached: {}\n", attached.join(", ")));
         }
-        said.push_str("\nWhat I see of the workspace:\n\n");
+        said.push_str("\nThe workspace:\n\n");
         said.push_str(&survey(listing, &names, &read));
         text_step(said)
     }
@@ -280,7 +278,7 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
     let command = one_line(command);
     match (result.status, exit_code(result)) {
         (ToolStatus::Rejected, _) => format!("{} The command was not run.", result.text),
-        (_, Some(code)) => format!("`{command}` ended with exit code {code}."),
+        (_, Some(code)) => format!("`{command}` exited with code {code}."),
         (_, None) => format!("`{command}` failed. {}", result.text),
     }
 }
@@ -289,7 +287,7 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
 fn quoted(text: &str) -> String {
     let kept = head(text, REPEATED);
     let more = if kept.len() < text.len() {
-        "\n\nThere is more; the tool call shows it."
+        "\n\nOutput truncated; see the tool call."
     } else {
         ""
     };

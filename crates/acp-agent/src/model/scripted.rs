@@ -77,7 +77,7 @@ pub struct ScriptedModel {
 #[non_exhaustive]
 pub enum ScriptError {
     /// It cannot be read.
-    #[error("the script {path} cannot be read: {error}")]
+    #[error("cannot read script {path}: {error}")]
     Unreadable {
         /// The file.
         path: String,
@@ -85,7 +85,7 @@ pub enum ScriptError {
         error: std::io::Error,
     },
     /// It is no script; the text says where.
-    #[error("not a script: {0}")]
+    #[error("invalid script: {0}")]
     Invalid(#[from] serde_json::Error),
 }
 
@@ -215,7 +215,7 @@ impl Model for ScriptedModel {
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a> {
         let given = estimate_tokens(&request);
         if self.window.is_some_and(|window| given > window) {
-            let message = format!("{given} tokens do not fit into the script's window");
+            let message = format!("{given} tokens exceed the script's context window");
             let error = ModelError::of(ModelErrorKind::ContextFull, message);
             return KnownSteps::steps([Err(error)], false);
         }
@@ -239,7 +239,7 @@ impl Model for ScriptedModel {
         }
         let Some(turn) = prompts.checked_sub(1).and_then(|turn| self.turns.get(turn)) else {
             let message = format!(
-                "the script has {} turns, and this is prompt {prompts}",
+                "the script has only {} turns, but this is prompt {prompts}",
                 self.turns.len()
             );
             return KnownSteps::steps([Err(ModelError::new(message))], false);
@@ -287,7 +287,7 @@ impl ScriptedModel {
                     ..TokenUsage::default()
                 }))),
                 ScriptStep::Expect(text) if !contains_text(request, text) => {
-                    let message = format!("the script expects that the model is told {text:?}");
+                    let message = format!("the script expects the model to be told {text:?}");
                     steps.push(Err(ModelError::new(message)));
                 }
                 ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),

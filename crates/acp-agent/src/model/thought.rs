@@ -21,7 +21,7 @@ pub enum ThoughtLevel {
 
 /// There is no such level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no thought level {0}; there are off, low, medium, high and max")]
+#[error("unknown thought level {0}; expected off, low, medium, high or max")]
 pub struct ParseThoughtLevelError(String);
 
 impl ThoughtLevel {

@@ -48,7 +48,7 @@ async fn ask_user(
         Some(true) => return Ok(Ok(())),
         Some(false) => {
             return Ok(rejected(
-                "Rejected: the person said never to allow this in this session.",
+                "Rejected: the user chose to always reject this in this session.",
             ));
         }
         None => {}
@@ -85,10 +85,10 @@ async fn ask_user(
         }
         Some(PermissionOptionKind::RejectAlways) => {
             memory.remember(subject, false).await?;
-            rejected("Rejected: permission was refused, for the rest of this session.")
+            rejected("Permission denied by the user for the rest of this session.")
         }
         // Nor does an option that was not offered allow anything.
-        _ => rejected("Rejected: permission was refused."),
+        _ => rejected("Permission denied by the user."),
     })
 }
 

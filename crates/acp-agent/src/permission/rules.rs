@@ -148,8 +148,8 @@ impl RuleFiles {
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
-        let judged = judged
-            .map_err(|e| ToolError::failed(format!("the rules could not be applied: {e}")))?;
+        let judged =
+            judged.map_err(|e| ToolError::failed(format!("cannot apply the rules: {e}")))?;
         Ok(match judged {
             ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
             ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
@@ -231,11 +231,11 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
 
 /// That something is left out, for the model and the person; nothing, if nothing is.
 pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
-    (count > 0).then(|| format!("{what} left out, as rules want it: {count}."))
+    (count > 0).then(|| format!("{what} omitted because of rules: {count}."))
 }
 
 fn unreadable_message(why: &str) -> String {
-    format!("Rejected, since the rules of what may be done cannot be read: {why}")
+    format!("Permission denied: cannot read the permission rules: {why}")
 }
 
 /// All that is said by rules.
@@ -262,8 +262,7 @@ impl RuleSet {
 
     fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
-        judged
-            .unwrap_or_else(|| ActionDecision::Deny(unreadable_message("there are no directories")))
+        judged.unwrap_or_else(|| ActionDecision::Deny(unreadable_message("no directories")))
     }
 
     fn weigh(
@@ -290,8 +289,10 @@ impl RuleSet {
         };
         let refused = |by: DecisionSource| {
             ActionDecision::Deny(match by {
-                DecisionSource::Policy(policy) => format!("Rejected by `--allow {policy}`."),
-                by => format!("Rejected by {by}."),
+                DecisionSource::Policy(policy) => {
+                    format!("Permission denied by `--allow {policy}`.")
+                }
+                by => format!("Permission denied by {by}."),
             })
         };
         if let Some(policy) = &self.policy

@@ -26,18 +26,18 @@ impl AlwaysSubject {
     /// What to call it behind "always".
     pub(super) fn shown(&self) -> String {
         match self {
-            Self::Tool(tool) if tool == "edit" => "edits of the project's files".to_owned(),
-            Self::Tool(tool) if tool == "write" => "writing the project's files".to_owned(),
+            Self::Tool(tool) if tool == "edit" => "edits to project files".to_owned(),
+            Self::Tool(tool) if tool == "write" => "writing project files".to_owned(),
             Self::Tool(tool) => format!("`{tool}`"),
             Self::Command(command) => {
                 let shown = one_line(command);
                 match command.lines().count() {
                     _ if shown == *command => format!("exactly `{command}`"),
                     0 | 1 => "exactly this command".to_owned(),
-                    lines => format!("exactly this command of {lines} lines"),
+                    lines => format!("exactly this {lines}-line command"),
                 }
             }
-            Self::File(path) => format!("changes of `{path}`"),
+            Self::File(path) => format!("changes to `{path}`"),
             Self::Host(host) => format!("fetching from `{host}`"),
             Self::Inside(origin) => format!("fetching from {origin}"),
         }

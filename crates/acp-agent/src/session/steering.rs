@@ -32,7 +32,7 @@ impl Steering {
             return Ok(false);
         };
         if messages.len() == MOST {
-            let text = format!("{MOST} messages wait for the model already");
+            let text = format!("too many queued messages (limit: {MOST})");
             return Err(acp::Error::internal(text));
         }
         messages.push(message);

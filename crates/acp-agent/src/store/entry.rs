@@ -72,7 +72,8 @@ impl StoreEntry {
         match update.clone().into_v2() {
             Some(update) => Self::write(StoreEntryKind::UpdateV2, &update),
             None => Err(StoreError::Failed(
-                "an update that neither version has words for cannot be kept".to_owned(),
+                "cannot store an update that has no representation in either protocol version"
+                    .to_owned(),
             )),
         }
     }
@@ -90,7 +91,7 @@ impl StoreEntry {
     fn write(kind: StoreEntryKind, value: &impl serde::Serialize) -> Result<Self, StoreError> {
         match serde_json::to_string(value) {
             Ok(body) => Ok(Self { kind, body }),
-            Err(e) => Err(StoreError::Failed(format!("it cannot be written: {e}"))),
+            Err(e) => Err(StoreError::Failed(format!("cannot serialize: {e}"))),
         }
     }
 

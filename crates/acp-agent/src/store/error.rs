@@ -9,26 +9,26 @@ use crate::private_file::PrivateError;
 #[non_exhaustive]
 pub enum StoreError {
     /// Another process has gone on with the session.
-    #[error("another process has gone on with the session {0}; load it again")]
+    #[error("session {0} was changed by another process; load it again")]
     Conflict(SessionId),
     /// There is no such session.
-    #[error("there is no session {0}")]
+    #[error("session not found: {0}")]
     NotFound(SessionId),
     /// There is such a session already.
-    #[error("there is a session {0} already")]
+    #[error("session already exists: {0}")]
     Exists(SessionId),
     /// The cursor is none that this store gave.
-    #[error("no page of the list of sessions begins with {0:?}")]
+    #[error("invalid cursor: {0:?}")]
     Cursor(String),
     /// There is no room: the disk is full, or a limit is reached.
-    #[error("there is no room for the session: {0}")]
+    #[error("session store full: {0}")]
     Full(String),
     /// Other processes have used the store without a pause for too long.
-    #[error("the sessions are in use by another process: {0}")]
+    #[error("session store locked by another process: {0}")]
     Busy(String),
     /// The store was written by a newer version of this program.
     #[error(
-        "{path} was written by a newer version of this program (format {theirs}; this one knows {ours})"
+        "{path} was written by a newer version of acp (format {theirs}; this version supports {ours})"
     )]
     Newer {
         /// The file.
@@ -39,13 +39,13 @@ pub enum StoreError {
         ours: i64,
     },
     /// Someone else could read or change what is kept there.
-    #[error("{path} belongs to another user; sessions are kept only where they are private")]
+    #[error("{path} belongs to another user; the session store must be private")]
     NotOurs {
         /// The directory, or a file in it.
         path: String,
     },
     /// What was kept cannot be understood.
-    #[error("an entry of the session cannot be read: {0}")]
+    #[error("corrupt session entry: {0}")]
     Unreadable(String),
     /// Anything else; the text says what.
     #[error("{0}")]

@@ -93,7 +93,9 @@ impl MemoryStoreState {
     ) -> Result<(), StoreError> {
         let more = entries_size(entries);
         if self.bytes + more > most {
-            return Err(StoreError::Full(format!("{most} bytes are in memory")));
+            return Err(StoreError::Full(format!(
+                "limit of {most} bytes in memory reached"
+            )));
         }
         self.bytes += more;
         Ok(())

@@ -20,14 +20,14 @@ use crate::workspace::tool_error::ToolError;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditTool {
-    /// The file; a relative path begins at the working directory.
+    /// File path, absolute or relative to the working directory.
     path: String,
-    /// The text to replace, exactly as it is in the file, white space included. Unless `replace_all` is set, it
-    /// must be in the file once and no more: give as many lines around it as that takes.
+    /// Text to replace, exactly as in the file, including whitespace. Unless `replace_all` is set, include
+    /// enough surrounding lines to make it unique.
     search: String,
-    /// What to put in its place.
+    /// Replacement text.
     replacement: String,
-    /// Replace it wherever it is.
+    /// Replace every occurrence.
     #[serde(default)]
     replace_all: bool,
 }
@@ -36,8 +36,7 @@ impl Tool for EditTool {
     const NAME: &'static str = "edit";
 
     const DESCRIPTION: &'static str = "\
-        Replaces a text in a file by another. The text must be in the file exactly as given, and once unless \
-        `replace_all` is set. What is not found or not unique is explained and nothing is changed.";
+        Replace text in a file. The text must match the file exactly, and occur only once unless `replace_all` is set. If it is missing or not unique, the file is not changed and the error explains why.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
@@ -84,7 +83,7 @@ impl EditTool {
         let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
             return Err(ToolError::failed(format!(
-                "There is no file `{}`.",
+                "File not found: `{}`.",
                 self.path
             )));
         };
@@ -103,7 +102,7 @@ impl EditTool {
         };
         if new == old {
             return Err(ToolError::failed(
-                "The replacement is the same as the text.",
+                "The replacement is identical to the text.",
             ));
         }
         let line = u32::try_from(line_number(&old, at)).unwrap_or(u32::MAX);
@@ -136,7 +135,7 @@ impl EditTool {
 /// Where the text is first, if it is there once, or `all` of them are wanted.
 fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
-        return Err("the text to replace is empty.".to_owned());
+        return Err("`search` is empty.".to_owned());
     }
     let mut places = match_positions(file, search);
     match (places.next(), places.next()) {
@@ -149,8 +148,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
                 .map(|at| line_number(file, at))
                 .collect();
             Err(format!(
-                "the text is there {} times, beginning on lines {}; it must be there once. Add lines \
-                 around it until it is, or set `replace_all` to change each.",
+                "the text occurs {} times, starting on lines {}. Add surrounding lines to make it unique, or set `replace_all` to change every occurrence.",
                 lines.len(),
                 named(&lines)
             ))
@@ -189,7 +187,7 @@ mod tests {
     #[test]
     fn otherwise_the_error_names_lines() {
         let error = |file: &str, search: &str| find(file, search, false).unwrap_err();
-        assert!(error("a\nb\na\n", "a").contains("2 times, beginning on lines 1, 3;"));
+        assert!(error("a\nb\na\n", "a").contains("2 times, starting on lines 1, 3;"));
         assert!(error("aaa", "aa").contains("2 times"));
         assert!(error("a\na\n", "a").contains("`replace_all`"));
         assert!(error("x\ny\n", "z").contains("2 lines"));

@@ -36,10 +36,10 @@ const PLACES: usize = 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GlobTool {
-    /// Such as `*.rs` (in any directory), `src/**/*.{ts,tsx}` or `**/Cargo.toml`. Hidden files are found only by
-    /// a pattern that names them, such as `.github/**`.
+    /// Glob pattern, such as `*.rs` (in any directory), `src/**/*.{ts,tsx}` or `**/Cargo.toml`. Hidden files
+    /// match only if the pattern names them, such as `.github/**`.
     pattern: String,
-    /// Where to look; the working directory if absent.
+    /// Directory to search. Default: the working directory.
     #[serde(default)]
     path: String,
 }
@@ -66,7 +66,7 @@ impl GlobFilter {
             let glob = glob.strip_prefix("./").unwrap_or(glob);
             builder
                 .add(glob)
-                .map_err(|e| format!("`{glob}` is no pattern for files: {e}"))?;
+                .map_err(|e| format!("Invalid glob pattern `{glob}`: {e}"))?;
         }
         let only = builder.build().map_err(|e| e.to_string())?;
         Ok(Self {
@@ -90,8 +90,7 @@ impl Tool for GlobTool {
     const NAME: &'static str = "glob";
 
     const DESCRIPTION: &'static str = "\
-        Finds files by a pattern for their paths, the newest first, 200 at most. What .gitignore names is left \
-        out.";
+        Find files by a glob pattern, newest first, at most 200. Files ignored by .gitignore are skipped.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
@@ -147,10 +146,10 @@ impl GlobTool {
         }
         if found.has_more {
             lines.push_str(&format!(
-                "… these are {shown} of the first {all} files; narrow the pattern or the path\n"
+                "… showing {shown} of the first {all} files; narrow the pattern or the path\n"
             ));
         } else if all > shown {
-            lines.push_str(&format!("… these are the newest {shown} of {all} files\n"));
+            lines.push_str(&format!("… showing the newest {shown} of {all} files\n"));
         }
         let places: Vec<ToolCallLocation> = found
             .files
@@ -159,7 +158,7 @@ impl GlobTool {
             .map(|(_, file)| location(file, None))
             .collect();
         let (mut told, content) = match all {
-            0 => ("No file matches.".to_owned(), "No file matches.".to_owned()),
+            0 => ("No files match.".to_owned(), "No files match.".to_owned()),
             _ => (lines.clone(), fenced(&lines)),
         };
         let mut content = vec![text(content)];

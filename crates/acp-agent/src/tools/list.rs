@@ -27,7 +27,7 @@ const MOST: usize = 1000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListTool {
-    /// The directory; the working directory if absent.
+    /// Directory path. Default: the working directory.
     #[serde(default)]
     path: String,
 }
@@ -36,8 +36,7 @@ impl Tool for ListTool {
     const NAME: &'static str = "list";
 
     const DESCRIPTION: &'static str = "\
-        Lists a directory, 1000 entries at most, with the sizes of its files. To find files in a whole tree \
-        use `glob`.";
+        List a directory with file sizes, at most 1000 entries. To find files in a directory tree, use `glob`.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
@@ -116,15 +115,15 @@ impl ListTool {
             listed.push(item);
         }
         if truncated {
-            lines.push_str(&format!("… and more than these {MOST}\n"));
+            lines.push_str(&format!("… more entries omitted (limit: {MOST})\n"));
         }
         let withheld = left_out_note("Entries", withheld);
         let mut shown = Vec::new();
         if !entries.is_empty() {
             shown.push(text(fenced(&lines)));
         } else if withheld.is_none() {
-            lines.push_str("It is empty.");
-            shown.push(text("It is empty."));
+            lines.push_str("The directory is empty.");
+            shown.push(text("The directory is empty."));
         }
         if let Some(withheld) = withheld {
             lines.push_str(&withheld);

@@ -90,7 +90,7 @@ pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocati
         None => {
             let names: Vec<_> = TOOLS.iter().map(|entry| entry.name).collect();
             let names = names.join(", ");
-            Err(format!("There is no tool `{tool}`; there are {names}."))
+            Err(format!("Unknown tool `{tool}`. Available tools: {names}."))
         }
     }
 }

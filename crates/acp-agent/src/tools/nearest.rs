@@ -20,7 +20,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
     let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
-        return "the text, which is only white space, is not there.".to_owned();
+        return "the text was not found; it is only whitespace.".to_owned();
     };
     // Where the first line is, the place is the one where most of the others are, too.
     let trimmed = |line: &str| line.trim().to_owned();
@@ -53,7 +53,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         .collect();
     if !part.is_empty() {
         return format!(
-            "the text is not there. What its first line says is part of line {}.",
+            "the text was not found. Its first line is part of line {}.",
             named(&part)
         );
     }
@@ -67,13 +67,13 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         .max_by(|(_, a), (_, b)| a.total_cmp(b));
     match likeness {
         Some((at, like)) if like >= LIKE => format!(
-            "the text is not there, nor is its first line. Most like that is line {}:\n{}\nwhere the text has\n{}",
+            "the text was not found. The closest match for its first line is line {}:\n{}\nwhere the text has\n{}",
             at + 1,
             quote_line(lines.get(at).copied().unwrap_or_default()),
             quote_line(wanted.get(first).copied().unwrap_or_default()),
         ),
         _ => format!(
-            "the text is not there, nor is its first line, in any of the {} lines of the file.",
+            "the text was not found, and neither was its first line, in the {} lines of the file.",
             lines.len()
         ),
     }
@@ -87,34 +87,31 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
         [_] => String::new(),
         _ => {
             let numbers: Vec<usize> = same.iter().map(|start| start + 1).collect();
-            format!(" (its first line is also on others: {})", named(&numbers))
+            format!(" (its first line also occurs on lines {})", named(&numbers))
         }
     };
     let found = wanted.iter().enumerate().find(differs);
     match found {
         None => format!(
-            "the text is not there as it was given, though the same lines begin on line {}: the line ends, or \
-             what is before and behind them, differ{elsewhere}.",
+            "the text was not found as given. The same lines start on line {}, but the line endings or the text around them differ{elsewhere}.",
             start + 1
         ),
         Some((at, line)) => {
             let number = start + at + 1;
             let Some(is) = there.get(at) else {
                 return format!(
-                    "the text is not there as it was given. It begins on line {}, and the file ends before its \
-                     line {}:\n{}",
+                    "the text was not found as given. It starts on line {}, but the file ends before its line {}:\n{}",
                     start + 1,
                     at + 1,
                     quote_line(line)
                 );
             };
             let how = match is.trim() == line.trim() {
-                true => "differs in white space only",
+                true => "differs only in whitespace",
                 false => "differs",
             };
             format!(
-                "the text is not there as it was given. It is nearest to what begins on line {}{elsewhere}; there \
-                 line {number} {how}. The file has\n{}\nwhere the text has\n{}",
+                "the text was not found as given. The closest match starts on line {}{elsewhere}; there, line {number} {how}. The file has\n{}\nwhere the text has\n{}",
                 start + 1,
                 quote_line(is),
                 quote_line(line)
@@ -150,10 +147,7 @@ mod tests {
         let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
         assert!(said.contains("begins on line 3"), "{said}");
         assert!(said.contains("others: 3, 8"), "{said}");
-        assert!(
-            said.contains("line 4 differs in white space only"),
-            "{said}"
-        );
+        assert!(said.contains("line 4 differs only in whitespace"), "{said}");
         assert!(
             said.contains("|\\tlet a = 1;|") && said.contains("|    let a = 1;|"),
             "{said}"

@@ -23,12 +23,12 @@ pub(crate) struct PlanTool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PlanToolEntry {
-    /// What is to be done.
+    /// What to do.
     content: String,
-    /// How important it is; `medium` if absent.
+    /// Priority. Default: `medium`.
     #[serde(default)]
     priority: PlanToolPriority,
-    /// How far it is; `pending` if absent.
+    /// Status. Default: `pending`.
     #[serde(default)]
     status: PlanToolStatus,
 }
@@ -55,8 +55,7 @@ impl Tool for PlanTool {
     const NAME: &'static str = "plan";
 
     const DESCRIPTION: &'static str = "\
-        Shows the plan to the person: all of its entries with how far each is. Call it again whenever that \
-        changes.";
+        Show the plan to the user: all entries with their status. Call it again whenever the plan or a status changes.";
 
     const DRAFT: Option<DraftSpec> = None;
 }
@@ -103,7 +102,7 @@ impl PlanTool {
         workspace.turn.plan(self.entries()).await?;
         Ok(ToolOutput {
             status: ToolStatus::Done,
-            text: "The plan is shown.".to_owned(),
+            text: "Plan updated.".to_owned(),
             content: None,
             locations: None,
             images: Vec::new(),

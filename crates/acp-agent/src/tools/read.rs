@@ -40,11 +40,11 @@ const PEEK: u64 = 8 * 1024;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadTool {
-    /// The file; a relative path begins at the working directory.
+    /// File path, absolute or relative to the working directory.
     path: String,
-    /// The first line to read, counted from 1.
+    /// First line to read, starting at 1.
     line: Option<u32>,
-    /// How many lines to read; 2000 if absent.
+    /// Number of lines to read. Default: 2000.
     limit: Option<u32>,
 }
 
@@ -68,8 +68,7 @@ impl Tool for ReadTool {
     const NAME: &'static str = "read";
 
     const DESCRIPTION: &'static str = "\
-        Reads a text file, or some lines of it: 2000 lines and 128 KiB at most, after which it says how to go \
-        on. Shows an image (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+        Read a text file or a range of its lines, at most 2000 lines and 128 KiB per call; use `line` to continue. Also shows images (PNG, JPEG, GIF, WebP). Read a file before you change it.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
@@ -118,7 +117,7 @@ impl ReadTool {
             FileContents::Text => self.read_text(execution.workspace, &path).await,
             FileContents::Image { media_type, bytes } => Ok(self.image_output(media_type, &bytes)),
             FileContents::LargeImage { media_type, size } => Err(ToolError::failed(format!(
-                "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",
+                "`{}` is an image ({media_type}) of {size} bytes, too large to show (limit: {IMAGE} bytes).",
                 self.path
             ))),
             FileContents::Binary { size } => Err(self.binary_error(Some(size))),
@@ -133,7 +132,7 @@ impl ReadTool {
             .await;
         let read = read.map_err(|fault| match fault {
             ToolError::NotFound(why) => {
-                ToolError::Failed(format!("There is no file `{}`: {why}", self.path))
+                ToolError::Failed(format!("File not found: `{}`: {why}", self.path))
             }
             other => other,
         })?;
@@ -153,7 +152,7 @@ impl ReadTool {
             kept.push_str(shown);
             if shown.len() < line.len() {
                 let left = line.len() - shown.len();
-                kept.push_str(&format!(" [… {left} bytes more on this line]\n"));
+                kept.push_str(&format!(" [… {left} more bytes on this line]\n"));
             }
             count += 1;
         }
@@ -166,10 +165,10 @@ impl ReadTool {
         if unsaid {
             let last = first + count - 1;
             told.push_str(&format!(
-                "[There is more: this is up to line {last}. Go on with `line`: {}.]\n",
+                "[Truncated after line {last}. Continue with `line`: {}.]\n",
                 last + 1
             ));
-            shown.push(text("There is more of it than is shown."));
+            shown.push(text("Truncated."));
         } else if count == 0 && limit > 0 {
             told = match first {
                 1 => "[The file is empty.]".to_owned(),
@@ -197,8 +196,7 @@ impl ReadTool {
             .map(|size| format!(" of {size} bytes"))
             .unwrap_or_default();
         ToolError::failed(format!(
-            "`{}` is a binary file{size}, or text that is not UTF-8: it cannot be read as text. A command, such \
-             as `file` or `xxd`, can say more of it.",
+            "`{}` is a binary file{size}, or not valid UTF-8, and cannot be read as text. Use a command such as `file` or `xxd` to inspect it.",
             self.path
         ))
     }

@@ -41,9 +41,9 @@ const GATHER_FOR: Duration = Duration::from_millis(10);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunTool {
-    /// The command line, for the system's shell.
+    /// Command line for the system shell.
     command: String,
-    /// After how many seconds it is killed, with all that it started; 120 if absent, 600 at most.
+    /// Timeout in seconds, after which the command and all processes it started are killed. Default: 120, maximum: 600.
     timeout: Option<u32>,
 }
 
@@ -58,10 +58,7 @@ impl Tool for RunTool {
     const NAME: &'static str = "run";
 
     const DESCRIPTION: &'static str = "\
-        Runs a command line in the shell, in the session's working directory, without input, and waits for its \
-        end: 120 s unless `timeout` says more, 600 s at most. What it leaves running is ended with it. Of a \
-        long output the beginning and the end are given back, 32 KiB together. Use the other tools to read, \
-        find and change files.";
+        Run a command line in the shell, in the session's working directory, without stdin, and wait for it to exit. The default timeout is 120 s; set `timeout` for up to 600 s. Processes it leaves running are killed when it exits. Long output is truncated in the middle to 32 KiB. Use the other tools to read, find and change files.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Execute,
@@ -108,7 +105,7 @@ impl RunTool {
     ) -> Result<ToolOutput, ToolError> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
-            let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
+            let why = format!("Invalid `timeout` {timeout}: must be 1 to {LONGEST} seconds.");
             return Err(ToolError::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
@@ -250,19 +247,18 @@ fn command_output(
     let (ended, status) = match how {
         CommandEnd::Exited(status) => {
             let ended = match (status.exit_code, &status.signal) {
-                (Some(code), _) => format!("It ended with exit code {code}."),
-                (None, Some(signal)) => format!("It was ended by the signal {signal}."),
-                (None, None) => "It ended, and how is not known.".to_owned(),
+                (Some(code), _) => format!("Exit code {code}."),
+                (None, Some(signal)) => format!("Terminated by signal {signal}."),
+                (None, None) => "Exited with unknown status.".to_owned(),
             };
             (ended, status.clone())
         }
         CommandEnd::TimedOut(timeout) => {
             let seconds = timeout.as_secs();
-            let mut ended = format!(
-                "It ran longer than its time limit of {seconds} s and was killed, with all that it had started."
-            );
+            let mut ended =
+                format!("Timed out after {seconds} s and killed, with all processes it started.");
             if seconds < LONGEST.into() {
-                ended.push_str(&format!(" `timeout` can be up to {LONGEST}."));
+                ended.push_str(&format!(" The maximum `timeout` is {LONGEST}."));
             }
             (ended, TerminalExitStatus::new())
         }
@@ -308,13 +304,10 @@ fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     if !printed.is_truncated {
         let begin = head(text, HEAD);
         let left = text.len() - begin.len() - end.len();
-        return (
-            format!("{begin}\n[… {left} bytes are left out …]\n{end}"),
-            true,
-        );
+        return (format!("{begin}\n[… {left} bytes omitted …]\n{end}"), true);
     }
     let begin = head(&printed.head, HEAD);
-    (format!("{begin}\n[… much is left out …]\n{end}"), true)
+    (format!("{begin}\n[… output omitted …]\n{end}"), true)
 }
 
 #[cfg(test)]
@@ -340,6 +333,6 @@ mod tests {
         );
         let (kept, truncated) = shorten_output(&printed("the end", "the beginning", true));
         assert!(truncated);
-        assert_eq!(kept, "the beginning\n[… much is left out …]\nthe end");
+        assert_eq!(kept, "the beginning\n[… output omitted …]\nthe end");
     }
 }

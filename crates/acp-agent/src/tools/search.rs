@@ -46,21 +46,21 @@ const LONGEST: usize = 16 * 1024 * 1024;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchTool {
-    /// A regular expression. It is matched against single lines, and case counts.
+    /// Regular expression, matched line by line and case-sensitively.
     pattern: String,
-    /// Which files to search, such as `*.rs` or `src/**`; all if absent. Hidden files are searched only if a
-    /// pattern names them, such as `.github/**`.
+    /// Glob pattern for the files to search, such as `*.rs` or `src/**`. Default: all files. Hidden files are
+    /// searched only if the pattern names them, such as `.github/**`.
     glob: Option<String>,
-    /// A directory to search, or a file; the working directory if absent.
+    /// Directory or file to search. Default: the working directory.
     #[serde(default)]
     path: String,
-    /// How many lines to show before and behind each that matches; none if absent, 10 at most.
+    /// Number of context lines to show before and after each match. Default: 0, maximum: 10.
     #[serde(default)]
     context: u32,
-    /// Case does not count.
+    /// Ignore case.
     #[serde(default)]
     ignore_case: bool,
-    /// The pattern is a text to be found as it is, not a regular expression.
+    /// Treat the pattern as literal text instead of a regular expression.
     #[serde(default)]
     literal: bool,
 }
@@ -91,9 +91,7 @@ impl Tool for SearchTool {
     const NAME: &'static str = "search";
 
     const DESCRIPTION: &'static str = "\
-        Searches files for a regular expression (the syntax of Rust's `regex`: no look-around, no \
-        back-references), line by line: 200 matching lines at most. Hidden files, binary files, and what \
-        .gitignore names are left out.";
+        Search files line by line for a regular expression (Rust `regex` syntax: no look-around or backreferences). Returns at most 200 matching lines. Hidden files, binary files and files ignored by .gitignore are skipped.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Search,
@@ -140,7 +138,7 @@ impl SearchTool {
         let workspace = execution.workspace;
         if self.context > MOST_CONTEXT {
             let asked = self.context;
-            let why = format!("`context` is {asked}; it can be up to {MOST_CONTEXT}.");
+            let why = format!("Invalid `context` {asked}: the maximum is {MOST_CONTEXT}.");
             return Err(ToolError::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
@@ -165,7 +163,7 @@ impl SearchTool {
             .build(&self.pattern);
         built.map_err(|e| {
             format!(
-                "`{}` is not a regular expression: {e}\nTo find it as it is, set `literal`.",
+                "Invalid regular expression `{}`: {e}\nTo search for it literally, set `literal`.",
                 self.pattern
             )
         })
@@ -187,18 +185,18 @@ impl SearchTool {
         let mut told = lines.clone();
         if found.is_truncated {
             let more = format!(
-                "… and more than these {} lines; narrow the pattern, the glob or the path\n",
+                "… more lines omitted (limit: {}); narrow the pattern, the glob or the path\n",
                 found.match_count
             );
             lines.push_str(&more);
             told.push_str(&more);
         }
         let mut shown = vec![text(match found.lines.is_empty() {
-            true => "Nothing was found.".to_owned(),
+            true => "No matches.".to_owned(),
             false => fenced(&lines),
         })];
         if found.lines.is_empty() {
-            told = "Nothing was found.".to_owned();
+            told = "No matches.".to_owned();
         }
         if let Some(withheld) = left_out_note("Files", found.withheld_count) {
             told.push_str(&format!("\n{withheld}"));
@@ -259,7 +257,7 @@ fn find_matches(
                 has_gap: false,
             };
             if let Err(error) = searcher.search_reader(matcher, demand.reader(opened), sink) {
-                tracing::debug!(file = %file.display(), %error, "a file could not be searched");
+                tracing::debug!(file = %file.display(), %error, "cannot search a file");
             }
             found.file_count += usize::from(found.match_count > before);
             if found.is_truncated {

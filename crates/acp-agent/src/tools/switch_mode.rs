@@ -19,11 +19,11 @@ use crate::workspace::tool_error::ToolError;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SwitchModeTool {
-    /// The mode to switch to: `ask`, `architect` or `code`. Leaving architect mode, the person
-    /// decides which of the others it is.
+    /// Mode to switch to: `ask`, `architect` or `code`. When leaving architect mode, the user chooses between
+    /// the other two.
     #[serde(default = "SwitchModeTool::default_mode")]
     mode: String,
-    /// What is going to be done in that mode, as Markdown.
+    /// What you are going to do in that mode, as Markdown.
     #[serde(default)]
     plan: String,
 }
@@ -34,8 +34,7 @@ impl Tool for SwitchModeTool {
     const NAME: &'static str = "switch_mode";
 
     const DESCRIPTION: &'static str = "\
-        Asks the person to switch the session to another mode. In architect mode nothing can be changed and no \
-        command run: leave it with this, and say in the plan what you are going to do.";
+        Ask the user to switch the session to another mode. In architect mode you cannot change files or run commands: call this to leave it, and describe in `plan` what you are going to do.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::SwitchMode,
@@ -154,7 +153,7 @@ fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, Permission
         (Mode::Architect, Mode::Ask | Mode::Code) => {
             Some(vec![code, ask, reject("No, stay in architect mode")])
         }
-        (Mode::Ask, Mode::Code) => Some(vec![code, reject("No, keep asking")]),
+        (Mode::Ask, Mode::Code) => Some(vec![code, reject("No, keep asking me")]),
         (_, Mode::Architect) | (Mode::Ask | Mode::Code, Mode::Ask) | (Mode::Code, Mode::Code) => {
             None
         }
@@ -162,7 +161,7 @@ fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, Permission
 }
 
 fn rejected_output(stays: Mode) -> ToolOutput {
-    let said = format!("Rejected: the session stays in {stays} mode.");
+    let said = format!("Rejected by the user. The session stays in {stays} mode.");
     ToolOutput {
         status: ToolStatus::Rejected,
         content: Some(vec![text(said.as_str())]),

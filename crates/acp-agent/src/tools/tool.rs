@@ -212,8 +212,7 @@ pub(crate) fn read_arguments<T: DeserializeOwned>(
     } else {
         arguments.clone()
     };
-    serde_json::from_value(arguments)
-        .map_err(|e| format!("`{tool}` cannot take these arguments: {e}"))
+    serde_json::from_value(arguments).map_err(|e| format!("Invalid arguments for `{tool}`: {e}"))
 }
 
 /// A place that an editor can show.

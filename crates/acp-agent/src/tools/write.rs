@@ -19,9 +19,9 @@ use crate::workspace::tool_error::ToolError;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteTool {
-    /// The file; a relative path begins at the working directory.
+    /// File path, absolute or relative to the working directory.
     path: String,
-    /// All that is to be in it.
+    /// Complete contents of the file.
     text: String,
 }
 
@@ -29,8 +29,7 @@ impl Tool for WriteTool {
     const NAME: &'static str = "write";
 
     const DESCRIPTION: &'static str = "\
-        Writes a text file whole, and makes the directories above it; what was in it is replaced. For a change \
-        in a file use `edit`.";
+        Write a whole text file, replacing its contents. Parent directories are created. To change part of a file, use `edit`.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Edit,
@@ -99,7 +98,7 @@ impl WriteTool {
             .is_some_and(|previewed| previewed.old != change.old)
         {
             return Err(ToolError::failed(format!(
-                "`{}` has changed since the change was proposed. Nothing was written; try again.",
+                "`{}` was modified since the change was proposed. Nothing was written; read it again and retry.",
                 self.path
             )));
         }

@@ -61,7 +61,7 @@ impl ActiveTurn<'_> {
             Some(text) => {
                 let mut commands = state.commands.lock().await;
                 for wrong in commands.take_new_problems() {
-                    self.send_notice(&format!("A command of your own is left out. {wrong}"))
+                    self.send_notice(&format!("Ignoring a custom command: {wrong}"))
                         .await?;
                 }
                 match commands.read(text).map_err(acp::Error::invalid_params)? {

@@ -94,8 +94,7 @@ impl ActiveTurn<'_> {
     async fn leave_architect_mode(&self, call: &dyn ToolInvocation) -> acp::Result<ToolOutput> {
         let title = call.describe(self.workspace).title;
         let plan = format!(
-            "Architect mode changes nothing and runs nothing. To go on, the session has to leave it. \
-             The next step is:\n\n- {title}"
+            "Architect mode cannot change files or run commands. Leave it to continue. Next step:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
         let call = SwitchModeTool::from_action(plan);

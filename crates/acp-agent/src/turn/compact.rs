@@ -33,7 +33,7 @@ enum RoomFailure {
 impl RoomFailure {
     fn reason(&self) -> String {
         match self {
-            Self::NothingToCompact => "nothing in the conversation can be left out".to_owned(),
+            Self::NothingToCompact => "nothing in the conversation can be dropped".to_owned(),
             Self::Model(error) => error.message.clone(),
             Self::Stop(error) => error.to_string(),
         }
@@ -62,8 +62,7 @@ impl ActiveTurn<'_> {
                     conversation.defer_compaction();
                     let why = error.message;
                     self.send_notice(&format!(
-                        "The conversation comes near the model's window and could not be summarised: {why}. It \
-                         stays as it is, and goes on."
+                        "The conversation is close to the model's context limit, and compaction failed: {why}. Continuing without compaction."
                     ))
                     .await?;
                 }
@@ -84,8 +83,7 @@ impl ActiveTurn<'_> {
             Err(RoomFailure::Stop(error)) => Err(error),
             Err(RoomFailure::Model(error)) => {
                 let message = format!(
-                    "the conversation is longer than the model's window, and it could not be summarised: {}. It \
-                     is as it was; a model with a larger window can go on with it",
+                    "the conversation exceeds the model's context window, and compaction failed: {}. The conversation is unchanged; continue with a model that has a larger context window",
                     error.message
                 );
                 Err(failure(ModelError::of(error.kind, message)))
@@ -104,11 +102,11 @@ impl ActiveTurn<'_> {
             .await
         {
             Ok(said) => said,
-            Err(RoomFailure::NothingToCompact) => "There is nothing to summarise yet.".to_owned(),
+            Err(RoomFailure::NothingToCompact) => "Nothing to compact yet.".to_owned(),
             Err(RoomFailure::Stop(error)) => return Err(error),
             Err(RoomFailure::Model(error)) => {
                 let message = format!(
-                    "the conversation could not be summarised, and is as it was: {}",
+                    "compaction failed: {}; the conversation is unchanged",
                     error.message
                 );
                 return Err(failure(ModelError::of(error.kind, message)));
@@ -226,7 +224,7 @@ impl ActiveTurn<'_> {
             self.add_cost(used).await?;
         }
         summary?.map_err(|error| {
-            tracing::warn!(model = self.model().name(), %error, "the conversation was not summarised");
+            tracing::warn!(model = self.model().name(), %error, "compaction failed");
             RoomFailure::Model(error)
         })
     }
@@ -268,18 +266,16 @@ fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
 
 fn compaction_report(plan: RoomPlan, tokens: Option<(u64, u64)>, window: Option<u64>) -> String {
     let what = match plan {
-        RoomPlan::CutResults => "Long results of tools were cut",
-        _ => "The conversation so far was summarised",
+        RoomPlan::CutResults => "Long tool results were truncated",
+        _ => "The conversation was compacted",
     };
-    let mut said = format!("{what}, to make room in the model's window");
+    let mut said = format!("{what} to free up context");
     if let Some((before, after)) = tokens {
         said.push_str(&format!(": {before} tokens before, about {after} after"));
         if let Some(window) = window {
             said.push_str(&format!(", of {window}"));
         }
     }
-    said.push_str(
-        ". The model knows no more than what is left; the session still shows all of it.",
-    );
+    said.push_str(". The model sees only what is left; the session still shows everything.");
     said
 }

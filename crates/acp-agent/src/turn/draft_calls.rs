@@ -202,8 +202,10 @@ impl DraftInterruption {
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,
-            Err(_) => Self::Failed("The turn failed before this was done. Nothing was done."),
-            Ok(_) => Self::Failed("The answer ended before this was whole. Nothing was done."),
+            Err(_) => Self::Failed("Not run: the turn failed first."),
+            Ok(_) => {
+                Self::Failed("The response ended before this call was complete. Nothing was done.")
+            }
         }
     }
 

@@ -10,8 +10,8 @@ use crate::tools::tool::ToolOutput;
 /// Why arguments cannot be read that are no JSON object, for the model.
 pub(super) fn unreadable(written: &str) -> String {
     match serde_json::from_str::<Value>(written) {
-        Ok(_) => "The arguments are no JSON object.".to_owned(),
-        Err(error) => format!("The arguments are not JSON: {error}. Nothing was done."),
+        Ok(_) => "The arguments must be a JSON object.".to_owned(),
+        Err(error) => format!("The arguments are not valid JSON: {error}. Nothing was done."),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn skipped_result(call: &ToolRequest) -> ToolResult {
     ToolResult {
         id: call.id.clone(),
         status: ToolStatus::Cancelled,
-        text: "The turn ended before this was done.".to_owned(),
+        text: "Not run: the turn ended first.".to_owned(),
         data: Value::Null,
         images: Vec::new(),
     }

@@ -147,7 +147,8 @@ impl ActiveTurn<'_> {
                 // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
                 // a part of the answer.
                 Some(Ok(Step::Delay(why))) => {
-                    let broke_off = "The answer broke off before this was whole. Nothing was done.";
+                    let broke_off =
+                        "The response was cut off before this call was complete. Nothing was done.";
                     reply
                         .drafts
                         .end(&DraftInterruption::Failed(broke_off))

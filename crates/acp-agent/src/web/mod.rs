@@ -68,15 +68,15 @@ impl FetchTarget {
     pub(crate) async fn of(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
-                "`{url}` begins with `{}:`; only http and https are fetched.",
+                "Unsupported scheme `{}:` in `{url}`: only http and https are supported.",
                 url.scheme()
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("a URL with a user's name or a password in it is not fetched.".to_owned());
+            return Err("URLs with a user name or password are not supported.".to_owned());
         }
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(format!("`{url}` names no host."));
+            return Err(format!("`{url}` has no host."));
         };
         let host = host.to_owned();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -90,7 +90,7 @@ impl FetchTarget {
             (Err(_), Some(_)) => Vec::new(),
             (Err(_), None) => {
                 let found = tokio::net::lookup_host((bare, port)).await;
-                let found = found.map_err(|e| format!("the host `{host}` was not found: {e}"))?;
+                let found = found.map_err(|e| format!("host not found: `{host}`: {e}"))?;
                 let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
                 addresses.sort_unstable();
                 addresses.dedup();
@@ -125,8 +125,7 @@ impl FetchTarget {
             return Some(PrivateAddress {
                 access: format!("through the proxy {proxy}"),
                 why: format!(
-                    "`{host}` is looked up by the proxy `{proxy}`: it is not known here whether it is on the public \
-                     internet, or in the proxy's own network."
+                    "`{host}` is resolved by the proxy `{proxy}`, so it may be on the public internet or in the proxy's own network."
                 ),
             });
         }
@@ -137,7 +136,7 @@ impl FetchTarget {
         let how = shown.join(", ");
         Some(PrivateAddress {
             why: format!(
-                "`{host}` is not on the public internet but in this machine or its network: {how}."
+                "`{host}` is on this machine or its local network, not on the public internet: {how}."
             ),
             access: how,
         })
@@ -176,7 +175,10 @@ impl FetchTarget {
         // What was asked for above holds, or else nothing of the answer is used.
         let peer = response.remote_addr().map(|address| address.ip());
         if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
-            return Err("it was not the address that was looked at that answered.".to_owned());
+            return Err(
+                "the response came from a different address than the one that was resolved."
+                    .to_owned(),
+            );
         }
         if let Some(url) = self.redirect_target(&response)? {
             return Ok(FetchResponse::Redirect(url));
@@ -189,12 +191,10 @@ impl FetchTarget {
         let Some(location) = response.headers().get(LOCATION).filter(|_| moved) else {
             return Ok(None);
         };
-        let location = location
-            .to_str()
-            .map_err(|_| "it sends on to what is no URL.")?;
+        let location = location.to_str().map_err(|_| "invalid redirect URL.")?;
         let url = self.url.join(location);
         url.map(Some)
-            .map_err(|e| format!("it sends on to `{location}`, which is no URL: {e}"))
+            .map_err(|e| format!("invalid redirect URL `{location}`: {e}"))
     }
 }
 
@@ -222,7 +222,7 @@ impl Proxies {
                 authorization: found.basic_auth().cloned(),
             })),
             _ => Err(format!(
-                "the environment names the proxy {address} for it; only http and https proxies are used here."
+                "unsupported proxy {address}: only http and https proxies are supported."
             )),
         }
     }
@@ -249,7 +249,7 @@ async fn read_document(mut response: Response) -> Result<Document, String> {
         let is_it = name.trim().eq_ignore_ascii_case("charset");
         is_it.then(|| value.trim().trim_matches('"').to_owned())
     });
-    let too_large = || format!("it is larger than the {} MiB that are taken.", MOST >> 20);
+    let too_large = || format!("document too large (limit: {} MiB).", MOST >> 20);
     if response
         .content_length()
         .is_some_and(|length| length > MOST as u64)

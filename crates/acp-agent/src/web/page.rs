@@ -27,10 +27,10 @@ pub(crate) fn readable(document: &Document) -> Result<String, String> {
     let media_type = document.media_type.as_str();
     let binary = || {
         let what = match media_type {
-            "" => "of no type that the server would name",
+            "" => "of unspecified type",
             other => other,
         };
-        format!("it is no text: {what}, {} bytes.", document.body.len())
+        format!("not text: {what}, {} bytes.", document.body.len())
     };
     let html = matches!(media_type, "text/html" | "application/xhtml+xml");
     if !html && !is_text(media_type) {
@@ -102,7 +102,7 @@ fn decode_text(document: &Document) -> String {
 }
 
 fn to_markdown(html: &str) -> Result<String, String> {
-    let too_deep = || Err("it is HTML that is nested too deeply to be read.".to_owned());
+    let too_deep = || Err("the HTML is nested too deeply.".to_owned());
     if max_open_elements(html) > MOST_OPEN {
         return too_deep();
     }

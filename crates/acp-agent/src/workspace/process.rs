@@ -101,7 +101,7 @@ impl ProcessNews {
         match std::mem::take(&mut so_far.lost_bytes) {
             0 => text,
             lost => {
-                format!("\n[{lost} bytes were printed faster than they could be shown]\n{text}")
+                format!("\n[{lost} bytes of output dropped]\n{text}")
             }
         }
     }
@@ -134,7 +134,7 @@ impl CommandProcess {
         workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
             return Err(ToolError::failed(
-                "There is no permission to run a command.",
+                "Permission denied: this call may not run commands.",
             ));
         };
         // What the client's terminals may do, it alone knows.
@@ -220,7 +220,7 @@ impl CommandProcess {
         // It is released in any case.
         match tokio::time::timeout(GRACE, killed).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "a command was not killed"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot kill a command"),
             Err(_) => tracing::warn!("a command is still being killed"),
         }
     }
@@ -243,7 +243,7 @@ impl CommandProcess {
         // A client that does not answer keeps nobody waiting for ever.
         match tokio::time::timeout(GRACE, released).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "a terminal was not released"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot release a terminal"),
             Err(_) => tracing::warn!("a terminal is still being released"),
         }
     }
@@ -267,7 +267,7 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
         }
         created = &mut creating => created,
     };
-    Ok(created.map_err(|e| ToolError::failed(format!("the terminal was not created: {e}")))??)
+    Ok(created.map_err(|e| ToolError::failed(format!("cannot create the terminal: {e}")))??)
 }
 
 async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolError> {

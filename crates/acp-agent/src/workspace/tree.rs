@@ -41,7 +41,7 @@ impl CancelFlag {
         impl<R: Read> Read for CancellableReader<'_, R> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
                 if self.0.is_cancelled() {
-                    Err(io::Error::other("given up"))
+                    Err(io::Error::other("cancelled"))
                 } else {
                     self.1.read(buffer)
                 }
@@ -107,7 +107,7 @@ impl DirectoryTree {
         let mut more = false;
         for entry in dir.entries().map_err(shown)? {
             if demand.is_cancelled() {
-                return Err("given up".to_owned());
+                return Err("cancelled".to_owned());
             }
             if entries.len() == most {
                 more = true;
@@ -161,7 +161,7 @@ impl DirectoryTree {
         let mut ahead = VecDeque::from([(path.to_path_buf(), start, OsString::from("."), rules)]);
         while let Some((path, above, name, rules)) = ahead.pop_front() {
             if demand.is_cancelled() {
-                return Err("given up".to_owned());
+                return Err("cancelled".to_owned());
             }
             let Ok(dir) = above.open_dir(&name).map(Arc::new) else {
                 continue;
@@ -180,7 +180,7 @@ impl DirectoryTree {
             let mut below = Vec::new();
             for (name, kind) in names {
                 if demand.is_cancelled() {
-                    return Err("given up".to_owned());
+                    return Err("cancelled".to_owned());
                 }
                 let file = path.join(&name);
                 let is_dir = kind == TreeEntryKind::Directory;

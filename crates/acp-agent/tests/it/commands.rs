@@ -250,9 +250,9 @@ async fn edit_replaces_exactly_one_text() {
             ("/edit a.txt\nfour\n===\n4", "nor is its first line"),
             (
                 "/edit a.txt\n two\n===\n4",
-                "line 4 differs in white space only",
+                "line 4 differs only in whitespace",
             ),
-            ("/edit a.txt\no\n===\n4", "2 times, beginning on lines 1, 4"),
+            ("/edit a.txt\no\n===\n4", "2 times, starting on lines 1, 4"),
             ("/edit no.txt\no\n===\n4", "no file `no.txt`"),
         ] {
             let said = f.says(edit).await;

@@ -91,7 +91,7 @@ async fn a_window_that_is_nearly_full_is_emptied_and_the_session_shows_all() {
         let begin = format!("{SUMMARY}\n\nThey like tea.");
         assert_eq!(
             lines,
-            [&begin, "assistant I go on from there. []", "user second"]
+            [&begin, "assistant Continuing from there. []", "user second"]
         );
         assert!(second.is_well_formed() && second.tools > 0);
 
@@ -218,17 +218,11 @@ async fn the_person_asks_for_it_and_says_what_to_keep() {
     for speaks in [1, 2] {
         let heard = HeardRequests::default();
         let f = AgentFixture::speaking(version(speaks), heard.agent(script), NONE).await;
-        assert_eq!(
-            f.says("/compact").await,
-            "There is nothing to summarise yet."
-        );
+        assert_eq!(f.says("/compact").await, "Nothing to compact yet.");
         assert!(heard.all().is_empty());
         f.says("first").await;
         let said = f.says("/compact the names").await;
-        assert!(
-            said.starts_with("The conversation so far was summarised"),
-            "{said}"
-        );
+        assert!(said.starts_with("The conversation was compacted"), "{said}");
         let asked = to_summarise(&heard.last());
         assert!(asked.contains("wants this kept: the names\n"), "{asked}");
         assert_eq!(f.says("next").await, "two");

@@ -111,10 +111,7 @@ async fn what_is_not_carried_out_has_a_result_all_the_same() {
         assert_eq!(f.says("And now?").await, "Fine.", "{format}");
         assert!(!f.there("no.txt"));
         let told = server.heard()[1].body.to_string();
-        assert!(
-            told.contains("The turn ended before this was done."),
-            "{told}"
-        );
+        assert!(told.contains("Not run: the turn ended first."), "{told}");
     }
 }
 

@@ -179,7 +179,7 @@ async fn always_for_writing_is_about_ordinary_files() {
     f.says("/write a.txt 1").await;
     assert_eq!(
         f.asked()[0].options[1].name,
-        "Always allow writing the project's files in this session"
+        "Always allow writing project files in this session"
     );
     f.answers([REJECT]);
     f.says("/write .envrc evil").await;

@@ -226,11 +226,7 @@ async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
         let last = before.len() - 1;
         assert_eq!(after[..last], before[..last]);
         assert!(before[last].contains("InProgress"), "{}", before[last]);
-        for part in [
-            "Failed",
-            "begun",
-            "The agent was ended before this was done.",
-        ] {
+        for part in ["Failed", "begun", "The agent exited before this finished."] {
             assert!(after[last].contains(part), "{part}: {}", after[last]);
         }
 

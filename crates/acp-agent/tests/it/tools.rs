@@ -121,7 +121,7 @@ async fn an_edit_that_does_not_fit_says_where_it_nearly_does() {
         f.put("a.rs", "mod x;\n\nfn one() {\n\tlet a = 1;\n}\n");
         let why = failed(&only(&f).await);
         assert!(why.contains("begins on line 3"), "{why}");
-        assert!(why.contains("line 4 differs in white space only"), "{why}");
+        assert!(why.contains("line 4 differs only in whitespace"), "{why}");
         assert!(why.contains("|\\tlet a = 1;|"), "{why}");
         assert!(f.text("a.rs").contains("\tlet a"));
     }
@@ -143,7 +143,7 @@ async fn an_edit_can_be_of_every_place() {
         let calls = f.calls();
         let why = failed(&calls[0]);
         assert!(
-            why.contains("2 times, beginning on lines 2, 3") && why.contains("`replace_all`"),
+            why.contains("2 times, starting on lines 2, 3") && why.contains("`replace_all`"),
             "{why}"
         );
         assert_eq!(f.text("a.txt"), "zero\n1 two\n1\n");
@@ -248,7 +248,7 @@ async fn search_shows_lines_around_and_explains_what_is_no_expression() {
     assert!(failed(&calls[4]).contains("up to 10"));
     let shown = done(&calls[5]);
     assert!(shown.contains("more than these 200 lines"), "{shown}");
-    assert_eq!(done(&calls[6]), "Nothing was found.");
+    assert_eq!(done(&calls[6]), "No matches.");
 }
 
 #[cfg(unix)]

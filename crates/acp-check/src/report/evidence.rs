@@ -48,7 +48,7 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
         lines.push(EvidenceLine {
             at: 0.0,
             from: "",
-            text: format!("{} more lines were not kept", transcript.left_out()),
+            text: format!("{} more lines dropped", transcript.left_out()),
         });
     }
     lines

@@ -49,7 +49,7 @@ fn render_html(report: &CheckReport) -> String {
                         span.took { (format!("{:.1} s", report.took.as_secs_f64())) }
                     }
                     @for version in &report.not_spoken {
-                        p { "The " (report.side) " does not speak " (version) "; its checks were left out." }
+                        p { "The " (report.side) " does not speak " (version) "; those checks were skipped." }
                     }
                     @for surprise in &report.surprises {
                         p.surprise { (surprise) }

@@ -85,7 +85,10 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
                     lines.len().saturating_sub(EVIDENCE)
                 };
                 if first > 0 {
-                    writeln!(text, "               … {first} lines before (--verbose)")?;
+                    writeln!(
+                        text,
+                        "               … {first} earlier lines (show with --verbose)"
+                    )?;
                 }
                 for line in lines.iter().skip(first) {
                     let room = style.width.saturating_sub(32).max(40);
@@ -100,14 +103,14 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
     }
     for (why, count) in common_causes(report) {
         let why = truncate(&harmless(why), LONGEST_CAUSE);
-        let line = format!("{count} checks come to the same: {why}");
+        let line = format!("{count} checks with the same result: {why}");
         writeln!(text, "{}", paint("33", &line))?;
     }
     for version in &report.not_spoken {
         let side = report.side;
         writeln!(
             text,
-            "The {side} does not speak {version}; its checks were left out."
+            "The {side} does not speak {version}; those checks were skipped."
         )?;
     }
     for surprise in &report.surprises {

@@ -10,20 +10,20 @@ use crate::{config, terminal_user};
 // Which agent; not documented, or it would be the text of whatever it is put into.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct AgentChoiceArgs {
-    /// The agent, by its name; `acp agents` lists those there are. Without it, and without AGENT COMMAND, it is the
-    /// one that is configured as `default_agent`, or else the bundled agent.
+    /// Agent name; list agents with `acp agents`. Default: the configured `default_agent`, or the bundled
+    /// agent.
     #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
     pub(crate) agent: Option<String>,
 
-    /// The command of an agent that has no name here, with its arguments.
+    /// Agent command and its arguments, instead of --agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent_command: Vec<String>,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// The latest version of the protocol to speak; what the other side speaks decides. Version 2 is a
-    /// draft. By default what is configured of the agent, or else 1.
+    /// Latest protocol version to offer; the agent chooses. Version 2 is a draft. Default: as configured for
+    /// the agent, or 1.
     #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: Option<u16>,
 }

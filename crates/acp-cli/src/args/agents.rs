@@ -18,11 +18,11 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListAgentsArgs {
-    /// The project, or a directory in it.
+    /// Project directory, or a directory inside it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// What to print: `text` for people; `json` for programs, an agent a line.
+    /// Output format: `text`, or `json` with one agent per line.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
 }
@@ -33,10 +33,10 @@ pub(crate) enum AgentsSubcommand {
     Revoke(RevokeAgentsArgs),
 }
 
-/// Look at what a project's .acp/config.toml says of agents, and allow it until the file changes.
+/// Review and allow the agents in a project's .acp/config.toml, until the file changes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AllowAgentsArgs {
-    /// Do not ask.
+    /// Allow without asking.
     #[arg(long)]
     pub(crate) yes: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct AllowAgentsArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Do not use a project's agents any more.
+/// Stop using a project's agents.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RevokeAgentsArgs {
     /// The project, or a directory in it.

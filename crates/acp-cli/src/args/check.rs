@@ -9,18 +9,19 @@ use super::agent_choice::EnvArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  every MUST is kept, or expected to be broken by --baseline
-    1  a MUST is broken (with --strict also a SHOULD), or the baseline does not hold any more
-    2  the command line is wrong
-    3  the program could not be started, or does not answer
+    0  all MUST requirements pass, or fail as listed in --baseline
+    1  a MUST requirement fails (with --strict, a SHOULD), or the baseline is out of date
+    2  invalid command line
+    3  the program could not be started, or did not respond
   130  interrupted";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckArgs {
-    /// Check an agent: each check starts it anew, in a project of the check's own, and plays the client.
+    /// Check an agent. Each check starts the agent in a temporary project and acts as its client.
     ///
-    /// It works with any agent. One that asks a language model is given short tasks in plain words; what it does not
-    /// do is skipped. Its tools change nothing but files in temporary directories.
+    /// Works with any agent. Agents that use a language model are given short tasks in plain language; checks
+    /// that depend on a task the agent does not carry out are skipped. Only files in temporary directories
+    /// are changed.
     #[command(
         after_long_help = EXIT_CODES,
         after_help = "See --help for the exit codes.",
@@ -28,12 +29,13 @@ pub(crate) enum CheckArgs {
     )]
     Agent(CheckAgentArgs),
 
-    /// Check a client: each check has it start our scripted agent, and plays that agent.
+    /// Check a client. In each check, the client starts a scripted agent, which the check controls.
     ///
-    /// Where the client's command has `{agent}`, it is told how its agent is started: as several arguments where
-    /// `{agent}` is one by itself, else as one line quoted for a shell, which `{agent-line}` always is. The client has to
-    /// open a session and prompt once, whatever it says; what it does beyond that is checked as well. It should allow what
-    /// it is asked, in the directory that it is started in.
+    /// `{agent}` in the client's command is replaced with the command that starts the agent: with several
+    /// arguments if `{agent}` is an argument of its own, otherwise with one line quoted for a shell.
+    /// `{agent-line}` is always replaced with one line. The client has to open a session and send one prompt;
+    /// anything else it does is checked as well. It should allow permission requests in the directory it is
+    /// started in.
     #[command(
         after_long_help = EXIT_CODES,
         after_help = "See --help for the exit codes.",
@@ -45,43 +47,43 @@ pub(crate) enum CheckArgs {
 // What both sides are checked with.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckCommonArgs {
-    /// How to tell what came of it.
+    /// Output format.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// Write it to this file instead of stdout.
+    /// Write the report to this file instead of stdout.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Carry out only the checks whose id matches, such as 'v1/prompt-turn/*'; can be given several times.
+    /// Run only checks whose id matches, for example 'v1/prompt-turn/*'; can be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
 
-    /// List the checks, and carry out none.
+    /// List the checks without running them.
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Fail for a SHOULD that is broken, too.
+    /// Also fail on SHOULD requirements.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// The ids of checks that are expected to fail, one a line; one that does not fail any more is an error.
+    /// File with the ids of checks that are expected to fail, one per line; a listed check that passes is an error.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
-    /// Show all that was said in every check.
+    /// Show the messages of every check.
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// The version whose checks are carried out. By default those that the program speaks.
+    /// Protocol version to check. By default, all versions the program speaks.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
     pub(crate) protocol: CheckedVersions,
 
-    /// How long an answer may take, in seconds.
+    /// Response timeout in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
-    /// How many checks to carry out at once.
+    /// Number of checks to run in parallel.
     #[arg(long, value_name = "NUMBER", default_value = "4", value_parser = parse_jobs)]
     pub(crate) jobs: usize,
 
@@ -94,25 +96,25 @@ pub(crate) struct CheckAgentArgs {
     #[command(flatten)]
     pub(crate) common: CheckCommonArgs,
 
-    /// What to say to the agent where anything will do.
+    /// Prompt to use where any prompt will do.
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
-    /// What to say so that the agent does a certain thing: `answer` in words, `read` notes.txt, `edit` it (beta becomes
-    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can
-    /// be cancelled. By default it is asked in plain words; can be given several times.
+    /// Prompt that makes the agent do a task: `answer` in words, `read` notes.txt, `edit` it (beta becomes
+    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something
+    /// `long` that can be cancelled. By default, a plain-language prompt is used; can be repeated.
     #[arg(long, value_name = "TASK=TEXT", value_parser = parse_task)]
     pub(crate) prompt_for: Vec<(AgentTask, String)>,
 
-    /// How long a turn may take, in seconds.
+    /// Turn timeout in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) turn_timeout: u64,
 
-    /// Log in by this method if the agent wants a login.
+    /// Auth method to log in with if the agent requires it.
     #[arg(long, value_name = "METHOD")]
     pub(crate) login: Option<String>,
 
-    /// The agent to check, with its arguments.
+    /// Agent command and its arguments.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
@@ -122,24 +124,24 @@ pub(crate) struct CheckClientArgs {
     #[command(flatten)]
     pub(crate) common: CheckCommonArgs,
 
-    /// How long the client may take until it starts its agent, and until it prompts, in seconds.
+    /// Seconds to wait for the client to start its agent, and to send its prompt.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) prompt_timeout: u64,
 
-    /// The client to check, with its arguments: for example `acp run --allow all Hello -- {agent}`.
+    /// Client command and its arguments, for example `acp run --allow all Hello -- {agent}`.
     #[arg(last = true, value_name = "CLIENT COMMAND")]
     pub(crate) client: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// For a person.
+    /// Human-readable text.
     Text,
-    /// For a program.
+    /// JSON.
     Json,
-    /// For a CI service.
+    /// JUnit XML, for CI services.
     Junit,
-    /// One page for a browser.
+    /// An HTML page.
     Html,
 }
 

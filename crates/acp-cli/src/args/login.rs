@@ -12,7 +12,7 @@ pub(crate) struct LoginArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Which way to log in, by its id.
+    /// Auth method id.
     #[arg(long, value_name = "ID")]
     pub(crate) method: Option<String>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct LogoutArgs {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  logged in, or out
-    1  the agent answered with an error, or its program did not end with 0
-    2  wrong usage, a way the agent does not offer, or no terminal where one is needed
-    3  the agent could not be started, or broke the connection
+    1  the agent returned an error, or its program failed
+    2  invalid command line, unknown auth method, or no terminal
+    3  the agent could not be started, or closed the connection
   130  cancelled by Ctrl-C";

@@ -18,11 +18,11 @@ pub(crate) struct PermissionsArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListPermissionsArgs {
-    /// The project, or a directory in it.
+    /// Project directory, or a directory inside it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// What to print: `text` for people; `json` for programs, all in one object.
+    /// Output format: `text`, or `json` as one object.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
 }
@@ -32,10 +32,10 @@ pub(crate) enum PermissionsSubcommand {
     Revoke(RevokeArgs),
 }
 
-/// Forget something that you said for always in a project.
+/// Revoke remembered answers in a project.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RevokeArgs {
-    /// Its number, as `acp permissions` lists it.
+    /// Number of the answer, as listed by `acp permissions`.
     #[arg(
         value_name = "NUMBER",
         required_unless_present = "all",
@@ -43,7 +43,7 @@ pub(crate) struct RevokeArgs {
     )]
     pub(crate) number: Option<u64>,
 
-    /// Forget all of it.
+    /// Revoke all remembered answers.
     #[arg(long)]
     pub(crate) all: bool,
 

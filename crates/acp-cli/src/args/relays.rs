@@ -9,14 +9,14 @@ use super::agent_choice::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpProxyArgs {
-    /// Where the client listens: unix:PATH or tcp:127.0.0.1:PORT.
+    /// Address of the client: unix:PATH or tcp:127.0.0.1:PORT.
     #[arg(long, value_name = "ENDPOINT")]
     pub(crate) connect: Endpoint,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckRelayArgs {
-    /// Where the check has written how it is reached.
+    /// File with the address of the check.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -28,15 +28,15 @@ pub(crate) struct CheckRelayArgs {
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct BridgeArgs {
-    /// The version the client is to find: `2` puts an agent of version 1 behind a client of version 2,
-    /// `1` the other way round.
+    /// Protocol version to present to the client: `2` connects a version 1 agent to a version 2 client, `1`
+    /// the other way round.
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) to: VersionArg,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// The agent to run, with its arguments.
+    /// Agent command and its arguments.
     #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
@@ -52,7 +52,7 @@ pub(crate) enum VersionArg {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  the client has closed the connection
-    2  wrong usage
-    3  the agent could not be started, or has ended by itself
-  130  ended by a signal, and the agent with it";
+    0  the client closed the connection
+    2  invalid command line
+    3  the agent could not be started, or exited
+  130  terminated by a signal, along with the agent";

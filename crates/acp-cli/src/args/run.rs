@@ -17,64 +17,62 @@ use super::shared::{SessionArgs, policy};
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct RunArgs {
-    /// What to say to the agent; `-` reads it from stdin. What is piped in is added behind it; where nothing comes for 3
-    /// seconds, the prompt goes without it (`< /dev/null` waits for nothing).
+    /// Prompt to send; `-` reads it from stdin. Piped input is appended to the prompt. If no input arrives
+    /// within 3 seconds, the prompt is sent without it (use `< /dev/null` to avoid waiting).
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Read what to say from a file.
+    /// Read the prompt from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Go on with an old session of the agent's, by its id; `acp sessions` lists them. What was said in it
-    /// before is not shown again.
+    /// Resume a session by its id, without printing its history; list sessions with `acp sessions`.
     #[arg(long, value_name = "SESSION ID")]
     pub(crate) resume: Option<String>,
 
-    /// Go on with the session of this name, or begin it if there is none yet. The name is one of this agent in
-    /// this directory. Takes an agent that keeps its sessions.
+    /// Resume the session with this name, or create it. Names are per agent and directory. Requires an agent
+    /// that stores sessions.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     pub(crate) session: Option<SessionName>,
 
-    /// Begin another session under the name, also if there is one.
+    /// Start a new session under the name, even if one exists.
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
 
-    /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
-    /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
-    /// everything, whatever your rules say. By default `ask` on a terminal and `reads` elsewhere. Typed here,
-    /// `reads` and `none` also start the agent in a sandbox in which neither the project nor the rest of the
-    /// disk can be written, as --sandbox=read-only does, or say that this is not possible here; the default
-    /// does not. --sandbox says otherwise.
+    /// What the agent may do if none of your rules apply (see `acp permissions`): `ask` asks each time;
+    /// `reads` allows reading and rejects the rest; `all` allows everything; `none` rejects everything,
+    /// regardless of your rules. Default: `ask` on a terminal, otherwise `reads`. If given, `reads` and
+    /// `none` also run the agent in a read-only sandbox, like --sandbox=read-only, or warn if sandboxing is
+    /// not available; the default does not. Override with --sandbox.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// Give the agent a file with the prompt: text, image or sound; can be given several times.
+    /// Attach a text, image or audio file to the prompt; can be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// Add this text to the agent's system prompt. The agent must support it (systemPrompt). Agents may keep it with the
-    /// session, as the bundled one does: it holds when the session is resumed without the option.
+    /// Append this text to the agent's system prompt. Requires agent support (systemPrompt). Some agents,
+    /// including the bundled one, store it with the session, so it also applies when the session is resumed.
     #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
     pub(crate) append_system_prompt: Option<String>,
 
-    /// Replace the agent's default system prompt with this text. The agent must support it
-    /// (systemPrompt.mode.override), and may keep it with the session.
+    /// Replace the agent's default system prompt with this text. Requires agent support
+    /// (systemPrompt.mode.override). The agent may store it with the session.
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
 
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
 
-    /// Give up after this time.
+    /// Timeout in seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
-    /// What to print: `text` for people; `json` for programs, the messages received from the agent,
-    /// one a line; `quiet` the text of the agent's message alone.
+    /// Output format: `text`; `json` for the messages from the agent, one per line; or `quiet` for the
+    /// agent's message text only.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: RunFormat,
 }
@@ -93,14 +91,14 @@ impl RunArgs {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  the agent has finished (end_turn)
-    1  the agent answered with an error, or the output cannot be written
-    2  wrong usage, or something the agent does not offer or take
+    0  the agent finished (end_turn)
+    1  the agent returned an error, or the output could not be written
+    2  invalid command line, or not supported by the agent
     3  the agent could not be started, or broke the connection
     4  the agent refused (refusal)
-    5  a limit of the agent's was reached (max_tokens, max_turn_requests)
+    5  a limit was reached (max_tokens, max_turn_requests)
     6  --timeout was reached
-  130  cancelled: Ctrl-C cancels the turn, a second one ends everything at once";
+  130  cancelled; Ctrl-C cancels the turn, a second Ctrl-C exits immediately";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {

@@ -28,17 +28,16 @@ pub(crate) struct ListSessionsArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Only sessions that work in this directory.
+    /// Only list sessions with this working directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Also list archived sessions; `(archived)`, in JSON `archived`, says which they are. The agent must support
-    /// archiving.
+    /// Also list archived sessions, marked `(archived)`, or `archived` in JSON. Requires agent support.
     #[arg(long)]
     pub(crate) archived: bool,
 
-    /// What to print: `text` for people; `json` for programs, a session a line as the protocol writes it, with
-    /// its name, if it has one, in `_meta` as `acp/name`.
+    /// Output format: `text`, or `json` with one session per line as in the protocol; its name, if any, is in
+    /// `_meta` as `acp/name`.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: ListFormat,
 }
@@ -48,38 +47,38 @@ pub(crate) enum SessionsSubcommand {
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
     Rename(RenameSessionArgs),
-    /// Hide a session from `acp sessions`. The session is kept and can still be resumed.
+    /// Hide a session from `acp sessions`. It can still be resumed.
     ///
-    /// If another program has the session open, its next message there may fail.
+    /// If another program has the session open, its next prompt may fail.
     #[command(override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
     Archive(ManageSessionArgs),
-    /// List an archived session again.
+    /// Unarchive a session.
     #[command(override_usage = "acp sessions unarchive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
     Unarchive(ManageSessionArgs),
     Export(ExportSessionArgs),
 }
 
-/// Give a name to a session, for `acp run --session`. The agent is not asked.
+/// Name a session for `acp run --session`. The agent is not contacted.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp sessions name [OPTIONS] ID NAME [-- AGENT COMMAND...]")]
 pub(crate) struct NameSessionArgs {
-    /// The session, by its id.
+    /// Session id.
     #[arg(value_name = "ID")]
     pub(crate) id: String,
 
-    /// The name.
+    /// Session name.
     #[arg(value_name = "NAME")]
     pub(crate) name: SessionName,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Where the session works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
 
-/// Take its name from a session, which stays as it is.
+/// Remove a session's name. The session is not changed.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp sessions forget [OPTIONS] NAME [-- AGENT COMMAND...]")]
 pub(crate) struct ForgetSessionArgs {
@@ -97,7 +96,7 @@ pub(crate) struct ForgetSessionArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManageSessionArgs {
-    /// The session, by the name you gave it or by its id.
+    /// Session name or id.
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
@@ -109,7 +108,7 @@ pub(crate) struct ManageSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Change the title that an agent keeps for a session, which `acp sessions` shows.
+/// Change a session's title, as shown by `acp sessions`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "acp sessions rename [OPTIONS] NAME|ID TITLE [-- AGENT COMMAND...]")]
 pub(crate) struct RenameSessionArgs {
@@ -117,7 +116,7 @@ pub(crate) struct RenameSessionArgs {
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
-    /// The title.
+    /// New title.
     #[arg(value_name = "TITLE")]
     pub(crate) title: String,
 
@@ -129,10 +128,10 @@ pub(crate) struct RenameSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Write a session as Markdown: what was said, done and changed in it.
+/// Export a session as Markdown.
 ///
-/// The agent is started and has to show its past (loadSession). What it says cannot break out of its place in the
-/// document, and has no HTML.
+/// Starts the agent, which must support loadSession. The agent's text is escaped: it cannot alter the
+/// structure of the document and contains no HTML.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp sessions export [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
@@ -144,7 +143,7 @@ pub(crate) struct ExportSessionArgs {
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
-    /// Where to write it; without it, to stdout. A file that is there is not written over.
+    /// File to write, instead of stdout. An existing file is not overwritten.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
@@ -158,8 +157,8 @@ pub(crate) struct ExportSessionArgs {
 
 const SESSIONS_EXIT_CODES: &str = "\
 Exit codes:
-    0  all sessions, or the first 10,000 of them, are listed; or the session is exported
-    1  the agent answered with an error
-    2  wrong usage, or the agent does not list sessions or show their past
-    3  the agent could not be started, or broke the connection
+    0  the sessions (at most 10,000) were listed, or the command succeeded
+    1  the agent returned an error
+    2  invalid command line, or not supported by the agent
+    3  the agent could not be started, or closed the connection
   130  cancelled by Ctrl-C";

@@ -16,22 +16,21 @@ const UNDONE: &str = "undone";
 // Where what is started may write.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SandboxArgs {
-    /// Start agents and commands in a sandbox, where they read everything and write only in a temporary
-    /// directory of their own and what --writable adds. MODE is `workspace`, which --sandbox alone means, to
-    /// let them write where the session works, too; `read-only` not to, where an agent still writes what it
-    /// keeps of its own, if that is known here; or `off`. `no-network` added to one with a comma refuses TCP
-    /// (Linux 6.7), and nothing else of the network. Takes Linux 6.2 or later; where it is not possible,
-    /// nothing is started.
+    /// Run agents and commands in a sandbox that can read everything, but write only to its own temporary
+    /// directory and to --writable directories. MODE is `workspace` (the default) to also allow writing to
+    /// the session's directories; `read-only` not to, except for the agent's own state if its location is
+    /// known; or `off`. Append `,no-network` to block TCP (Linux 6.7 or later); other network access is not
+    /// blocked. Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Let them write here, too; can be given several times. Agents that keep something in the home
-    /// directory need this in a sandbox, unless that is known here.
+    /// Also allow writing to this directory in the sandbox; can be repeated. Needed for agents that store
+    /// state in the home directory in a location acp does not know.
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
 
-    /// Let TCP connections through to this port; can be given several times. Only the port counts: with
-    /// `example.org:443` every server's port 443 can be reached.
+    /// Allow TCP connections to this port in the sandbox; can be repeated. Only the port is checked:
+    /// `example.org:443` allows port 443 on every host.
     #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
     pub(crate) reachable: Vec<ReachablePort>,
 }
@@ -77,12 +76,12 @@ impl FromStr for SandboxMode {
                 }
             };
             if mode.writes.is_some_and(|other| other != writes) {
-                return Err("workspace, read-only and off exclude each other".to_owned());
+                return Err("workspace, read-only and off are mutually exclusive".to_owned());
             }
             mode.writes = Some(writes);
         }
         if mode.no_network && mode.writes == Some(SandboxWrites::Off) {
-            return Err("without a sandbox there is no no-network".to_owned());
+            return Err("no-network requires a sandbox".to_owned());
         }
         Ok(mode)
     }
@@ -130,7 +129,7 @@ impl SandboxArgs {
                 return Ok(None);
             }
             Some(SandboxWrites::Off) | None => {
-                let message = "--writable and --reachable are for a sandbox; add --sandbox";
+                let message = "--writable and --reachable require --sandbox";
                 return Err(CommandExit::usage(message));
             }
         };
@@ -148,8 +147,7 @@ impl SandboxArgs {
             return Ok(Some(rules.without_tcp(ports)));
         }
         if !self.reachable.is_empty() {
-            let message =
-                "--reachable is for --sandbox=no-network; otherwise everything can be reached";
+            let message = "--reachable requires --sandbox=no-network";
             return Err(CommandExit::usage(message));
         }
         Ok(Some(rules))
@@ -159,20 +157,20 @@ impl SandboxArgs {
 // Where an agent works, and with what its sessions begin.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
-    /// Where the agent works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// The mode to work in, by its id. By default, in a new session, what is configured of the agent.
+    /// Session mode id. Default for new sessions: as configured for the agent.
     #[arg(long, value_name = "ID")]
     pub(crate) mode: Option<String>,
 
-    /// Set a config option of the agent's; can be given several times.
+    /// Set a config option of the session; can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) options: Vec<(String, String)>,
 
-    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
-    /// {"mcpServers": {NAME: {...}}} as editors do.
+    /// JSON file with MCP servers for the agent: a list as in the protocol, or {"mcpServers": {NAME: {...}}}
+    /// as in editors.
     #[arg(long, value_name = "JSON FILE")]
     pub(crate) mcp: Option<PathBuf>,
 
@@ -233,7 +231,7 @@ pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
 // Which version of the protocol is spoken.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
-    /// The latest version of the protocol to speak. The client asks for one; version 2 is a draft.
+    /// Latest protocol version to offer; the client chooses. Version 2 is a draft.
     #[arg(long, value_name = "VERSION", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: u16,
 }

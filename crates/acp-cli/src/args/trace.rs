@@ -26,24 +26,25 @@ pub(crate) struct TraceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceSubcommand {
-    /// Show a trace: who said what and when, and how long each answer took.
+    /// Print the messages of a trace, with times and latencies.
     Show(ShowArgs),
 
-    /// Say who is wrong in a trace: messages of a wrong shape, and what breaks the rules of a conversation.
+    /// Find protocol violations in a trace: invalid messages and broken rules.
     ///
-    /// Each line says where it is in the trace, which rule is broken by whom, and how. MUST are the rules that are
-    /// binding, SHOULD those that may be broken for a good reason.
+    /// Each finding shows its line in the trace, the rule, the side that broke it, and how. MUST rules are
+    /// mandatory; SHOULD rules are recommendations.
     Lint(LintArgs),
 
-    /// Make one page of a trace, for a browser: messages on a time axis, and each session as a person saw it.
+    /// Render a trace as an HTML page with a timeline and the conversations.
     ///
-    /// The page needs no network and no other file. Whatever secrets are in the trace are in the page.
+    /// The page is self-contained. It includes any secrets that are in the trace.
     Html(HtmlArgs),
 
-    /// Be one side of a trace again, and say what the other side does differently now.
+    /// Replay one side of a trace and report what the other side does differently.
     ///
-    /// With --as agent a client starts this instead of an agent. With --as client an agent is started, and is told
-    /// what the recorded client said. What was redacted in the trace is said so, and not compared.
+    /// With --as agent, a client starts this command instead of the agent. With --as client, the agent is
+    /// started and sent the recorded client's messages. Redacted values are sent as they are in the trace,
+    /// and are not compared.
     Replay(ReplayArgs),
 }
 
@@ -54,24 +55,24 @@ pub(crate) enum TraceSubcommand {
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct ReplayArgs {
-    /// The trace.
+    /// Trace file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Which side to be.
+    /// Side to replay.
     #[arg(long = "as", value_name = "SIDE", value_enum)]
     pub(crate) side: SideArg,
 
-    /// Wait between messages as long as was recorded; otherwise everything is as fast as the other side.
+    /// Keep the recorded delays between messages, instead of replaying as fast as the other side responds.
     #[arg(long)]
     pub(crate) pace: bool,
 
-    /// Do not compare what is here, such as `params.cwd` or `result.sessions.*.updatedAt`; can be given several times.
-    /// Ids of sessions, tool calls, terminals and messages never are.
+    /// Ignore this path when comparing, for example `params.cwd` or `result.sessions.*.updatedAt`; can be
+    /// repeated. Session, tool call, terminal and message ids are always ignored.
     #[arg(long, value_name = "PATH")]
     pub(crate) ignore: Vec<IgnoredPath>,
 
-    /// How long the other side may take for a message.
+    /// Seconds to wait for each message from the other side.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 
@@ -90,8 +91,8 @@ pub(crate) struct HtmlArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The page to write, `-` for stdout; one that is there is written over. Without this it stands beside FILE, with
-    /// the ending `.html`. You alone can read it.
+    /// Page to write, or `-` for stdout; an existing file is overwritten. Default: FILE with the extension
+    /// `.html`. Only you can read it.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -99,16 +100,16 @@ pub(crate) struct HtmlArgs {
 // What of a trace is looked at.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceFilterArgs {
-    /// Only what belongs to this session.
+    /// Only messages of this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
-    /// several times.
+    /// Only messages with these methods or update types, and their responses, for example `session/*` or
+    /// `tool_call*`; can be repeated.
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     method: Vec<GlobMatcher>,
 
-    /// Only what this side said, or did wrong.
+    /// Only messages, or findings, of this side.
     #[arg(long, value_name = "SIDE", value_enum)]
     from: Option<SideArg>,
 }
@@ -143,16 +144,16 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Only what went wrong: answers that are errors or that nobody asked for, what is no message, an agent that
-    /// failed or had to be ended.
+    /// Only errors: error responses, responses to unknown requests, invalid messages, and agents that failed
+    /// or were terminated.
     #[arg(long)]
     pub(crate) errors: bool,
 
-    /// Show messages whole, as JSON, below each line.
+    /// Show the full JSON below each line.
     #[arg(long)]
     pub(crate) raw: bool,
 
-    /// Go on while it is being recorded, up to its end.
+    /// Follow the trace while it is being recorded.
     #[arg(long)]
     pub(crate) follow: bool,
 }
@@ -167,11 +168,11 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Fail for a broken SHOULD, too.
+    /// Also fail on SHOULD rules.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// How to print it. `json` has an object a line, the last one with the sums.
+    /// Output format. `json` prints one object per line, ending with the totals.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Text)]
     pub(crate) format: LintFormat,
 }
@@ -206,16 +207,16 @@ fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
 // What is required is not where a subcommand stands in its place.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
-    /// The file to record into, one JSON object a line. You alone can read it.
+    /// Trace file to write, one JSON object per line. Only you can read it.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) file: Option<PathBuf>,
 
-    /// Write over FILE if it is there.
+    /// Overwrite FILE if it exists.
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Record secrets, too. Otherwise values of environment variables and of HTTP headers, what stands under names
-    /// such as `apiKey`, `token` or `password`, and what looks like a key are replaced in what is recorded.
+    /// Record secrets. By default, the trace redacts values of environment variables and HTTP headers, values
+    /// of fields such as `apiKey`, `token` or `password`, and anything that looks like a key.
     #[arg(long)]
     pub(crate) secrets: bool,
 
@@ -229,34 +230,34 @@ pub(crate) struct RecordArgs {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  the client has closed the connection
-    1  FILE cannot be written
-    2  wrong usage, or FILE is there already
-    3  the agent could not be started, or has ended by itself
-  130  ended by a signal, and the agent with it";
+    0  the client closed the connection
+    1  FILE could not be written
+    2  invalid command line, or FILE already exists
+    3  the agent could not be started, or exited
+  130  terminated by a signal, along with the agent";
 
 const SHOW_EXIT_CODES: &str = "\
 Exit codes:
-    0  it was shown
-    2  wrong usage, or FILE cannot be read or is no trace
-  130  ended by Ctrl-C";
+    0  success
+    2  invalid command line, FILE could not be read, or FILE is not a trace
+  130  interrupted with Ctrl-C";
 
 const LINT_EXIT_CODES: &str = "\
 Exit codes:
-    0  no MUST is broken
-    1  a MUST is broken; with --strict, or a SHOULD
+    0  no MUST rule is broken
+    1  a MUST rule is broken (with --strict, or a SHOULD rule)
     2  wrong usage, or FILE cannot be read or is no trace";
 
 const HTML_EXIT_CODES: &str = "\
 Exit codes:
-    0  the page was written
-    1  the page cannot be written
+    0  success
+    1  the page could not be written
     2  wrong usage, or FILE cannot be read or is no trace";
 
 const REPLAY_EXIT_CODES: &str = "\
 Exit codes:
-    0  the other side did all as recorded
-    1  it did something differently
+    0  the other side behaved as recorded
+    1  the other side behaved differently
     2  wrong usage, or FILE cannot be read or is no trace
     3  the agent could not be started, or the connection failed
   130  ended by a signal";

@@ -84,7 +84,7 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
     }
     let command = checked_command(Side::Client, &args.client, &args.common)?;
     let this = std::env::current_exe()
-        .map_err(|e| CommandExit::failed(format!("this program does not know where it is: {e}")))?;
+        .map_err(|e| CommandExit::failed(format!("cannot find the path of this program: {e}")))?;
     let patience = Duration::from_secs(args.prompt_timeout);
     let target = ClientProgram::new(command, [this.into_os_string(), "check-relay".into()])
         .map_err(|e| CommandExit::usage(e.to_string()))?
@@ -119,7 +119,7 @@ fn checked_command(
     common: &CheckCommonArgs,
 ) -> Result<AgentCommand, CommandExit> {
     let Some((program, rest)) = words.split_first() else {
-        return Err(CommandExit::usage(format!("no {side} to check is given")));
+        return Err(CommandExit::usage(format!("no {side} command given")));
     };
     let given = common.env.environment()?;
     let command = AgentCommand::new(program).args(rest);
@@ -142,7 +142,7 @@ async fn run_checks(
             Err(e) => {
                 let path = path.display();
                 return Err(CommandExit::usage(format!(
-                    "--baseline: {path} cannot be read: {e}"
+                    "--baseline: cannot read {path}: {e}"
                 )));
             }
         },
@@ -184,7 +184,7 @@ fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
             .outcomes
             .first()
             .and_then(|outcome| outcome.verdict.reason());
-        return CommandExit::agent_failed(why.unwrap_or("no check could be carried out"));
+        return CommandExit::agent_failed(why.unwrap_or("no checks could be run"));
     }
     if report.passed(strict) {
         CommandExit::SUCCESS
@@ -207,22 +207,20 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
             width: WIDTH,
         }),
         CheckFormat::Json => format!("{:#}\n", report.to_json()),
-        CheckFormat::Junit => report.to_junit().map_err(|e| {
-            CommandExit::failed(format!("the report cannot be written as XML: {e}"))
-        })?,
+        CheckFormat::Junit => report
+            .to_junit()
+            .map_err(|e| CommandExit::failed(format!("cannot write the XML report: {e}")))?,
         CheckFormat::Html => report.to_html(),
     };
     match &common.out {
         Some(path) => std::fs::write(path, text).map_err(|e| {
             let path = path.display();
-            CommandExit::failed(format!("{path} cannot be written: {e}"))
+            CommandExit::failed(format!("cannot write {path}: {e}"))
         }),
         None => match stdout.lock().write_all(text.as_bytes()) {
             Ok(()) => Ok(()),
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CommandExit::UNREAD),
-            Err(e) => Err(CommandExit::failed(format!(
-                "stdout cannot be written: {e}"
-            ))),
+            Err(e) => Err(CommandExit::failed(format!("cannot write to stdout: {e}"))),
         },
     }
 }
@@ -245,7 +243,7 @@ fn filter_checks(common: &CheckCommonArgs, checks: Vec<Check>) -> Result<Vec<Che
         .filter(|check| globs.is_match(check.id()));
     let chosen: Vec<Check> = chosen.collect();
     if chosen.is_empty() {
-        let message = "--only: no check has such an id; --list names them";
+        let message = "--only: no matching checks; list all checks with --list";
         return Err(CommandExit::usage(message));
     }
     Ok(chosen)

@@ -70,12 +70,12 @@ impl SessionNaming {
         }
         if let Some(why) = why_not() {
             return Err(CommandExit::usage(format!(
-                "sessions are not kept, so that --session {} could not be gone on with: {why}",
+                "cannot use --session {}: sessions are not stored: {why}",
                 self.name
             )));
         }
         Err(CommandExit::usage(format!(
-            "{} does not keep its sessions (it offers neither loadSession nor sessionCapabilities.resume), so that --session {} could not be gone on with",
+            "{} does not store sessions (it supports neither loadSession nor sessionCapabilities.resume), so --session {} cannot be used",
             agent.title(),
             self.name
         )))
@@ -87,11 +87,13 @@ impl SessionNaming {
         let name = &self.name;
         let what = match is_not_found(error) {
             true => {
-                format!("the session `{name}` ({id}) is gone: {agent} does not have it any more")
+                format!("session not found: `{name}` ({id}) no longer exists in {agent}")
             }
-            false => format!("the session `{name}` ({id}) cannot be gone on with: {error}"),
+            false => format!("cannot resume session `{name}` ({id}): {error}"),
         };
-        CommandExit::failed(format!("{what}; --new begins another under this name"))
+        CommandExit::failed(format!(
+            "{what}; use --new to start a new session under this name"
+        ))
     }
 
     /// Gives the name to the session that was begun.
@@ -107,7 +109,7 @@ impl SessionNaming {
         if has != id {
             // Another run was quicker.
             notes.add(format!(
-                "`{}` has become the name of {has} meanwhile; this session is {id}",
+                "the name `{}` was assigned to {has} in the meantime; this session is {id}",
                 self.name
             ));
         }

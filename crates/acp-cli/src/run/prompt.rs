@@ -37,7 +37,7 @@ pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
         text.push_str(&piped);
     }
     if text.trim().is_empty() {
-        let message = "nothing to say: give a PROMPT, --file FILE, or - to read it from stdin";
+        let message = "no prompt given: pass PROMPT, --file FILE, or - to read from stdin";
         return Err(CommandExit::usage(message));
     }
     Ok(text)
@@ -57,11 +57,11 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
         });
         let _ = read.send(bytes);
     });
-    reading.map_err(|e| CommandExit::failed(format!("stdin cannot be read: {e}")))?;
+    reading.map_err(|e| CommandExit::failed(format!("cannot read stdin: {e}")))?;
     if begins.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
         let seconds = SILENCE.as_secs();
         eprintln!(
-            "acp: nothing came from stdin for {seconds} s, so the prompt goes without it; with `< /dev/null` nothing is waited for"
+            "acp: no input on stdin after {seconds} s; sending the prompt without it (use `< /dev/null` to avoid waiting)"
         );
         return Ok(None);
     }
@@ -84,12 +84,13 @@ fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
 fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     let bytes = bytes.map_err(|e| CommandExit::usage(format!("stdin: {e}")))?;
     if bytes.len() as u64 > LARGEST {
-        let message = format!("stdin: more than {LARGEST} bytes; give the agent a file to read");
+        let message =
+            format!("stdin: too large (limit: {LARGEST} bytes); pass a file with --attach");
         return Err(CommandExit::usage(message));
     }
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        CommandExit::usage(format!("stdin: not UTF-8 text (at byte {at})"))
+        CommandExit::usage(format!("stdin: invalid UTF-8 at byte {at}"))
     })
 }
 

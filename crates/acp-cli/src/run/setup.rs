@@ -38,7 +38,7 @@ impl RunSetup {
         let attachments = prompt::attachments(&args.attach)?;
         let cwd = args.session_args.directory()?;
         if args.allow == Some(Policy::Ask) && !terminal_user::can_ask() {
-            return Err(CommandExit::usage("--allow ask needs a terminal to ask on"));
+            return Err(CommandExit::usage("--allow ask requires a terminal"));
         }
         let permissions = permissions::of(args.allow, &cwd)?;
         let mut agent = args.agent_choice.choose(&cwd)?;

@@ -67,7 +67,7 @@ impl AgentTurn<'_> {
                 lines => format!("{lines} lines"),
             };
             self.renderer.note(&format!(
-                "warning: the agent printed {lines} to stdout that are no messages; skipped (--log warn shows them)"
+                "warning: ignored {lines} on the agent's stdout that are not messages (show with --log warn)"
             ));
         }
         exit
@@ -104,7 +104,7 @@ impl AgentTurn<'_> {
                     let seconds = self.run.args.timeout.unwrap_or_default();
                     let mut exit = CommandExit::timeout(seconds);
                     let message = exit.message.get_or_insert_default();
-                    message.push_str(": the agent has not opened a session");
+                    message.push_str(": the agent did not open a session");
                     message.push_str(&self.process.stderr_excerpt());
                     return Err(exit);
                 }
@@ -140,13 +140,13 @@ impl AgentTurn<'_> {
                         return CommandExit::CANCELLED;
                     }
                     interrupted = true;
-                    let how = if signal == ExitSignal::Interrupt { "cancelling; Ctrl-C again ends it at once" } else { "cancelling" };
+                    let how = if signal == ExitSignal::Interrupt { "cancelling; press Ctrl-C again to exit immediately" } else { "cancelling" };
                     self.renderer.note(how);
                     self.cancel(session).await;
                 }
                 () = sleep_until(deadline) => {
                     if timed_out {
-                        let message = "the agent did not end the cancelled turn";
+                        let message = "the agent did not stop after the turn was cancelled";
                         return self.timeout_exit(Some(message));
                     }
                     timed_out = true;
@@ -230,7 +230,7 @@ impl AgentTurn<'_> {
         if !keeps {
             if let Some(why) = self.run.storage_problem() {
                 self.renderer
-                    .note(&format!("this session is not kept: {why}"));
+                    .note(&format!("this session is not stored: {why}"));
             }
             return;
         }
@@ -251,7 +251,7 @@ impl AgentTurn<'_> {
         words.push("PROMPT".to_owned());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let command = self.run.target().command_hint(&words);
-        self.renderer.hint(&format!("go on with: {command}"));
+        self.renderer.hint(&format!("continue with: {command}"));
     }
 }
 

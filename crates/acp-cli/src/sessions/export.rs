@@ -34,7 +34,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
         }
         if !connection.capabilities().load_session {
             let message = format!(
-                "{} does not show what was said before (it does not offer loadSession), so that its sessions cannot be exported",
+                "cannot export sessions of {}: it does not support loadSession",
                 agent.title()
             );
             return Err(CommandExit::usage(message).into());
@@ -45,7 +45,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
                 return Err(login::login_required_exit(&target, connection, &error).into());
             }
             Err(error) if is_not_found(&error) => {
-                let message = format!("{} has no session {id}", agent.title());
+                let message = format!("session not found in {}: {id}", agent.title());
                 return Err(CommandExit::failed(message).into());
             }
             loaded => loaded?,
@@ -69,8 +69,5 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
 }
 
 fn file_exists_exit(file: &Path) -> CommandExit {
-    CommandExit::usage(format!(
-        "--out {}: it is there already, and is not written over",
-        file.display()
-    ))
+    CommandExit::usage(format!("--out {}: file already exists", file.display()))
 }

@@ -29,11 +29,11 @@ impl SessionChange {
             }
             Self::Archive => {
                 agent.archive_session(id).await?;
-                Ok("archived; `acp sessions --archived` lists it".to_owned())
+                Ok("archived; list archived sessions with `acp sessions --archived`".to_owned())
             }
             Self::Unarchive => {
                 agent.unarchive_session(id).await?;
-                Ok("no longer archived".to_owned())
+                Ok("unarchived".to_owned())
             }
         }
     }
@@ -79,7 +79,7 @@ async fn change_session(
             }
             Err(error) if is_not_found(&error) => {
                 let message = format!(
-                    "{} has no session {}",
+                    "session not found in {}: {}",
                     agent.title(),
                     terminal_text::clean_line(&id)
                 );

@@ -48,7 +48,7 @@ fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
         return Ok(());
     }
     Err(CommandExit::usage(format!(
-        "`{}` is the name of {has} already; `acp sessions forget` takes it away",
+        "the name `{}` is already used for {has}; remove it with `acp sessions forget`",
         args.name
     )))
 }
@@ -60,7 +60,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
         Some(id) => {
             print(
                 format!(
-                    "forgotten: {} was {}\n",
+                    "removed name {} ({})\n",
                     args.name,
                     terminal_text::clean_line(&id)
                 )
@@ -75,7 +75,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
 /// No session has this name.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
-        "no session of {agent} in {} is called `{name}`; `acp sessions` lists them",
+        "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",
         cwd.display()
     ))
 }
@@ -101,9 +101,9 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
         }
         let lists = &connection.capabilities().session_capabilities.list;
         if lists.is_none() && !names.is_empty() {
-            screen.note("the agent does not list its sessions; these have names here");
+            screen.note("the agent cannot list sessions; showing named sessions only");
             if args.archived {
-                screen.note("whether a session is archived is not known here");
+                screen.note("archived state unknown");
             }
             let named: Vec<SessionInfo> = names
                 .iter()
@@ -144,7 +144,7 @@ async fn list_pages(
         }
         let next = page.next_cursor;
         if sessions.len() < page.sessions.len() || (listed == MOST && next.is_some()) {
-            screen.note(&format!("there are more; these are the first {MOST}"));
+            screen.note(&format!("showing the first {MOST} sessions"));
             return Ok(());
         }
         if next.is_none() {
@@ -152,9 +152,9 @@ async fn list_pages(
                 && request.archived.is_none();
             match (listed, hides) {
                 (0, true) => {
-                    screen.note("the agent has no sessions; --archived also lists archived ones");
+                    screen.note("no sessions; include archived ones with --archived");
                 }
-                (0, false) => screen.note("the agent has no sessions"),
+                (0, false) => screen.note("no sessions"),
                 _ => {}
             }
             return Ok(());
@@ -164,7 +164,7 @@ async fn list_pages(
         }
         request.cursor = next;
     }
-    let message = "the agent's list of sessions does not come to an end";
+    let message = "the agent's session list never ends";
     Err(CommandExit::failed(message).into())
 }
 
@@ -183,7 +183,7 @@ fn render_sessions(
     if format == ListFormat::Json {
         for session in sessions {
             let line = render_json(session, name_of(session))
-                .map_err(|e| CommandExit::failed(format!("a session cannot be written: {e}")))?;
+                .map_err(|e| CommandExit::failed(format!("cannot print a session: {e}")))?;
             text.push_str(&line);
             text.push('\n');
         }
@@ -194,7 +194,7 @@ fn render_sessions(
         .map(|session| {
             let name = name_of(session).unwrap_or("-");
             let updated = session.updated_at.as_deref().unwrap_or("-");
-            let title = session.title.as_deref().unwrap_or("(without a title)");
+            let title = session.title.as_deref().unwrap_or("(untitled)");
             let archived = match session.archived {
                 Some(true) => "(archived) ",
                 _ => "",

@@ -27,7 +27,7 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
         Ok(page) => {
             let notes = match page.notes {
                 0 => String::new(),
-                notes => format!(", {notes} lines of the trace are no records"),
+                notes => format!("; ignored {notes} lines that are not records"),
             };
             let line = format!("{}: {} records{notes}\n", out.display(), page.records);
             // What is done is done, whether or not it is read.

@@ -168,7 +168,7 @@ impl<'a> LintOutput<'a> {
                 }
                 let _ = writeln!(
                     self.out,
-                    "{messages} messages: a MUST broken {must} times, a SHOULD {should} times"
+                    "{messages} messages, {must} MUST violations, {should} SHOULD violations"
                 );
             }
         }

@@ -36,7 +36,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
         Err(exit) => return exit,
     };
     let (Some((program, rest)), Some(file)) = (args.agent.split_first(), &args.file) else {
-        return CommandExit::usage("no agent to run is given, or no file to record into");
+        return CommandExit::usage("no agent command or no file given");
     };
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
@@ -58,9 +58,11 @@ fn create_recorder(args: &RecordArgs, file: &Path) -> Result<TraceRecorder, Comm
     if args.secrets {
         settings.secrets = Secrets::Kept;
     }
-    let failed = |error| print_note(&format!("{error}; the conversation goes on, unrecorded"));
+    let failed = |error| print_note(&format!("{error}; continuing without recording"));
     TraceRecorder::create(file, &settings, failed).map_err(|e| match e {
-        CreateError::Exists { .. } => CommandExit::usage(format!("{e}; --force writes over it")),
+        CreateError::Exists { .. } => {
+            CommandExit::usage(format!("{e}; use --force to overwrite it"))
+        }
         e => CommandExit::failed(e.to_string()),
     })
 }
@@ -85,16 +87,16 @@ async fn relay_messages(
     });
     let process = match started {
         Ok(process) => process,
-        Err(e) => return failed(format!("the agent could not be started: {e}")),
+        Err(e) => return failed(format!("cannot start the agent: {e}")),
     };
     notes.event(TraceEvent::Started { pid: process.id() });
     let Some((stdin, stdout)) = process.take_stdio() else {
-        return failed("the agent has no stdin and stdout".to_owned());
+        return failed("cannot open the agent's stdin and stdout".to_owned());
     };
     let pipes = acp_trace::child(stdin, stdout).and_then(|child| Ok((child, acp_trace::stdio()?)));
     let ((to_agent, from_agent), (from_client, to_client)) = match pipes {
         Ok(pipes) => pipes,
-        Err(e) => return failed(format!("stdin and stdout cannot be used: {e}")),
+        Err(e) => return failed(format!("cannot use stdin and stdout: {e}")),
     };
     let client = recorder.relay(Side::Client, to_agent);
     let agent = recorder.relay(Side::Agent, to_client);
@@ -105,7 +107,7 @@ async fn relay_messages(
         (Side::Agent, agent, from_agent),
     ] {
         if let Err(e) = spawn_relay(side, relay, input, sender.clone()) {
-            return failed(format!("no thread can be started: {e}"));
+            return failed(format!("cannot start a thread: {e}"));
         }
     }
     let exit = wait_first_end(&process, &mut ends, &notes, signals).await;
@@ -159,13 +161,13 @@ async fn wait_first_end(
             // The agent does not read any more, but may have something to say still.
             (Side::Client, RelayEnd::ReaderClosed) => continue,
             (Side::Client, RelayEnd::Failed(e)) => {
-                CommandExit::agent_failed(format!("the connection to the client failed: {e}"))
+                CommandExit::agent_failed(format!("connection to the client failed: {e}"))
             }
             (Side::Agent, RelayEnd::Closed) => {
                 CommandExit::agent_failed(agent_end_text(process).await)
             }
             (Side::Agent, RelayEnd::Failed(e)) => {
-                CommandExit::agent_failed(format!("the connection to the agent failed: {e}"))
+                CommandExit::agent_failed(format!("connection to the agent failed: {e}"))
             }
             _ => CommandExit::SUCCESS,
         };
@@ -175,7 +177,7 @@ async fn wait_first_end(
 /// How an agent ended that has closed its stdout.
 async fn agent_end_text(process: &AgentProcess) -> String {
     match tokio::time::timeout(ENDING, process.wait()).await {
-        Ok(exit) => format!("the agent ended: {exit}"),
+        Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => "the agent closed the connection".to_owned(),
     }
 }

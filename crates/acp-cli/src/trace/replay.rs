@@ -49,7 +49,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     }
     let report = match played {
         None => return CommandExit::CANCELLED,
-        Some(Err(e)) => return CommandExit::agent_failed(format!("the connection failed: {e}")),
+        Some(Err(e)) => return CommandExit::agent_failed(format!("connection failed: {e}")),
         Some(Ok(report)) => report,
     };
     let text = render_report(&report);
@@ -73,28 +73,27 @@ fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport)
     let Some((program, rest)) = args.agent.split_first() else {
         if args.side == SideArg::Client {
             return Err(CommandExit::usage(
-                "--as client: no agent to run is given; add `-- COMMAND...`",
+                "--as client: no agent command given; add `-- AGENT COMMAND...`",
             ));
         }
-        let stdio = transport::stdio().map_err(|e| {
-            CommandExit::agent_failed(format!("stdin and stdout cannot be used: {e}"))
-        })?;
+        let stdio = transport::stdio()
+            .map_err(|e| CommandExit::agent_failed(format!("cannot use stdin and stdout: {e}")))?;
         return Ok((None, stdio));
     };
     if args.side == SideArg::Agent {
         return Err(CommandExit::usage(
-            "--as agent: a client starts this; it takes no command",
+            "--as agent: takes no agent command; a client starts `acp trace replay` instead of the agent",
         ));
     }
     let given = args.env.all()?;
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
     let process = AgentProcess::spawn_with(&command, |line| eprintln!("{line}"))
-        .map_err(|e| CommandExit::agent_failed(format!("the agent could not be started: {e}")))?;
+        .map_err(|e| CommandExit::agent_failed(format!("cannot start the agent: {e}")))?;
     match process.take_stdio() {
         Some((stdin, stdout)) => Ok((Some(process), Transport::pipes(stdout, stdin))),
         None => Err(CommandExit::agent_failed(
-            "the agent has no stdin and stdout",
+            "cannot open the agent's stdin and stdout",
         )),
     }
 }
@@ -104,12 +103,12 @@ fn render_report(report: &ReplayReport) -> String {
     let mut text = String::new();
     for difference in &report.differences {
         let line = match difference {
-            Difference::Missing { line, what } => format!("line {line}: {what} is missing"),
+            Difference::Missing { line, what } => format!("line {line}: missing {what}"),
             Difference::Extra { what, message } => {
-                format!("{what} is not in the trace: {}", shorten(Some(message)))
+                format!("unexpected {what}: {}", shorten(Some(message)))
             }
             Difference::Changed { line, what, change } => format!(
-                "line {line}: {what}: {} was {} and is {}",
+                "line {line}: {what}: {} changed from {} to {}",
                 change.path,
                 shorten(change.recorded.as_ref()),
                 shorten(change.live.as_ref())
@@ -121,7 +120,7 @@ fn render_report(report: &ReplayReport) -> String {
     let count = report.differences.len() as u64 + report.omitted;
     let _ = writeln!(
         text,
-        "{} messages as recorded, {count} differences",
+        "{} messages matched, {count} differences",
         report.match_count
     );
     text
@@ -129,7 +128,7 @@ fn render_report(report: &ReplayReport) -> String {
 
 fn shorten(value: Option<&Value>) -> String {
     let Some(value) = value else {
-        return "not there".to_owned();
+        return "missing".to_owned();
     };
     let text = value.to_string();
     match text.char_indices().nth(SHOWN) {

@@ -261,12 +261,13 @@ impl<'a> TraceOutput<'a> {
     fn push_end(&mut self, ended: bool, torn: bool) {
         if !ended {
             let torn = if torn {
-                ", in the middle of a record"
+                " in the middle of a record"
             } else {
                 ""
             };
-            let note =
-                format!("The trace ends here{torn}: it is still being recorded, or was cut off.");
+            let note = format!(
+                "The trace ends here{torn}: recording is still in progress, or the file is truncated."
+            );
             self.push_styled(self.styles.dim, &note);
             self.out.push('\n');
         }

@@ -248,7 +248,7 @@ fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("\"files\" needs either `command` or `url`"),
+        said.contains("\"files\" requires either `command` or `url`"),
         "{said}"
     );
 }

@@ -260,7 +260,7 @@ fn a_project_s_default_agent_is_not_used_before_it_is_allowed() {
     );
     acp(&["run", "/read notes.txt"])
         .code(0)
-        .says("the project's default agent is not used: .acp/config.toml has not been allowed");
+        .says("ignoring the project's default agent: .acp/config.toml has not been allowed");
     assert_eq!(started(&project, "helper"), None);
     acp(&["agents", "allow", "--yes"]).code(0);
     // Also from below, where the path would lead elsewhere.
@@ -299,8 +299,8 @@ fn a_project_takes_no_name_that_means_something_else() {
     assert_eq!(started(&project, "evil"), None);
     acp(&["agents"]).code(0).shows(&[
         "The project's",
-        "hidden by the well-known one of that name",
-        "hidden by yours of that name",
+        "hidden by the well-known agent of the same name",
+        "hidden by your agent of the same name",
     ]);
 }
 
@@ -332,7 +332,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
         ("[agents.acp]\ncommand = 'y'\n", "has no `command`"),
         (
             "[agents.x]\ncommand = 'y'\n[[agents.x.mcp_servers]]\nname = 'a'\n",
-            "needs either `command` or `url`",
+            "requires either `command` or `url`",
         ),
     ] {
         let project = TestProject::new();

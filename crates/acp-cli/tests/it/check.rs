@@ -73,10 +73,7 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
     let output = check(home.path(), &only);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("asked for version 1, it answered 7"),
-        "{text}"
-    );
+    assert!(text.contains("requested version 1, got 7"), "{text}");
     assert!(text.contains(r#""protocolVersion":7"#), "{text}");
     assert!(text.contains("1 checks: 0 passed, 1 failed"), "{text}");
 
@@ -92,7 +89,7 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
     let xml = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{xml}");
     assert!(
-        xml.contains(r#"failures="1""#) && xml.contains("asked for version 1, it answered 7"),
+        xml.contains(r#"failures="1""#) && xml.contains("requested version 1, got 7"),
         "{xml}"
     );
 
@@ -104,10 +101,7 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
         (Some(1), "")
     );
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains("asked for version 1, it answered 7"),
-        "{page}"
-    );
+    assert!(page.contains("requested version 1, got 7"), "{page}");
 }
 
 #[test]
@@ -132,7 +126,7 @@ done"#,
     let output = check(home.path(), &only);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     let said = stdout(&output);
-    let once = "7 checks come to the same: `session/new` was answered with error -32601: not here";
+    let once = "7 checks with the same result: `session/new` failed with error -32601: not here";
     assert_eq!(said.matches(once).count(), 1, "{said}");
 }
 
@@ -180,7 +174,7 @@ fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
     let output = check(home.path(), &["--", "sh", "-c", usage]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let told = "the agent ended (exit code 2) before it answered `initialize`";
+    let told = "the agent ended (exit code 2) before responding to `initialize`";
     assert_eq!(stderr.matches(told).count(), 1, "{stderr}");
     // The end of what it said, and not all of it.
     assert!(stderr.ends_with("  usage 39\n"), "{stderr}");

@@ -105,7 +105,7 @@ fn a_bridge_passes_on_what_its_client_has_given_it() {
 fn what_is_not_there_cannot_be_given() {
     let project = TestProject::new();
     let ended = run(&project, &["--env", "NOT_SET_HERE", "/help"]).code(2);
-    ended.says("--env NOT_SET_HERE: it is not set here; give --env NOT_SET_HERE=VALUE");
+    ended.says("--env NOT_SET_HERE: variable not set; use --env NOT_SET_HERE=VALUE");
     let ended = run(&project, &["--env", "=hush", "/help"]).code(2);
     assert!(!ended.stderr.contains("hush"), "{ended:#?}");
 }
@@ -121,7 +121,8 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
             esac; done"#
         )
     };
-    let hint = "WONDER_API_KEY is set here and not passed on to the agent; --env WONDER_API_KEY passes it on";
+    let hint =
+        "WONDER_API_KEY is set, but not passed to the agent; add --env WONDER_API_KEY passes it on";
     // By the draft's type, by what it says, and by its own name.
     let typed = r#"{"id":"k","name":"Key","type":"env_var","vars":[{"name":"WONDER_API_KEY"}]}"#;
     let told = r#"{"id":"k","name":"Key","description":"Set WONDER_API_KEY first."}"#;

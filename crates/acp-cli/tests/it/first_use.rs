@@ -146,10 +146,10 @@ fn sessions_that_cannot_be_kept_are_told_of_and_nobody_else_is_blamed() {
     };
     nowhere(&["/help"])
         .code(0)
-        .says("this session is not kept: /proc/nowhere/acp cannot be written");
+        .says("this session is not stored: /proc/nowhere/acp cannot be written");
     let ended = nowhere(&["--session", "build", "/help"])
         .code(2)
-        .says("sessions are not kept, so that --session build could not be gone on with: /proc/nowhere/acp");
+        .says("cannot use --session build: sessions are not stored: /proc/nowhere/acp");
     assert!(!ended.stderr.contains("loadSession"), "{ended:?}");
 }
 

@@ -152,7 +152,7 @@ async fn a_model_that_fails_is_said_in_one_sentence() {
     let said = ended.line("acp: ");
     let parts = [
         "qwen3:8b at http://",
-        "there is no such model",
+        "model not found",
         "model 'any' not found",
     ];
     for part in [&parts[..], &[&server.address.to_string()]].concat() {

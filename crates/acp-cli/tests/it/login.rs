@@ -217,7 +217,7 @@ fn a_web_page_is_shown_and_its_end_told() {
     }
     terminal.key("\n");
     let screen = terminal.ends(0);
-    let told = "what was asked on the web page has been done";
+    let told = "the request on the web page is complete";
     assert_eq!(screen.matches(told).count(), 1, "{screen}");
     assert!(screen.contains("logged in"), "{screen}");
 

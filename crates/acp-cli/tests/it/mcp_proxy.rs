@@ -176,7 +176,7 @@ async fn when_the_client_stops_offering_them_the_proxy_ends_and_says_why() {
     drop(server);
     let (code, _, stderr) = ended(child).await;
     assert_eq!(code, Some(3));
-    assert_eq!(stderr, "acp: the client has closed the connection\n");
+    assert_eq!(stderr, "acp: the client closed the connection\n");
     soon("the agent reads the end", agent.waiting())
         .await
         .unwrap();

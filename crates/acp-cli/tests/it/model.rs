@@ -141,7 +141,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         ),
         (
             "[agent]\nthought_level = 'huge'",
-            ", line 2: there is no thought level huge",
+            ", line 2: unknown thought level huge",
         ),
         ("[agent]\nmax_requests = 0", ", line 2: "),
         ("[agent]\nmodle = 'a'", ", line 2: unknown field `modle`"),

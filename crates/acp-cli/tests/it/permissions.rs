@@ -198,9 +198,7 @@ fn where_nobody_can_be_asked_the_answer_is_no() {
                 _ => assert!(answer.contains("\"error\""), "{answer}"),
             }
             if method != "elicitation/create" {
-                ended.says(
-                    "rule 1 (ask execute, edit, read), since there is no terminal to ask on: ",
-                );
+                ended.says("rule 1 (ask execute, edit, read): no terminal to ask on: ");
             }
         }
     }
@@ -211,7 +209,7 @@ fn what_applies_is_listed() {
     let project = TestProject::new();
     let ended = project.permissions(&[]).code(0);
     let ended = ended.shows(&[
-        "Your rules: none; they would be in ",
+        "Your rules: none (add them in ",
         "acp/permissions.toml",
         "What you said for always in this project: nothing",
         "The project's rules: none",
@@ -251,7 +249,7 @@ fn what_applies_is_listed() {
     project
         .permissions(&["revoke", "7"])
         .code(2)
-        .says("nothing is remembered with the number 7");
+        .says("remembered answer not found: 7");
     project.permissions(&["revoke"]).code(2);
     project.permissions(&["revoke", "1", "--all"]).code(2);
     project
@@ -297,7 +295,7 @@ fn always_is_remembered_until_it_is_revoked() {
     project
         .run(&["--allow", "all", "/run touch never"])
         .code(0)
-        .says("what you said for always (number 2 of `acp permissions`)");
+        .says("your remembered answer 2 of `acp permissions`)");
     assert!(!project.file("never").exists());
 
     project.permissions(&[]).code(0).shows(&[
@@ -338,10 +336,10 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
     for option in [
         "touch made",
         "1) Allow once",
-        "2) Allow exactly this in this session",
-        "3) Allow exactly this always, in this project",
+        "2) Allow exactly this for the session",
+        "3) Always allow exactly this in this project",
         "4) Reject",
-        "5) Reject exactly this always, in this project",
+        "5) Always reject exactly this in this project",
     ] {
         assert!(
             terminal.seen.contains(option),

@@ -293,7 +293,7 @@ fn an_agent_that_cannot_be_started_is_named() {
     project
         .run(&["hi", "--", "sh", "-c", "echo no config >&2; exit 7"])
         .code(3)
-        .says("the agent ended: exit code 7")
+        .says("the agent exited with code 7")
         .says("no config");
 }
 

@@ -35,7 +35,7 @@ fn one_that_never_answers_is_said_to_be_slow_and_ended_by_ctrl_c() {
         .unwrap();
     let mut stderr = BufReader::new(TimedReader::new(child.stderr.take().unwrap()));
     let mut said = String::new();
-    while !said.contains("the agent has not answered yet; Ctrl-C ends it") {
+    while !said.contains("waiting for the agent to respond (Ctrl-C: exit)") {
         assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "{said}");
     }
     assert!(runs(&project, "agent") && runs(&project, "child"));
@@ -64,7 +64,7 @@ fn one_that_ends_well_but_too_early_is_told_so() {
     project
         .run(&["hi", "--", "true"])
         .code(3)
-        .says("the agent ended: exit code 0");
+        .says("the agent exited with code 0");
 }
 
 #[test]

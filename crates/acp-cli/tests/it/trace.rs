@@ -289,7 +289,7 @@ fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
     let ended = CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap());
     ended
         .code(2)
-        .says("is there already; --force writes over it");
+        .says("is there already; use --force to overwrite it");
     assert_eq!(project.read("trace"), "mine");
     CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
     assert_eq!(records(&project)[0]["acp_trace"], 1);
@@ -452,7 +452,7 @@ mod on_unix {
             client.reads(&line);
         }
         let ended = client.ends().code(0);
-        let said = "acp: trace cannot be written any more: Broken pipe";
+        let said = "acp: trace: Broken pipe";
         assert_eq!(ended.stderr.matches("acp: ").count(), 1, "{ended:?}");
         ended
             .says(said)

@@ -111,9 +111,9 @@ fn each_line_says_where_what_and_who() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let expected = [
         "7: MUST schema: `params.update.content.text` is missing [schema] in agent_message_chunk",
-        "8: MUST fs-not-offered: the agent calls `fs/read_text_file`, and the client has not offered `fs.readTextFile` [file-system] in fs/read_text_file: /a",
-        "10: SHOULD session-unknown: the agent sends `session/update` of \"two\", which is no session that the client knows [session-setup] in tool_call_update",
-        "6: MUST request-unanswered: the agent has never answered `session/prompt`, and has closed its output [overview] in session/prompt: Say hello",
+        "8: MUST fs-not-offered: the agent calls `fs/read_text_file`, but the client does not support `fs.readTextFile` [file-system] in fs/read_text_file: /a",
+        "10: SHOULD session-unknown: the agent sends `session/update` of \"two\" [session-setup] in tool_call_update",
+        "6: MUST request-unanswered: the agent has never answered `session/prompt` [overview] in session/prompt: Say hello",
     ];
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(expected), "{line}\n{expected}");

@@ -89,7 +89,7 @@ fn what_cannot_be_replayed_is_told() {
     };
     replay(&["trace", "--as", "client"])
         .code(2)
-        .says("no agent to run is given");
+        .says("no agent command given");
     replay(&["trace", "--as", "agent", "--", "cat"])
         .code(2)
         .says("takes no command");

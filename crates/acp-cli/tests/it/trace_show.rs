@@ -115,7 +115,7 @@ fn each_line_says_when_who_what_and_how_long_it_took() {
         "0.252 +1.0 ms ← session/prompt =2 251 ms two: -32603 Internal error: out of tokens",
         "0.253 +500 µs ← no message debug",
         "0.253 +500 µs ! stderr went",
-        "0.254 +1.0 ms · the agent ended: exit code 0",
+        "0.254 +1.0 ms · the agent exited with code 0",
         "0.255 +1.0 ms · the end",
     ];
     let shown: Vec<String> = lines[1..].iter().map(|line| words(line)).collect();
@@ -176,7 +176,8 @@ fn nothing_is_wider_than_the_terminal() {
                 .sum()
         };
         let widest: usize = lines.iter().map(width).max().unwrap();
-        let note = "The trace ends here: it is still being recorded, or was cut off.".len();
+        let note =
+            "The trace ends here: recording is still in progress, or the file is truncated.".len();
         assert!(widest <= columns.max(note), "{widest}: {shown}");
         assert!(lines.len() <= 16 && shown.contains('…'), "{shown}");
     }
@@ -196,7 +197,7 @@ fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
         "{shown}"
     );
     line(&shown, "! stderr");
-    line(&shown, "The trace ends here, in the middle of a record");
+    line(&shown, "The trace ends here in the middle of a record");
 
     project.write("notes", "{}\n");
     let show =
@@ -232,7 +233,7 @@ fn what_was_recorded_of_a_turn_is_shown() {
         "notes.txt",
         "← session/prompt =",
         "end_turn",
-        "the agent ended: exit code 0",
+        "the agent exited with code 0",
     ];
     shown.shows(&parts);
 }

@@ -165,7 +165,7 @@ impl AgentSelector {
         check_name(name).map_err(wrong)?;
         let command = match (settings.command.take(), known) {
             (Some(_), Some(known)) if known.name == BUNDLED => {
-                let what = format!("`{BUNDLED}` is the bundled agent, which has no `command`");
+                let what = format!("`{BUNDLED}` is the bundled agent and takes no `command`");
                 return Err(wrong(what));
             }
             (Some(mut command), _) => {
@@ -176,7 +176,7 @@ impl AgentSelector {
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
-                let what = "it needs a `command`: no agent of that name is known";
+                let what = "`command` is missing, and it is not the name of a well-known agent";
                 return Err(wrong(what.to_owned()));
             }
         };
@@ -269,7 +269,7 @@ impl AgentChoice {
     #[must_use]
     pub fn install_hint(&self) -> String {
         match self.install {
-            Some(install) if !install.is_empty() => format!("\nto install it: {install}"),
+            Some(install) if !install.is_empty() => format!("\ninstall it with: {install}"),
             _ => String::new(),
         }
     }
@@ -286,7 +286,7 @@ fn default_agent(
     cwd: &Path,
 ) -> Result<(Option<String>, Option<String>), ConfigError> {
     let users = config.default_agent.clone();
-    let not_used = |why: String| Some(format!("the project's default agent is not used: {why}"));
+    let not_used = |why: String| Some(format!("ignoring the project's default agent: {why}"));
     let project = match ProjectAgents::of(cwd) {
         Ok(Some(project)) if project.default_agent.is_some() => project,
         Ok(_) => return Ok((users, None)),
@@ -297,7 +297,7 @@ fn default_agent(
         return Ok((project.default_agent, None));
     }
     let why = format!(
-        "{} has not been allowed; `acp agents allow` shows what it says",
+        "{} is not allowed; review and allow it with `acp agents allow`",
         project.shown_file()
     );
     Ok((users, not_used(why)))
@@ -313,10 +313,12 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
         if ask(&project.question()) {
             return project.allow();
         }
-        return Err(ConfigError::usage("the project's agents are not allowed"));
+        return Err(ConfigError::usage(
+            "the project's agents have not been allowed",
+        ));
     }
     Err(ConfigError::usage(format!(
-        "this agent is the project's, which says in {file} what is to be run; that has not been allowed. To look at it and allow it, type: acp agents allow{}",
+        "this agent is defined by the project in {file}, which has not been allowed; review and allow it with: acp agents allow{}",
         cwd_flag(&project.directory)
     )))
 }
@@ -345,7 +347,7 @@ fn unknown_agent_error(
     let nearest = nearest_name(name, names.chain(projects.map(String::as_str)));
     let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
     ConfigError::usage(format!(
-        "no agent is called `{name}`{} `acp agents` lists those there are",
+        "agent not found: `{name}`{} run `acp agents` to list agents",
         meant.unwrap_or_else(|| ";".to_owned())
     ))
 }

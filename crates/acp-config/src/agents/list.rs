@@ -71,7 +71,7 @@ impl ListedAgent {
     #[must_use]
     pub fn state(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
-            (_, _, Some(_)) => "cannot be used",
+            (_, _, Some(_)) => "unavailable",
             (true, _, _) => "built in",
             (false, Some(_), _) => "installed",
             (false, None, _) => "not installed",
@@ -95,7 +95,7 @@ impl ListedAgent {
             _ => command,
         };
         match self.install {
-            Some(install) if !self.is_installed() => format!("{what}; to install it: {install}"),
+            Some(install) if !self.is_installed() => format!("{what}; install it with: {install}"),
             _ => what,
         }
     }
@@ -148,7 +148,7 @@ impl AgentList {
         for name in project.iter().flat_map(|project| project.agents.keys()) {
             let mut listed = list_project_agent(name, project.as_ref());
             let hidden = ProjectAgents::hidden_reason(name, &config.agents);
-            listed.error = hidden.map(|by| format!("hidden by {by}"));
+            listed.error = hidden.map(|by| format!("shadowed by {by}"));
             agents.push(listed);
         }
         for known in KNOWN {
@@ -166,7 +166,7 @@ impl AgentList {
         }
         if !agents.iter().any(|agent| agent.is_default) {
             notes.push(format!(
-                "the default agent is `{default}`, and there is none of that name that can be used; change `default_agent` in {}",
+                "default agent not found: `{default}`; change `default_agent` in {}",
                 UserConfig::display_path()
             ));
         }

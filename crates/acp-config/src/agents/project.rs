@@ -69,7 +69,7 @@ impl ProjectAgents {
         for (name, settings) in &mut agents {
             check_name(name).map_err(wrong)?;
             let Some(command) = &mut settings.command else {
-                return Err(wrong(format!("[agents.{name}] has no `command`")));
+                return Err(wrong(format!("[agents.{name}]: `command` is missing")));
             };
             if let Some(program) = command.first_mut() {
                 *program = settings::program(program, Some(&found.directory))
@@ -106,9 +106,7 @@ impl ProjectAgents {
     /// It cannot be kept.
     pub fn allow(&self) -> Result<(), ConfigError> {
         let Some(kept) = allowed_files_store() else {
-            return Err(ConfigError::usage(
-                "there is no directory in which it could be remembered",
-            ));
+            return Err(ConfigError::usage("cannot remember it: no state directory"));
         };
         let file = self.file.to_string_lossy().into_owned();
         let at = SystemTime::now()
@@ -153,9 +151,9 @@ impl ProjectAgents {
         users: &BTreeMap<String, AgentSettings>,
     ) -> Option<&'static str> {
         if users.contains_key(name) {
-            Some("yours of that name")
+            Some("your agent of the same name")
         } else if find_well_known(name).is_some() {
-            Some("the well-known one of that name")
+            Some("the well-known agent of the same name")
         } else {
             None
         }
@@ -165,7 +163,7 @@ impl ProjectAgents {
     #[must_use]
     pub fn question(&self) -> String {
         format!(
-            "This project brings agents, in {}:\n{}They would run as you do, with what is said there. Allow them, until the file changes?",
+            "This project defines agents in {}:\n{}They run with your permissions, as configured there. Allow them until the file changes?",
             self.shown_file(),
             self.to_text()
         )
@@ -194,20 +192,20 @@ impl ProjectAgents {
                 line(6, &format!("with {variable}={}", quoted(value)));
             }
             if !settings.pass.is_empty() {
-                line(6, &format!("gets your {}", settings.pass.join(", ")));
+                line(6, &format!("receives your {}", settings.pass.join(", ")));
             }
             if let Some(mode) = &settings.mode {
-                line(6, &format!("begins in the mode {}", quoted(mode)));
+                line(6, &format!("starts in mode {}", quoted(mode)));
             }
             for (key, value) in settings.options() {
                 line(6, &format!("sets {}", quoted(&format!("{key}={value}"))));
             }
             for server in &settings.mcp_servers {
-                line(6, &format!("with the MCP server {}", server.summary()));
+                line(6, &format!("MCP server: {}", server.summary()));
             }
         }
         if let Some(default) = &self.default_agent {
-            line(2, &format!("by default: {default}"));
+            line(2, &format!("default: {default}"));
         }
         text
     }

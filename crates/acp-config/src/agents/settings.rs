@@ -59,7 +59,7 @@ impl AgentSettings {
 #[derive(Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "the value of an option is a text, a whole number, true or false"
+    expecting = "option values must be a string, an integer or a boolean"
 )]
 enum OptionValue {
     Flag(bool),
@@ -81,7 +81,7 @@ impl fmt::Display for OptionValue {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a command is one line, or a list of the program and its arguments"
+    expecting = "command must be a string, or a list of the program and its arguments"
 )]
 enum CommandSetting {
     Line(String),
@@ -105,7 +105,7 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D:
     match u16::deserialize(deserializer)? {
         version @ (1 | 2) => Ok(Some(version)),
         other => Err(D::Error::custom(format!(
-            "there is no version {other} of the protocol"
+            "unsupported protocol version {other}"
         ))),
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{name:?} cannot be the name of an agent: letters, digits, `-`, `_` and `.`, at most {LONGEST_NAME}"
+        "invalid agent name {name:?}: use at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
     ))
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 /// It is a path that means another file in each directory.
 pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
-        let home = std::env::home_dir().ok_or("there is no home directory")?;
+        let home = std::env::home_dir().ok_or("no home directory")?;
         return Ok(home.join(rest).to_string_lossy().into_owned());
     }
     let path = Path::new(written);
@@ -145,7 +145,7 @@ pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, Stri
             Ok(file.to_string_lossy().into_owned())
         }
         None => Err(format!(
-            "the command {written:?} is another file in each directory: give its name in PATH, or the whole path"
+            "command {written:?} is a relative path; use a name in PATH, or an absolute path"
         )),
     }
 }

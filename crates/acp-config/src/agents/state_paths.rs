@@ -75,12 +75,12 @@ pub(crate) fn prepare<'a>(
         let shown = paths::display_path(&path);
         match opened {
             Ok(real) if is_too_broad(&real, &home, cwd) => own.notes.push(format!(
-                "the agent cannot write {shown}: that would let it write the project or the home directory, too"
+                "not making {shown} writable: that would also make the project or the home directory writable"
             )),
             Ok(real) if own.writable.contains(&real) => {}
             Ok(real) => own.writable.push(real),
             Err(_) if matches!(place, HomeFile(_)) => {}
-            Err(e) => own.notes.push(format!("the agent cannot write {shown}: {e}")),
+            Err(e) => own.notes.push(format!("cannot make {shown} writable: {e}")),
         }
     }
     own

@@ -40,7 +40,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "auggie",
         aliases: &["augment"],
-        title: "Auggie, of Augment Code",
+        title: "Auggie, by Augment Code",
         command: &["auggie", "--acp"],
         install: "npm install -g @augmentcode/auggie",
         state_paths: &[Home(".augment")],
@@ -53,7 +53,7 @@ pub const KNOWN: &[KnownAgent] = &[
             "claude-agent-acp",
             "claude-code-acp",
         ],
-        title: "Claude Code, of Anthropic, by its adapter",
+        title: "Claude Code, by Anthropic (ACP adapter)",
         command: &["claude-agent-acp"],
         install: "npm install -g @agentclientprotocol/claude-agent-acp",
         state_paths: &[
@@ -74,7 +74,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "codex",
         aliases: &["codex-acp"],
-        title: "Codex, of OpenAI, by its adapter",
+        title: "Codex, by OpenAI (ACP adapter)",
         command: &["codex-acp"],
         install: "npm install -g @agentclientprotocol/codex-acp",
         state_paths: &[EnvOrHome("CODEX_HOME", ".codex")],
@@ -102,7 +102,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "droid",
         aliases: &["factory-droid"],
-        title: "Droid, of Factory",
+        title: "Droid, by Factory",
         command: &["droid", "exec", "--output-format", "acp"],
         install: "curl -fsSL https://app.factory.ai/cli | sh",
         state_paths: &[Home(".factory")],
@@ -110,7 +110,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "gemini",
         aliases: &["gemini-cli"],
-        title: "Gemini CLI, of Google",
+        title: "Gemini CLI, by Google",
         command: &["gemini", "--acp"],
         install: "npm install -g @google/gemini-cli",
         state_paths: &[Home(".gemini")],
@@ -134,7 +134,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "kimi",
         aliases: &["kimi-cli", "kimi-code"],
-        title: "Kimi Code, of Moonshot AI",
+        title: "Kimi Code, by Moonshot AI",
         command: &["kimi", "acp"],
         install: "npm install -g @moonshot-ai/kimi-code",
         state_paths: &[
@@ -159,7 +159,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "pi",
         aliases: &["pi-acp"],
-        title: "pi, by its adapter",
+        title: "pi (ACP adapter)",
         command: &["pi-acp"],
         install: "npm install -g pi-acp",
         state_paths: &[EnvOrHome("PI_CODING_AGENT_DIR", ".pi/agent"), Home(".pi")],
@@ -167,7 +167,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "qwen",
         aliases: &["qwen-code"],
-        title: "Qwen Code, of Alibaba",
+        title: "Qwen Code, by Alibaba",
         command: &["qwen", "--acp"],
         install: "npm install -g @qwen-code/qwen-code",
         state_paths: &[Home(".qwen")],
@@ -175,7 +175,7 @@ pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: "vibe",
         aliases: &["mistral-vibe", "vibe-acp"],
-        title: "Vibe, of Mistral AI",
+        title: "Vibe, by Mistral AI",
         command: &["vibe-acp"],
         install: "uv tool install mistral-vibe",
         state_paths: &[EnvOrHome("VIBE_HOME", ".vibe")],

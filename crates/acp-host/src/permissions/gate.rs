@@ -160,12 +160,12 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
                 .iter()
                 .all(|target| target.is_ordinary) =>
             {
-                Some("Allow all changes of the project's files in this session")
+                Some("Allow all edits to project files in this session")
             }
             // Of a file that other programs obey each change is asked.
             None => None,
             // What would be remembered must be all that was shown.
-            Some(command) if command.env.is_empty() => Some("Allow exactly this in this session"),
+            Some(command) if command.env.is_empty() => Some("Allow exactly this for the session"),
             Some(_) => None,
         };
         if let Some(name) = for_session.filter(|_| !each_time) {
@@ -174,7 +174,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         if project {
             options.push(option(
                 PROJECT,
-                "Allow exactly this always, in this project",
+                "Always allow exactly this in this project",
                 PermissionOptionKind::AllowAlways,
             ));
         }
@@ -182,7 +182,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         if project {
             options.push(option(
                 NEVER,
-                "Reject exactly this always, in this project",
+                "Always reject exactly this in this project",
                 PermissionOptionKind::RejectAlways,
             ));
         }
@@ -243,7 +243,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
-            return not(format!("{by}, has you asked each time"));
+            return not(format!("{by} requires asking each time"));
         }
         match self.permissions.remember(&question.action, allowed) {
             // It is the agent's to remember, for as long as it does.
@@ -264,7 +264,7 @@ const PROJECT: &str = "project";
 const NEVER: &str = "never";
 
 fn rejected_error() -> Error {
-    Error::Rpc(jsonrpc::Error::internal("the user rejected this"))
+    Error::Rpc(jsonrpc::Error::internal("rejected by the user"))
 }
 
 /// Whether one can say what an answer to the request means.
@@ -273,11 +273,11 @@ fn check_request(request: &PermissionRequest) -> Result<(), String> {
     while let Some(option) = options.next() {
         let id = &option.option_id;
         if options.clone().any(|other| other.option_id == *id) {
-            return Err(format!("two of its options have the id {:?}", id.as_str()));
+            return Err(format!("duplicate option id {:?}", id.as_str()));
         }
     }
     match request.tool_call.is_truncated {
-        true => Err("its tool call is too large to be shown whole".to_owned()),
+        true => Err("the tool call is too large to show in full".to_owned()),
         false => Ok(()),
     }
 }

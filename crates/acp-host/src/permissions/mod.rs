@@ -381,10 +381,10 @@ impl fmt::Display for DecisionSource {
             Self::Rule { file, number, .. } => write!(f, "{}, rule {number}", file.display()),
             Self::Default { file } => write!(f, "the default of {}", file.display()),
             Self::Remembered { number } => {
-                write!(f, "what you said for always (number {number})")
+                write!(f, "your remembered answer {number}")
             }
             Self::UnreadableAnswers(why) => {
-                write!(f, "what is remembered, which cannot be read ({why})")
+                write!(f, "remembered answers that cannot be read ({why})")
             }
         }
     }
@@ -436,13 +436,15 @@ impl fmt::Display for PermissionNote {
             Self::NoUserToAsk { what, by: Some(by) } => {
                 write!(
                     f,
-                    "rejected, since nobody can be asked, as {by} wants: {what}"
+                    "rejected: {by} requires asking, and there is no one to ask: {what}"
                 )
             }
             Self::NoUserToAsk { what, by: None } => {
-                write!(f, "rejected, since nobody can be asked: {what}")
+                write!(f, "rejected: there is no one to ask: {what}")
             }
-            Self::NoAllowOption { what } => write!(f, "the agent offers no yes to choose: {what}"),
+            Self::NoAllowOption { what } => {
+                write!(f, "the agent offers no option that allows this: {what}")
+            }
             Self::Malformed { what, why } => {
                 write!(f, "refused a malformed permission request, {why}: {what}")
             }

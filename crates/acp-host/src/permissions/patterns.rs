@@ -25,9 +25,9 @@ pub(crate) struct PathPattern {
 impl PathPattern {
     /// `base` is what a relative pattern is relative to: an existing directory, without symlinks.
     pub(crate) fn new(text: &str, base: &Path) -> Result<Self, String> {
-        let home = || std::env::home_dir().ok_or("there is no home directory for `~`");
+        let home = || std::env::home_dir().ok_or("cannot expand `~`: no home directory");
         let (start, rest) = match text.strip_prefix("~/") {
-            _ if text.is_empty() => return Err("an empty pattern matches nothing".to_owned()),
+            _ if text.is_empty() => return Err("empty pattern".to_owned()),
             Some(rest) => (home()?, rest),
             None if text == "~" => (home()?, ""),
             None if Path::new(text).has_root() || Path::new(text).is_absolute() => {
@@ -40,7 +40,8 @@ impl PathPattern {
             .any(|c| c == Component::ParentDir)
         {
             return Err(
-                "`..` in a pattern; write the whole path, or one in the project".to_owned(),
+                "patterns cannot contain `..`; use an absolute path, or a path inside the project"
+                    .to_owned(),
             );
         }
         let mut rest = rest.trim_start_matches("./").to_owned();
@@ -153,10 +154,10 @@ impl CommandPattern {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let trimmed = text.trim();
         if trimmed.is_empty() {
-            return Err("an empty pattern matches nothing".to_owned());
+            return Err("empty pattern".to_owned());
         }
         if trimmed.contains(MARK) {
-            return Err("a command line has no NUL in it".to_owned());
+            return Err("patterns cannot contain NUL".to_owned());
         }
         // Where names of files are, so are names of programs.
         let ignore_case = match cfg!(any(windows, target_os = "macos")) {

@@ -124,7 +124,7 @@ impl FromStr for Policy {
 
 /// The name of no policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a policy; there are ask, reads, all and none")]
+#[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
 /// Has a person choose.

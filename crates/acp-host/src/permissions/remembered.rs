@@ -117,7 +117,7 @@ impl RememberedAnswers {
             let other = contents.project.display();
             return Err(RememberedAnswersError::Broken {
                 file: self.file().to_owned(),
-                what: format!("it is about another project, {other}"),
+                what: format!("it belongs to another project: {other}"),
             });
         }
         Ok(contents)
@@ -352,7 +352,7 @@ pub enum RememberedAnswersError {
         source: io::Error,
     },
     /// It is not what was written.
-    #[error("{}: {what}; remove it to forget what was said", file.display())]
+    #[error("{}: {what}; delete the file to forget all answers", file.display())]
     Broken {
         /// The file.
         file: PathBuf,
@@ -360,7 +360,7 @@ pub enum RememberedAnswersError {
         what: String,
     },
     /// No more is remembered.
-    #[error("{}: no more answers fit into it; revoke some", file.display())]
+    #[error("{}: too many remembered answers; revoke some with `acp permissions revoke`", file.display())]
     Full {
         /// The file.
         file: PathBuf,

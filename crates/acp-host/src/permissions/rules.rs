@@ -175,14 +175,17 @@ impl PermissionRule {
             let known = ToolKind::KNOWN.contains(&kind);
             known.then_some(kind).ok_or_else(|| {
                 let known: Vec<&str> = ToolKind::KNOWN.iter().map(ToolKind::as_str).collect();
-                format!("there is no kind `{text}`; there are {}", known.join(", "))
+                format!(
+                    "unknown kind `{text}`; expected one of {}",
+                    known.join(", ")
+                )
             })
         };
         let kinds = parse_each("kind", rule.kind, kind)?;
         let commands = parse_each("command", rule.command, CommandPattern::new)?;
         let paths = parse_each("path", rule.path, |text| PathPattern::new(text, base))?;
         if kinds.is_empty() && commands.is_empty() && paths.is_empty() {
-            let what = "this rule names nothing to match; add `kind`, `command` or `path`, or use `default`";
+            let what = "rule matches nothing; add `kind`, `command` or `path`, or use `default`";
             return Err((at, what.to_owned()));
         }
         Ok(Self {
@@ -259,7 +262,9 @@ fn parse_each<T>(
     let texts = texts.into_inner().0;
     if texts.is_empty() {
         // It would match nothing, or everything, depending on whom one asks.
-        return Err(wrong("an empty list; leave the key out for any".to_owned()));
+        return Err(wrong(
+            "empty list; omit the key to match anything".to_owned(),
+        ));
     }
     texts.iter().map(|text| read(text).map_err(wrong)).collect()
 }
@@ -290,7 +295,7 @@ impl<'de> Deserialize<'de> for StringOrList {
         impl<'de> Visitor<'de> for StringOrListVisitor {
             type Value = StringOrList;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a list of texts")
+                f.write_str("a string or a list of strings")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<StringOrList, E> {
                 Ok(StringOrList(vec![text.to_owned()]))
@@ -299,7 +304,7 @@ impl<'de> Deserialize<'de> for StringOrList {
                 let mut texts = Vec::new();
                 while let Some(text) = seq.next_element::<String>()? {
                     if texts.len() as u64 > MAX_FILE {
-                        return Err(A::Error::custom("too many texts"));
+                        return Err(A::Error::custom("too many strings"));
                     }
                     texts.push(text);
                 }
@@ -339,13 +344,13 @@ pub enum RulesError {
         file: PathBuf,
     },
     /// It is larger than a file of rules may be.
-    #[error("{}: more than {MAX_FILE} bytes", file.display())]
+    #[error("{}: larger than {MAX_FILE} bytes", file.display())]
     TooLarge {
         /// The file.
         file: PathBuf,
     },
     /// A file of the project's that is a symlink, or in one, that leads out of the project.
-    #[error("{}: leads out of the project", file.display())]
+    #[error("{}: leads outside the project", file.display())]
     Outside {
         /// The file.
         file: PathBuf,

@@ -16,7 +16,7 @@ impl ConfinementThread {
         _tcp: Option<Vec<u16>>,
     ) -> Result<Self, SandboxError> {
         Err(SandboxError::NotSupported {
-            why: "it takes Landlock, which only Linux has".to_owned(),
+            why: "it requires Landlock, which only Linux provides".to_owned(),
         })
     }
 

@@ -39,7 +39,7 @@ pub(super) fn command(
         )));
     }
     if !cwd.is_dir() {
-        let message = format!("the working directory is not there: {}", cwd.display());
+        let message = format!("no such working directory: {}", cwd.display());
         return Err(
             invalid(message).data(json!({ "errno": "ENOENT", "path": cwd.to_string_lossy() }))
         );
@@ -47,7 +47,7 @@ pub(super) fn command(
     for variable in &request.env {
         if variable.name.is_empty() || variable.name.contains('=') {
             return Err(invalid(format!(
-                "not the name of an environment variable: {:?}",
+                "invalid environment variable name: {:?}",
                 variable.name
             )));
         }

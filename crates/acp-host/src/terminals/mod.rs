@@ -273,12 +273,12 @@ impl TerminalCounters {
         let kept = self.usage.output_bytes.fetch_add(output, Ordering::Relaxed);
         if terminals >= setup.max_terminals {
             return Err(Error::invalid_params(format!(
-                "there are {terminals} terminals in all sessions, which is the most there may be; release some first"
+                "too many terminals: {terminals} in all sessions; release some first"
             )));
         }
         if kept.saturating_add(output) > setup.max_total_output {
             return Err(Error::invalid_params(format!(
-                "the terminals of all sessions may keep {kept} bytes of output, and no more than {} are kept; release some first, or set a lower `outputByteLimit` than {output}",
+                "terminal output limit reached: {kept} of {} bytes reserved in all sessions; release some terminals, or set an `outputByteLimit` lower than {output}",
                 setup.max_total_output
             )));
         }

@@ -235,12 +235,12 @@ impl SessionTerminals {
         let state = self.lock_state();
         if state.is_closed {
             return Err(Error::invalid_params(format!(
-                "session {session_id} is closed"
+                "session closed: {session_id}"
             )));
         }
         if state.terminals.len() >= self.setup.max_per_session {
             return Err(Error::invalid_params(format!(
-                "the session has {} terminals, which is the most it may have; release some first",
+                "too many terminals in this session (limit: {}); release some first",
                 state.terminals.len()
             )));
         }
@@ -284,7 +284,7 @@ impl SessionTerminals {
         let exited = self.terminal(&request.terminal_id)?.running.wait();
         let exit = exited
             .await
-            .ok_or_else(|| Error::internal("the command's end cannot be seen any more"))?;
+            .ok_or_else(|| Error::internal("the command's exit status is no longer available"))?;
         let status = TerminalExitStatus::from(&exit);
         let mut response = WaitForTerminalExitResponse::new();
         response.exit_code = status.exit_code;

@@ -45,13 +45,13 @@ impl UndoReport {
                 .map(|path| display_path(path))
                 .collect();
             text.push_str(&format!(
-                "acp undid {} to files that other programs obey: {}",
+                "acp reverted {} to files that other programs run or trust: {}",
                 changes(paths.len()),
                 named(&paths)
             ));
             if let Some(kept) = &self.undone_directory {
                 text.push_str(&format!(
-                    "; what was there is kept in {}",
+                    "; the changed files are saved in {}",
                     display_path(kept)
                 ));
             }
@@ -63,7 +63,7 @@ impl UndoReport {
                 .map(|(path, why)| format!("{} ({why})", display_path(path)))
                 .collect();
             text.push_str(&format!(
-                "acp could not undo {} to files that other programs obey: {}\n",
+                "acp could not revert {} to files that other programs run or trust: {}\n",
                 changes(lost.len()),
                 named(&lost)
             ));
@@ -75,13 +75,13 @@ impl UndoReport {
                 .map(|path| display_path(path))
                 .collect();
             text.push_str(&format!(
-                "files that other programs obey were changed since the last command in this sandbox had ended, by you or by what it had left running, and are left as they are: {}\n",
+                "files that other programs run or trust were changed after the last sandboxed command ended, by you or by a process it left running; they were not reverted: {}\n",
                 named(&paths)
             ));
         }
         if self.is_cut {
             text.push_str(
-                "acp has not looked at all files for changes to those that other programs obey: there are too many\n",
+                "acp did not check all files for changes to those that other programs run or trust: there are too many\n",
             );
         }
         (!text.is_empty()).then(|| format!("\n{text}"))

@@ -124,7 +124,7 @@ fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::
     }
     *left = left
         .checked_sub(meta.len())
-        .ok_or_else(|| io::Error::other("it is too large to be copied"))?;
+        .ok_or_else(|| io::Error::other("too large to copy"))?;
     let mut source = from.open(path)?.take(meta.len());
     let mut target = to.open_with(place, OpenOptions::new().write(true).create_new(true))?;
     io::copy(&mut source, &mut target).map(drop)
@@ -145,5 +145,5 @@ pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 pub(super) fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other("there are no links"))
+    Err(io::Error::other("links are not supported"))
 }

@@ -134,7 +134,7 @@ async fn a_crash_at_the_start_leaves_its_reason() {
 
     let agent = AgentProcess::spawn(&sh("printf 'a\\033]0;title\\007b\\n\\n' >&2")).unwrap();
     soon(agent.wait()).await;
-    let words = "\nthe last it printed:\n  a]0;titleb";
+    let words = "\nlast output:\n  a]0;titleb";
     assert_eq!(agent.stderr_excerpt(), words);
     let agent = AgentProcess::spawn(&sh("exit 1")).unwrap();
     soon(agent.wait()).await;

@@ -34,7 +34,7 @@ fn names() {
     let error = "Reads".parse::<Policy>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`Reads` is not a policy; there are ask, reads, all and none"
+        "`Reads`; expected ask, reads, all or none"
     );
 }
 

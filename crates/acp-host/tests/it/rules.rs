@@ -574,7 +574,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "[[rule]]\ndecision = \"deny\"\ncommand = 1",
             3,
-            "a text or a list of texts",
+            "a string or a list of strings",
         ),
         ("[[rule]]\ndecision = ", 2, ""),
     ] {

@@ -10,17 +10,17 @@ use super::rule::{Findings, rules};
 use super::table::{id, items, text};
 
 rules! {
-    FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only where the client has offered them.";
-    TERMINAL = "terminal-not-offered" Must "terminals" "An agent calls `terminal/*` only where the client has offered terminals.";
-    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent asks for input only in a mode that the client has offered.";
-    BOOLEAN = "boolean-option-not-offered" Must "session-config-options" "An agent has boolean options only for clients that have offered to show them.";
-    LOGIN = "terminal-login-not-offered" Must "authentication" "An agent names a login in the terminal only to clients that have offered one.";
-    SESSION = "session-method-not-offered" Must "session-setup" "A client calls optional methods of sessions only where the agent has offered them.";
-    LOGOUT = "logout-not-offered" Must "authentication" "A client logs out only where the agent has offered it.";
-    METHOD = "auth-method-unknown" Must "authentication" "A client authenticates with a method that the agent has named.";
-    CONTENT = "prompt-content-not-offered" Must "prompt-turn" "A prompt has only content of the kinds that the agent has offered to read.";
-    MCP = "mcp-transport-not-offered" Must "session-setup" "A client names only MCP servers of transports that the agent has offered.";
-    DIRECTORIES = "directories-not-offered" Must "session-setup" "A client names additional directories only where the agent has offered to have them.";
+    FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only if the client supports them.";
+    TERMINAL = "terminal-not-offered" Must "terminals" "An agent calls `terminal/*` only if the client supports terminals.";
+    ELICITATION = "elicitation-not-offered" Must "elicitation" "An agent requests input only in a mode the client supports.";
+    BOOLEAN = "boolean-option-not-offered" Must "session-config-options" "An agent sends boolean config options only to clients that support them.";
+    LOGIN = "terminal-login-not-offered" Must "authentication" "An agent offers `terminal` auth methods only to clients that support them.";
+    SESSION = "session-method-not-offered" Must "session-setup" "A client calls optional session methods only if the agent supports them.";
+    LOGOUT = "logout-not-offered" Must "authentication" "A client calls `logout` only if the agent supports it.";
+    METHOD = "auth-method-unknown" Must "authentication" "A client authenticates with an auth method that the agent offered.";
+    CONTENT = "prompt-content-not-offered" Must "prompt-turn" "A prompt contains only content types the agent supports.";
+    MCP = "mcp-transport-not-offered" Must "session-setup" "A client passes only MCP servers whose transport the agent supports.";
+    DIRECTORIES = "directories-not-offered" Must "session-setup" "A client passes additional directories only if the agent supports them.";
 }
 
 /// What either side has offered in `initialize`.
@@ -74,7 +74,7 @@ impl Capabilities {
             && items(result, "authMethods").any(|login| login["type"] == "terminal")
         {
             let text =
-                "names a login in the terminal, and the client has not offered `auth.terminal`";
+                "offers a `terminal` auth method, but the client does not support `auth.terminal`";
             found.add(&LOGIN, Side::Agent, text);
         }
     }
@@ -106,7 +106,7 @@ impl Capabilities {
                 && !is_offered(&self.client["elicitation"][mode])
             {
                 let text = format!(
-                    "calls `{method}`, and the client has not offered `elicitation.{mode}`"
+                    "calls `{method}`, but the client does not support `elicitation.{mode}`"
                 );
                 found.add(&ELICITATION, Side::Agent, text);
             }
@@ -119,7 +119,7 @@ impl Capabilities {
                 // No rule is about others.
                 _ => return,
             };
-            let text = format!("calls `{method}`, and the client has not offered `{capability}`");
+            let text = format!("calls `{method}`, but the client does not support `{capability}`");
             found.add(rule, Side::Agent, text);
         }
     }
@@ -131,7 +131,7 @@ impl Capabilities {
             && !is_offered(offered)
             && items(options, "configOptions").any(|option| option["type"] == "boolean")
         {
-            let text = "has a boolean option, and the client has not offered `session.configOptions.boolean`";
+            let text = "sends a boolean option, but the client does not support `session.configOptions.boolean`";
             found.add(&BOOLEAN, Side::Agent, text);
         }
     }
@@ -144,7 +144,7 @@ impl Capabilities {
                 // No rule is about others.
                 _ => return,
             };
-            let text = format!("calls `{method}`, and the agent has not offered `{capability}`");
+            let text = format!("calls `{method}`, but the agent does not support `{capability}`");
             found.add(rule, Side::Client, text);
             return;
         }
@@ -152,7 +152,7 @@ impl Capabilities {
             "authenticate" | "auth/login" => self.check_login(found, params),
             // In version 2 whoever authenticates also ends it.
             "auth/logout" if self.auth_methods.as_ref().is_some_and(Vec::is_empty) => {
-                let text = format!("calls `{method}`, and the agent has not offered `authMethods`");
+                let text = format!("calls `{method}`, but the agent offers no `authMethods`");
                 found.add(&LOGOUT, Side::Client, text);
             }
             "session/prompt" => self.check_prompt(found, params),
@@ -167,7 +167,7 @@ impl Capabilities {
         if let (Some(logins), Some(chosen)) = (&self.auth_methods, id(params, "methodId"))
             && !logins.iter().any(|login| login == chosen)
         {
-            let text = format!("authenticates with {chosen:?}, which the agent has not named");
+            let text = format!("authenticates with {chosen:?}, which the agent did not offer");
             found.add(&METHOD, Side::Client, text);
         }
     }
@@ -186,7 +186,7 @@ impl Capabilities {
             };
             if !is_offered(&offered[needed]) {
                 let text = format!(
-                    "sends content of type `{kind}`, and the agent has not offered `{needed}` for prompts"
+                    "sends content of type `{kind}`, but the agent does not support `{needed}` in prompts"
                 );
                 found.add(&CONTENT, Side::Client, text);
                 return;
@@ -214,14 +214,14 @@ impl Capabilities {
             };
             if !offered.iter().any(|mcp| is_offered(&mcp[transport])) {
                 let text = format!(
-                    "names an MCP server over {transport}, and the agent has not offered that transport"
+                    "passes an MCP server over {transport}, which the agent does not support"
                 );
                 found.add(&MCP, Side::Client, text);
                 break;
             }
         }
         if items(params, "additionalDirectories").next().is_some() && !is_offered(directories) {
-            let text = "names additional directories, and the agent has not offered to have them";
+            let text = "passes additional directories, which the agent does not support";
             found.add(&DIRECTORIES, Side::Client, text);
         }
     }

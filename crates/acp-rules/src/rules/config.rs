@@ -9,8 +9,8 @@ use super::table::{id, items, text};
 
 rules! {
     MODE = "mode-unavailable" Must "session-modes" "A client sets a mode that is available.";
-    CURRENT = "current-mode-unavailable" Should "session-modes" "The current mode is one of those that are available.";
-    VALUE = "config-value-unavailable" Must "session-config-options" "A client sets an option that there is, to one of its values.";
+    CURRENT = "current-mode-unavailable" Should "session-modes" "The current mode is one of the available modes.";
+    VALUE = "config-value-unavailable" Must "session-config-options" "A client sets an existing config option to one of its values.";
     CURRENT_VALUE = "config-current-value" Should "session-config-options" "The current value of an option is one of its values.";
 }
 
@@ -80,7 +80,7 @@ impl SessionConfig {
             if let Some(current) = id(told, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
-                    "says the option {:?} is {current:?}, which is none of its values",
+                    "reports option {:?} as {current:?}, which is not one of its values",
                     option.id
                 );
                 found.add(&CURRENT_VALUE, Side::Agent, text);
@@ -105,8 +105,7 @@ impl SessionConfig {
         if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
-            let text =
-                format!("says the mode is {mode:?}, which is none of those that are available");
+            let text = format!("reports mode {mode:?}, which is not available");
             found.add(&CURRENT, Side::Agent, text);
         }
     }
@@ -115,7 +114,7 @@ impl SessionConfig {
         if let (Some(modes), Some(mode)) = (&self.modes, id(params, "modeId"))
             && !modes.iter().any(|known| known == mode)
         {
-            let text = format!("sets the mode {mode:?}, which is none of those that are available");
+            let text = format!("sets mode {mode:?}, which is not available");
             found.add(&MODE, Side::Client, text);
         }
     }
@@ -134,9 +133,8 @@ impl SessionConfig {
             before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
             let value = &params["value"];
-            let text = format!(
-                "sets the option {option:?} to {value}, and there is no such option or value"
-            );
+            let text =
+                format!("sets option {option:?} to {value}, but there is no such option or value");
             found.add(&VALUE, Side::Client, text);
         }
     }

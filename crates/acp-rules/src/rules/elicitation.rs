@@ -8,7 +8,7 @@ use super::rule::{Findings, rules};
 use super::table::{BoundedTable, id};
 
 rules! {
-    UNKNOWN = "elicitation-unknown" Should "elicitation" "Only an elicitation that was created is completed.";
+    UNKNOWN = "elicitation-unknown" Should "elicitation" "Only existing elicitations are completed.";
 }
 
 /// How many are remembered.
@@ -31,7 +31,7 @@ impl Elicitations {
 
     pub(super) fn complete(&mut self, found: &mut Findings, params: &Value) {
         if let Some(id) = id(params, "elicitationId").filter(|id| self.0.is_new(id)) {
-            let text = format!("completes the elicitation {id:?}, which it has not created");
+            let text = format!("completes elicitation {id:?}, which it did not create");
             found.add(&UNKNOWN, Side::Agent, text);
         }
     }

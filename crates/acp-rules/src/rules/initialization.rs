@@ -11,8 +11,8 @@ use super::rule::{Findings, rules};
 rules! {
     FIRST = "initialize-first" Must "initialization" "A client initializes the connection before anything else.";
     AGAIN = "initialize-twice" Should "initialization" "A connection is initialized once.";
-    AGREED = "version-not-agreed" Should "initialization" "A client that does not speak the version the agent answers with closes the connection.";
-    EXISTS = "version-unknown" Should "initialization" "An agent answers `initialize` with a version that there is.";
+    AGREED = "version-not-agreed" Should "initialization" "A client that does not support the agent's protocol version closes the connection.";
+    EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with an existing protocol version.";
 }
 
 /// What was said in `initialize`.
@@ -51,13 +51,13 @@ impl Initialization {
         }
         if !self.is_done && !self.is_reported {
             self.is_reported = true;
-            let text = format!("sends `{method}` before `initialize` was answered");
+            let text = format!("sends `{method}` before the response to `initialize`");
             found.add(&FIRST, Side::Client, text);
         }
         if let Some(version) = self.unsupported_version.take() {
             let wanted = self.requested_version.unwrap_or_default();
             let text = format!(
-                "goes on with `{method}` though it speaks up to version {wanted} and the agent has answered version {version}"
+                "continues with `{method}`, although it supports up to version {wanted} and the agent responded with version {version}"
             );
             found.add(&AGREED, Side::Client, text);
         }
@@ -72,8 +72,7 @@ impl Initialization {
             1 => found.version = SchemaVersion::V1,
             2 => found.version = SchemaVersion::V2,
             _ => {
-                let text =
-                    format!("answers `initialize` with version {version}, which is not known");
+                let text = format!("responds to `initialize` with unknown version {version}");
                 found.add(&EXISTS, Side::Agent, text);
             }
         }

@@ -38,7 +38,7 @@ impl SessionMessages {
         match self.0.get(id) {
             Some((before, when)) if *before != of_user => {
                 let text =
-                    format!("sends `{kind}` of the message {id:?}, which the other side has said");
+                    format!("sends `{kind}` for message {id:?}, which belongs to the other side");
                 found.add_with_cause(&SENDER, Side::Agent, *when, text);
             }
             Some(_) => {}

@@ -12,9 +12,9 @@ use super::table::{items, text};
 
 rules! {
     OPTION = "option-not-offered" Must "tool-calls" "A permission request is answered with one of its options.";
-    CANCELLED = "permission-not-cancelled" Must "prompt-turn" "A client that cancels a turn answers its permission requests with `cancelled`.";
+    CANCELLED = "permission-not-cancelled" Must "prompt-turn" "A client that cancels a turn responds to its pending permission requests with `cancelled`.";
     NONE = "permission-without-options" Must "tool-calls" "A permission request has at least one option.";
-    TWICE = "option-id-twice" Should "tool-calls" "The options of a permission request have different ids.";
+    TWICE = "option-id-twice" Should "tool-calls" "The options of a permission request have unique ids.";
 }
 
 pub(super) fn asked(found: &mut Findings, params: &Value) {
@@ -23,14 +23,14 @@ pub(super) fn asked(found: &mut Findings, params: &Value) {
         .collect();
     if found.version == SchemaVersion::V2 && params["options"].as_array().is_some_and(Vec::is_empty)
     {
-        found.add(&NONE, Side::Agent, "asks for permission without an option");
+        found.add(&NONE, Side::Agent, "requests permission without options");
     }
     let twice = ids
         .iter()
         .enumerate()
         .find(|(n, id)| ids.iter().take(*n).any(|other| other == *id));
     if let Some((_, id)) = twice.filter(|(_, id)| !id.contains(REDACTED)) {
-        let text = format!("asks for permission with two options of the id {id:?}");
+        let text = format!("requests permission with duplicate option id {id:?}");
         found.add(&TWICE, Side::Agent, text);
     }
 }
@@ -42,7 +42,7 @@ pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<
         && let Some(chosen) = text(outcome, "optionId").filter(|id| !id.contains(REDACTED))
         && !open.ids.iter().any(|id| id == chosen)
     {
-        let text = format!("chooses {chosen:?}, which was not among the options");
+        let text = format!("selects {chosen:?}, which is not one of the options");
         found.add_with_cause(&OPTION, Side::Client, open.sent_at, text);
     }
     let Some(cancelled) = open.turn_cancelled_at else {
@@ -51,7 +51,8 @@ pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<
     // It may not have read the request when it cancelled.
     let pending = cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::CROSSING;
     if said != Some("cancelled") && pending && open.cancelled_at.is_none() {
-        let text = "has cancelled the turn, and answers its permission request with something else";
+        let text =
+            "cancelled the turn, but did not respond to its permission request with `cancelled`";
         found.add_with_cause(&CANCELLED, Side::Client, cancelled, text);
     }
 }

@@ -11,10 +11,10 @@ use super::rule::{Findings, MessagePosition, rules, sender};
 use super::table::{id, items};
 
 rules! {
-    UNANSWERED = "request-unanswered" Must "overview" "Every request is answered.";
-    TWICE = "request-answered-twice" Must "overview" "A request is answered once.";
-    NOTHING = "answer-to-nothing" Must "overview" "Only what was asked is answered.";
-    ID_TWICE = "request-id-twice" Must "overview" "Requests that wait for their answers at the same time have different ids.";
+    UNANSWERED = "request-unanswered" Must "overview" "Every request gets a response.";
+    TWICE = "request-answered-twice" Must "overview" "A request gets exactly one response.";
+    NOTHING = "answer-to-nothing" Must "overview" "A response matches a request.";
+    ID_TWICE = "request-id-twice" Must "overview" "Pending requests have unique ids.";
 }
 
 /// How many requests are remembered that wait for their answers.
@@ -64,10 +64,7 @@ impl OpenRequests {
     ) {
         let key = (direction, number.to_string());
         if let Some(open) = self.open.get_mut(&key) {
-            let text = format!(
-                "uses the id {number} again while `{}` waits for its answer",
-                open.method
-            );
+            let text = format!("reuses id {number} while `{}` is pending", open.method);
             found.add_with_cause(&ID_TWICE, sender(direction), open.sent_at, text);
             open.duplicates += 1;
             return;
@@ -115,10 +112,10 @@ impl OpenRequests {
         }
         let answered = self.answered_ids.get(&direction);
         if answered.is_some_and(|answered| answered.contains(&key.1)) {
-            let text = format!("answers the request {number} again");
+            let text = format!("responds to request {number} again");
             found.add(&TWICE, sender(direction), text);
         } else {
-            let text = format!("answers the request {number}, which is none");
+            let text = format!("responds to unknown request {number}");
             found.add(&NOTHING, sender(direction), text);
         }
         None
@@ -171,10 +168,7 @@ impl OpenRequests {
     /// The agent has closed its output, of its own accord and before the client.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
-            let text = format!(
-                "has never answered `{}`, and has closed its output",
-                open.method
-            );
+            let text = format!("closed its output without responding to `{}`", open.method);
             found.add_at(&UNANSWERED, Side::Agent, open.sent_at, text);
         }
     }
@@ -191,7 +185,7 @@ impl OpenRequests {
         for direction in [Direction::ToAgent, Direction::ToClient] {
             for open in self.take_matching(|asked, open| asked == direction && long(asked, open)) {
                 let waited = now.saturating_sub(open.sent_at.time_us) / 1_000_000;
-                let text = format!("has not answered `{}` in {waited} s", open.method);
+                let text = format!("did not respond to `{}` within {waited} s", open.method);
                 found.add_at(
                     &UNANSWERED,
                     sender(direction.reversed()),

@@ -17,10 +17,10 @@ use super::tool_calls::RuleToolCalls;
 use super::turns::RuleTurns;
 
 rules! {
-    UNKNOWN = "session-unknown" Should "session-setup" "An agent speaks only of sessions that the client knows.";
-    SET_UP = "session-not-set-up" Must "prompt-turn" "A client sends prompts only in sessions that were set up.";
-    CLOSED = "session-closed" Should "session-setup" "Nothing comes of a session after it was closed.";
-    TWICE = "session-id-twice" Must "session-setup" "A new session has an id of its own.";
+    UNKNOWN = "session-unknown" Should "session-setup" "An agent refers only to sessions known to the client.";
+    SET_UP = "session-not-set-up" Must "prompt-turn" "A client sends prompts only to open sessions.";
+    CLOSED = "session-closed" Should "session-setup" "No messages are sent for a closed session.";
+    TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
 /// How many sessions are remembered.
@@ -124,8 +124,7 @@ impl RuleSessions {
             "session/prompt" | "session/set_mode" | "session/set_config_option" => {
                 let known = self.table.get(id);
                 if !known.map_or(!self.table.is_new(id), |session| session.is_open) {
-                    let text =
-                        format!("sends `{method}` in {id:?}, which is no session that was set up");
+                    let text = format!("sends `{method}` for {id:?}, which is not an open session");
                     match known.and_then(|session| session.closed_at) {
                         Some(closed) => found.add_with_cause(&SET_UP, Side::Client, closed, text),
                         None => found.add(&SET_UP, Side::Client, text),
@@ -165,8 +164,7 @@ impl RuleSessions {
         if known.is_none_or(|session| !session.is_open && session.pending_loads == 0) {
             match known.and_then(|session| session.closed_at) {
                 Some(closed) => {
-                    let text =
-                        format!("sends `{method}` of the session {id:?} after it was closed");
+                    let text = format!("sends `{method}` for session {id:?} after it was closed");
                     found.add_with_cause(&CLOSED, Side::Agent, closed, text);
                 }
                 None if !self.table.is_new(id) => {}
@@ -178,9 +176,7 @@ impl RuleSessions {
                     }
                 }
                 None => {
-                    let text = format!(
-                        "sends `{method}` of {id:?}, which is no session that the client knows"
-                    );
+                    let text = format!("sends `{method}` for unknown session {id:?}");
                     found.add(&UNKNOWN, Side::Agent, text);
                 }
             }
@@ -278,7 +274,7 @@ impl RuleSessions {
             if let Some(session) = self.get_or_insert(id) {
                 if session.is_open {
                     let text =
-                        format!("answers `{method}` with the id {id:?}, which another session has");
+                        format!("responds to `{method}` with id {id:?}, which is already in use");
                     found.add(&TWICE, Side::Agent, text);
                 }
                 session.is_open = true;
@@ -296,7 +292,7 @@ impl RuleSessions {
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
                 let text =
-                    format!("speaks of {id:?}, which has become no session that the client knows");
+                    format!("refers to {id:?}, which never became a session known to the client");
                 found.add_at(&UNKNOWN, Side::Agent, early, text);
             }
         }

@@ -9,11 +9,11 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::text;
 
 rules! {
-    IDLE = "idle-twice" Should "prompt-lifecycle" "A turn of version 2 ends with one `idle`.";
-    REASON = "idle-without-reason" Should "prompt-lifecycle" "An `idle` that ends work says why it stopped.";
-    ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "Only work that is under way requires an action.";
-    PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent that waits for a permission says `requires_action`.";
-    NEVER = "turn-without-end" Should "prompt-lifecycle" "A turn of version 2 ends with `idle`.";
+    IDLE = "idle-twice" Should "prompt-lifecycle" "In version 2, a turn ends with exactly one `idle`.";
+    REASON = "idle-without-reason" Should "prompt-lifecycle" "An `idle` that ends a turn has a `stopReason`.";
+    ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "`requires_action` is sent only while running.";
+    PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent waiting for permission reports `requires_action`.";
+    NEVER = "turn-without-end" Should "prompt-lifecycle" "In version 2, every turn ends with `idle`.";
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,17 +53,17 @@ impl SessionStates {
         };
         match (self.state, state) {
             (Some((StateKind::Idle, before)), StateKind::Idle) if self.prompts == 0 => {
-                let text = "says `idle` again, and nothing has been done since";
+                let text = "reports `idle` again without having run";
                 found.add_with_cause(&IDLE, Side::Agent, before, text);
             }
             (Some((StateKind::Running | StateKind::RequiresAction, _)), StateKind::Idle)
                 if update["stopReason"].is_null() =>
             {
-                let text = "says `idle` at the end of its work without a `stopReason`";
+                let text = "reports `idle` at the end of a turn without a `stopReason`";
                 found.add(&REASON, Side::Agent, text);
             }
             (Some((StateKind::Idle, before)), StateKind::RequiresAction) if self.prompts == 0 => {
-                let text = "says `requires_action` while it is idle";
+                let text = "reports `requires_action` while idle";
                 found.add_with_cause(&ACTION, Side::Agent, before, text);
             }
             _ => {}
@@ -80,7 +80,7 @@ impl SessionStates {
         if found.version == SchemaVersion::V2
             && let Some((StateKind::Running, since)) = self.state
         {
-            let text = "asks for permission while it says it is `running`";
+            let text = "requests permission while reporting `running`";
             found.add_with_cause(&PERMISSION, Side::Agent, since, text);
         }
     }
@@ -88,7 +88,7 @@ impl SessionStates {
     /// The agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
-            let text = "has closed its output, and has not said that its work ended";
+            let text = "closed its output without reporting the end of its turn";
             found.add_at(&NEVER, Side::Agent, since, text);
         }
     }

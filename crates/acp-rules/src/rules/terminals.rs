@@ -10,12 +10,12 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id, items, text};
 
 rules! {
-    UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals that it has created.";
-    RELEASED = "terminal-after-release" Must "terminals" "A terminal that was released is not used any more.";
-    KEPT = "terminal-not-released" Should "terminals" "An agent releases a terminal when it does not need it any more.";
-    SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call shows only terminals that were created.";
-    LATE = "terminal-shown-late" Must "terminals" "A terminal is added to a tool call before it is released.";
-    CHUNK = "terminal-chunk-first" Should "terminals" "Output is added only to terminals that were reported.";
+    UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals it created.";
+    RELEASED = "terminal-after-release" Must "terminals" "A released terminal is not used again.";
+    KEPT = "terminal-not-released" Should "terminals" "An agent releases a terminal when it no longer needs it.";
+    SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call embeds only existing terminals.";
+    LATE = "terminal-shown-late" Must "terminals" "A terminal is embedded in a tool call before it is released.";
+    CHUNK = "terminal-chunk-first" Should "terminals" "Output is sent only for terminals that were announced.";
 }
 
 /// How many terminals are remembered.
@@ -48,15 +48,14 @@ impl RuleTerminals {
             return;
         };
         if self.0.is_new(id) {
-            let text =
-                format!("calls `{method}` for the terminal {id:?}, which it has not created");
+            let text = format!("calls `{method}` for terminal {id:?}, which it did not create");
             found.add(&UNKNOWN, Side::Agent, text);
         }
         let Some(terminal) = self.0.get_mut(id) else {
             return;
         };
         if let Some(released) = terminal.released_at {
-            let text = format!("calls `{method}` for the terminal {id:?}, which it has released");
+            let text = format!("calls `{method}` for terminal {id:?} after releasing it");
             found.add_with_cause(&RELEASED, Side::Agent, released, text);
         } else if method == "terminal/release" {
             terminal.released_at = Some(found.position);
@@ -106,13 +105,13 @@ impl RuleTerminals {
                 Some(terminal) => {
                     let shown = std::mem::replace(&mut terminal.shown, true);
                     if let Some(released) = terminal.released_at.filter(|_| !shown) {
-                        let text = format!("shows the terminal {id:?} after it has released it");
+                        let text = format!("embeds terminal {id:?} after releasing it");
                         found.add_with_cause(&LATE, Side::Agent, released, text);
                     }
                 }
                 // Terminals of the agent's own are told in `_meta`, by several agents and with many names.
                 None if is_new && update.get("_meta").is_none() => {
-                    let text = format!("shows the terminal {id:?}, which it has not created");
+                    let text = format!("embeds terminal {id:?}, which it did not create");
                     found.add(&SHOWN, Side::Agent, text);
                 }
                 None => {}
@@ -128,8 +127,7 @@ impl RuleTerminals {
                 .exited_at
                 .is_some_and(|exited| found.has_arrived(exited));
             if terminal.released_at.is_none() && over && !needed {
-                let text =
-                    format!("has never released the terminal {id:?}, whose command had ended");
+                let text = format!("never released terminal {id:?}, whose command had exited");
                 found.add_at(&KEPT, Side::Agent, terminal.created_at, text);
             }
         }
@@ -155,7 +153,7 @@ impl DisplayTerminals {
         match kind {
             "terminal_update" => self.0.insert(id, ()),
             "terminal_output_chunk" if self.0.is_new(id) => {
-                let text = format!("adds output to the terminal {id:?}, which it has not reported");
+                let text = format!("sends output for terminal {id:?}, which it did not announce");
                 found.add(&CHUNK, Side::Agent, text);
                 // It is told once.
                 self.0.insert(id, ());

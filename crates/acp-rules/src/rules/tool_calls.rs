@@ -9,9 +9,9 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id, text};
 
 rules! {
-    UNANNOUNCED = "tool-call-unannounced" Should "tool-calls" "An agent reports a tool call before it updates it or asks for permission for it.";
-    TWICE = "tool-call-id-twice" Should "tool-calls" "A tool call has an id of its own within its session.";
-    BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "The status of a tool call does not go back.";
+    UNANNOUNCED = "tool-call-unannounced" Should "tool-calls" "An agent reports a tool call before updating it or requesting permission for it.";
+    TWICE = "tool-call-id-twice" Should "tool-calls" "A tool call's id is unique within its session.";
+    BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "A tool call's status never goes backwards.";
 }
 
 /// How many tool calls of a session are remembered.
@@ -46,7 +46,7 @@ impl RuleToolCalls {
         match (found.version, kind) {
             (SchemaVersion::V1, "tool_call") => {
                 if let Some(call) = self.0.get(id).filter(|_| !replayed) {
-                    let text = format!("announces the tool call {id:?} again");
+                    let text = format!("announces tool call {id:?} again");
                     found.add_with_cause(&TWICE, Side::Agent, call.announced_at, text);
                 }
                 self.add_call(found, id);
@@ -79,7 +79,7 @@ impl RuleToolCalls {
             return;
         };
         if found.version == SchemaVersion::V1 {
-            self.check_known(found, id, "asks for permission for");
+            self.check_known(found, id, "requests permission for");
         } else if self.0.get(id).is_none() {
             self.add_call(found, id);
         }
@@ -95,7 +95,7 @@ impl RuleToolCalls {
 
     fn check_known(&mut self, found: &mut Findings, id: &str, does: &str) {
         if self.0.is_new(id) {
-            let text = format!("{does} the tool call {id:?}, which it has not reported");
+            let text = format!("{does} tool call {id:?}, which it did not report");
             found.add(&UNANNOUNCED, Side::Agent, text);
         }
         // It is told once.
@@ -114,7 +114,7 @@ impl RuleToolCalls {
         if let Some((before, when)) = &call.status
             && status_rank(before).is_some_and(|old| new < old || (new == old && status != before))
         {
-            let text = format!("says the tool call {id:?} is `{status}` after it was `{before}`");
+            let text = format!("reports tool call {id:?} as `{status}` after `{before}`");
             found.add_with_cause(&BACKWARDS, Side::Agent, *when, text);
         }
         call.status = Some((status.to_owned(), found.position));

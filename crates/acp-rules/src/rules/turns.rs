@@ -10,10 +10,10 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::text;
 
 rules! {
-    RUNNING = "prompt-while-running" Should "prompt-turn" "A client sends the next prompt of a session when the turn before has ended.";
-    LATE = "update-after-turn" Should "prompt-turn" "What belongs to a turn is told before the prompt is answered.";
-    CANCELLED = "cancelled-stop-reason" Must "prompt-turn" "A prompt that was cancelled is answered with the stop reason `cancelled`.";
-    UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn that the client has cancelled ends as `cancelled`.";
+    RUNNING = "prompt-while-running" Should "prompt-turn" "A client sends the next prompt only after the previous turn has ended.";
+    LATE = "update-after-turn" Should "prompt-turn" "All updates of a turn are sent before the response to the prompt.";
+    CANCELLED = "cancelled-stop-reason" Must "prompt-turn" "A cancelled prompt gets the stop reason `cancelled`.";
+    UNASKED = "cancelled-unasked" Should "prompt-turn" "Only a turn cancelled by the client ends with `cancelled`.";
 }
 
 /// The turns of a session.
@@ -40,7 +40,7 @@ impl RuleTurns {
             return;
         }
         if self.running_prompts > 0 {
-            let text = "sends a prompt while a turn runs in the same session";
+            let text = "sends a prompt while a turn is running in the same session";
             found.add_with_cause(&RUNNING, Side::Client, self.began_at, text);
         } else {
             self.began_at = found.position;
@@ -74,7 +74,7 @@ impl RuleTurns {
         match open.turn_cancelled_at {
             // It may have ended before it could read that it is cancelled.
             Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
-                let text = format!("answers a prompt that was cancelled with {reason}");
+                let text = format!("responds to a cancelled prompt with {reason}");
                 found.add_with_cause(&CANCELLED, Side::Agent, cancelled, text);
             }
             None if reason == "cancelled"
@@ -82,7 +82,7 @@ impl RuleTurns {
                 && !self.cancelled
                 && !self.user_answered =>
             {
-                let text = "ends a turn as `cancelled`, and nobody has cancelled it";
+                let text = "ends a turn with `cancelled`, but it was not cancelled";
                 found.add(&UNASKED, Side::Agent, text);
             }
             _ => {}
@@ -103,7 +103,7 @@ impl RuleTurns {
             && !replayed
             && let Some(ended) = self.ended_at.take()
         {
-            let text = format!("sends `{kind}` after it has answered the prompt");
+            let text = format!("sends `{kind}` after the response to the prompt");
             found.add_with_cause(&LATE, Side::Agent, ended, text);
         }
     }

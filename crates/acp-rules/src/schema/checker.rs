@@ -260,10 +260,10 @@ impl<'a> SchemaChecker<'a> {
             }
             (ShapeType::Uri, Value::String(uri)) => self.check_format("a URI", uri, is_uri),
             (ShapeType::DateTime, Value::String(time)) => {
-                self.check_format("a time as in RFC 3339", time, is_date_time);
+                self.check_format("an RFC 3339 timestamp", time, is_date_time);
             }
             (ShapeType::Currency, Value::String(currency)) => {
-                self.check_format("a currency as in ISO 4217", currency, is_currency);
+                self.check_format("an ISO 4217 currency code", currency, is_currency);
             }
             (ShapeType::Constant(constant), value) => {
                 if value != constant {
@@ -382,7 +382,7 @@ fn describe_type(of: &ShapeType) -> String {
     match of {
         ShapeType::Any => "anything".to_owned(),
         ShapeType::Null => "null".to_owned(),
-        ShapeType::Bool => "true or false".to_owned(),
+        ShapeType::Bool => "a boolean".to_owned(),
         ShapeType::String
         | ShapeType::Path
         | ShapeType::Uri

@@ -56,21 +56,21 @@ impl fmt::Display for SchemaFault {
         match &self.kind {
             SchemaFaultKind::Missing => write!(f, "`{path}` is missing"),
             SchemaFaultKind::Type { expected, found } => {
-                write!(f, "`{path}` must be {expected}, and is {found}")
+                write!(f, "`{path}` must be {expected}, but is {found}")
             }
             SchemaFaultKind::Value { allowed, found } => {
                 let allowed = allowed.join(", ");
-                write!(f, "`{path}` must be one of {allowed}, and is {found}")
+                write!(f, "`{path}` must be one of {allowed}, but is {found}")
             }
             SchemaFaultKind::UnknownField => write!(
                 f,
-                "`{path}` is not part of the specification; fields of one's own belong into `_meta`"
+                "`{path}` is not in the specification; custom fields belong in `_meta`"
             ),
             SchemaFaultKind::RelativePath { found } => {
-                write!(f, "`{path}` must be an absolute path, and is {found:?}")
+                write!(f, "`{path}` must be an absolute path, but is {found:?}")
             }
             SchemaFaultKind::Format { expected, found } => {
-                write!(f, "`{path}` must be {expected}, and is {found:?}")
+                write!(f, "`{path}` must be {expected}, but is {found:?}")
             }
             SchemaFaultKind::Envelope(why) => f.write_str(why),
         }

@@ -139,8 +139,8 @@ impl Schema {
     ) -> Vec<SchemaFault> {
         let Some(fields) = message.as_object() else {
             let what = match message {
-                Value::Array(_) => "a batch, which the protocol does not have",
-                _ => "no object",
+                Value::Array(_) => "a batch, which the protocol does not support",
+                _ => "not an object",
             };
             return vec![envelope_fault(format!("the message is {what}"))];
         };
@@ -180,7 +180,7 @@ impl Schema {
         let Some(method) = self.method(name) else {
             if !name.starts_with('_') {
                 faults.push(envelope_fault(format!(
-                    "there is no method {name:?}; the name of a method of one's own begins with `_`"
+                    "unknown method {name:?}; custom method names begin with `_`"
                 )));
             }
             return;
@@ -196,11 +196,11 @@ impl Schema {
         }
         match (method.kind, kind) {
             (MethodKind::Request, MethodKind::Notification) => {
-                let why = format!("{name:?} is a request, and has no id here");
+                let why = format!("{name:?} is a request, but has no id");
                 faults.push(envelope_fault(why));
             }
             (MethodKind::Notification, MethodKind::Request) => {
-                let why = format!("{name:?} is a notification, and has an id here");
+                let why = format!("{name:?} is a notification, but has an id");
                 faults.push(envelope_fault(why));
             }
             _ => {}
@@ -216,7 +216,7 @@ impl Schema {
         match fields.get("jsonrpc") {
             Some(Value::String(version)) if version == "2.0" => {}
             Some(other) => faults.push(envelope_fault(format!(
-                "`jsonrpc` must be \"2.0\", and is {other}"
+                "`jsonrpc` must be \"2.0\", but is {other}"
             ))),
             None => faults.push(envelope_fault("`jsonrpc` is missing".to_owned())),
         }
@@ -228,21 +228,21 @@ impl Schema {
                 faults.push(envelope_fault("`method` must be a string".to_owned()));
             }
             if has("result") || has("error") {
-                let why = "a message is a request or an answer, and this is both";
+                let why = "message is both a request and a response";
                 faults.push(envelope_fault(why.to_owned()));
             }
             &["jsonrpc", "id", "method", "params", "result", "error"]
         } else {
             match (has("result"), has("error")) {
                 (true, true) => {
-                    let why = "an answer has `result` or `error`, and this has both";
+                    let why = "response has both `result` and `error`";
                     faults.push(envelope_fault(why.to_owned()));
                 }
                 (false, false) => {
-                    let why = "there is neither `method` nor `result` nor `error`";
+                    let why = "`method`, `result` and `error` are all missing";
                     faults.push(envelope_fault(why.to_owned()));
                 }
-                _ if !has("id") => faults.push(envelope_fault("an answer has an `id`".to_owned())),
+                _ if !has("id") => faults.push(envelope_fault("response has no `id`".to_owned())),
                 _ => {}
             }
             &["jsonrpc", "id", "result", "error"]
@@ -324,10 +324,10 @@ mod tests {
                 "`params.update.title` is missing",
                 "`params.update.kind` must be one of \"read\", \"edit\", \"delete\", \"move\", \"search\", \
                  \"execute\", \"think\", \"fetch\", \"switch_mode\", \"other\", and is \"lunch\"",
-                "`params.update.content[0].path` must be an absolute path, and is \"a\"",
+                "`params.update.content[0].path` must be an absolute path, but is \"a\"",
                 "`params.update.content[1].content.text` is missing",
                 "`params.update.content[2].type` must be one of \"content\", \"diff\", \"terminal\", and is \"nothing\"",
-                "`params.update.mine` is not part of the specification; fields of one's own belong into `_meta`",
+                "`params.update.mine` is not in the specification; custom fields belong in `_meta`",
             ]
         );
     }
@@ -340,8 +340,8 @@ mod tests {
             [
                 "`jsonrpc` is missing",
                 "`id` must be null or an integer or a string, and is 1.5",
-                "an answer has `result` or `error`, and this has both",
-                "`more` is not part of the specification; fields of one's own belong into `_meta`",
+                "response has both `result` and `error`",
+                "`more` is not in the specification; custom fields belong in `_meta`",
             ]
         );
         let direction = json!({"jsonrpc": "2.0", "id": 1, "method": "session/cancel", "params": {"sessionId": "s"}});
@@ -351,11 +351,11 @@ mod tests {
         );
         assert_eq!(
             faults(Direction::ToAgent, &direction, None),
-            ["\"session/cancel\" is a notification, and has an id here"]
+            ["\"session/cancel\" is a notification, but has an id"]
         );
         assert_eq!(
             faults(Direction::ToAgent, &json!([]), None),
-            ["the message is a batch, which the protocol does not have"]
+            ["the message is a batch, which the protocol does not support"]
         );
         let unknown = json!({"jsonrpc": "2.0", "method": "session/lunch"});
         assert_eq!(faults(Direction::ToAgent, &unknown, None).len(), 1);

@@ -99,9 +99,9 @@ impl TraceEntry {
         match (self.kind, &self.update) {
             (_, Some(update)) => update,
             (TraceEntryKind::Stderr, _) => "stderr",
-            (TraceEntryKind::Noise, _) => "no message",
+            (TraceEntryKind::Noise, _) => "not a message",
             (TraceEntryKind::Response | TraceEntryKind::Error, _) if self.method.is_empty() => {
-                "to no request"
+                "to an unknown request"
             }
             _ => &self.method,
         }
@@ -166,7 +166,7 @@ impl EntryBuilder {
                 beginning,
             } => {
                 let mut entry = noise_entry(&record, *from, *length, beginning);
-                entry.summary = format!("too long to be recorded ({length} bytes): {beginning}");
+                entry.summary = format!("too long to record ({length} bytes): {beginning}");
                 entry
             }
             RecordBody::Stderr(line) => TraceEntry {
@@ -314,18 +314,18 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
     let (what, is_error) = match event {
         TraceEvent::Started { pid } => (format!("the agent was started (process {pid})"), false),
         TraceEvent::ClientClosed => ("the client closed the agent's input".to_owned(), false),
-        TraceEvent::ClientStoppedReading => ("the client does not read any more".to_owned(), false),
+        TraceEvent::ClientStoppedReading => ("the client stopped reading".to_owned(), false),
         TraceEvent::AgentClosed => ("the agent closed its output".to_owned(), false),
-        TraceEvent::AgentStoppedReading => ("the agent does not read any more".to_owned(), true),
+        TraceEvent::AgentStoppedReading => ("the agent stopped reading".to_owned(), true),
         TraceEvent::Failed { from, message } => (format!("{}: {message}", from.name()), true),
-        TraceEvent::Interrupted { by } => (format!("{by} ended it"), false),
-        TraceEvent::Killed => ("the agent did not end by itself".to_owned(), true),
+        TraceEvent::Interrupted { by } => (format!("terminated by {by}"), false),
+        TraceEvent::Killed => ("the agent did not exit on its own".to_owned(), true),
         TraceEvent::Exited { code, signal } => match (code, signal) {
-            (Some(code), _) => (format!("the agent ended: exit code {code}"), *code != 0),
-            (None, Some(signal)) => (format!("the agent ended: {signal}"), true),
-            (None, None) => ("the agent ended".to_owned(), false),
+            (Some(code), _) => (format!("the agent exited with code {code}"), *code != 0),
+            (None, Some(signal)) => (format!("the agent was terminated by {signal}"), true),
+            (None, None) => ("the agent exited".to_owned(), false),
         },
-        TraceEvent::End => ("the end".to_owned(), false),
+        TraceEvent::End => ("end of recording".to_owned(), false),
         TraceEvent::Unknown => return None,
     };
     Some(TraceEntry {

@@ -220,7 +220,7 @@ impl EntrySummary {
         match method {
             "initialize" => {
                 self.add_peer(result);
-                self.add_count(result, "authMethods", "ways to log in");
+                self.add_count(result, "authMethods", "auth methods");
             }
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 self.add_member(result, "sessionId");

@@ -66,7 +66,7 @@ pub enum PageError {
     #[error("the trace {0}")]
     Read(#[from] TraceReadError),
     /// The page cannot be written.
-    #[error("the page cannot be written: {0}")]
+    #[error("cannot write the page: {0}")]
     Write(#[from] io::Error),
 }
 
@@ -103,12 +103,12 @@ pub fn page<R: BufRead>(
     }
     if !making.ended {
         let torn = if reader.has_partial_line() {
-            ", in the middle of a record"
+            " in the middle of a record"
         } else {
             ""
         };
         making.notes.push(format!(
-            "The trace ends here{torn}: it was still being recorded, or was cut off."
+            "The trace ends here{torn}: recording was still in progress, or the file is truncated."
         ));
     }
     let starts = blocks.finish()?;
@@ -220,7 +220,7 @@ fn render_head(header: &TraceHeader) -> Markup {
     let command = text::line(&header.command.join(" "));
     let secrets = match header.secrets {
         Secrets::Redacted => "secrets redacted",
-        Secrets::Kept => "secrets kept",
+        Secrets::Kept => "secrets included",
     };
     html! {
         (DOCTYPE)
@@ -246,11 +246,11 @@ fn render_head(header: &TraceHeader) -> Markup {
             }
             nav role="tablist" {
                 button #tab-messages role="tab" aria-selected="true" { "Messages" }
-                button #tab-sessions role="tab" aria-selected="false" { "As a person saw it" }
+                button #tab-sessions role="tab" aria-selected="false" { "Conversation" }
                 button #tab-findings role="tab" aria-selected="false" { "Findings" }
             }
         }
-        noscript { p { "The messages are shown by a script, which is part of this page." } }
+        noscript { p { "Enable JavaScript to view the messages." } }
         main #messages {
             div #filters {
                 input #search type="search" placeholder="Search all messages" aria-label="Search all messages" autocomplete="off" spellcheck="false";
@@ -266,13 +266,13 @@ fn render_head(header: &TraceHeader) -> Markup {
                 label { input #errors type="checkbox"; "Errors" }
                 output #found {}
             }
-            div #axis { canvas #density role="img" aria-label="When how much was said; click to go there" {} }
+            div #axis { canvas #density role="img" aria-label="Messages over time; click to jump" {} }
             div #split {
                 section #timeline aria-label="Messages" {
                     div #lanes { span.time { "Time" } span { "Client" } span { "Agent" } }
                     div #list tabindex="0" { div #rows {} }
                 }
-                section #inspector aria-label="The message" { p.empty { "Choose a message: its JSON stands here, with its answer beside it." } }
+                section #inspector aria-label="The message" { p.empty { "Select a message to view its JSON and the matching response." } }
             }
         }
         main #sessions hidden { nav #session-tabs {} div #told {} }

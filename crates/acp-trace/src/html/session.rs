@@ -43,7 +43,7 @@ pub(super) fn html(session: &TracedSession) -> Markup {
             }
         }
         @if first > 0 {
-            p.left-out { "The first " (first) " messages and tool calls are left out here; they are under Messages." }
+            p.left-out { "The first " (first) " messages and tool calls are omitted here; see Messages." }
         }
         @for (number, item) in (first..).zip(thread.items().iter().skip(skipped)) {
             @while let Some(end) = ends.next_if(|end| end.items <= number) { (render_turn_end(end)) }
@@ -97,7 +97,7 @@ fn render_item(item: &Item, session: &TracedSession, place: Option<&TracePositio
         ItemKind::Subagent(subagent) => html! {
             div.item.notice {
                 p { span.who { "Subagent" } (render_position(place)) }
-                p { (text::line(subagent.name())) ": what it does is in the session " (text::line(subagent.session_id.as_str())) }
+                p { (text::line(subagent.name())) ": see session " (text::line(subagent.session_id.as_str())) }
                 @if let Some(more) = &subagent.description { (render_text(more)) }
             }
         },
@@ -109,7 +109,7 @@ fn render_item(item: &Item, session: &TracedSession, place: Option<&TracePositio
         },
         ItemKind::Unknown(object) => html! {
             details.item.notice {
-                summary { span.who { "Something unknown" } (render_position(place)) }
+                summary { span.who { "Unknown content" } (render_position(place)) }
                 (render_code(&serde_json::to_string_pretty(object).unwrap_or_default()))
             }
         },
@@ -126,7 +126,7 @@ fn render_message(
     html! {
         div.item.(class) {
             p { span.who { (who) } (render_position(place)) }
-            @if message.is_truncated { p.left-out { "The beginning is left out." } }
+            @if message.is_truncated { p.left-out { "Beginning omitted." } }
             (render_blocks(&message.content))
         }
     }
@@ -213,7 +213,7 @@ fn render_tool_call(
                 }
             }
             (render_raw("given", call.raw_input.as_ref()))
-            (render_raw("gave back", call.raw_output.as_ref()))
+            (render_raw("returned", call.raw_output.as_ref()))
         }
     }
 }
@@ -225,7 +225,7 @@ fn render_question(question: &TracedQuestion) -> Markup {
             @for option in &question.options { span.option { (text::line(option)) } }
             @match &question.answer {
                 Some(answer) => { "→ " b { (text::line(answer)) } }
-                None => { "→ no answer" }
+                None => { "→ no response" }
             }
             (render_position(Some(&question.position)))
         }
@@ -242,7 +242,7 @@ fn render_raw(name: &str, value: Option<&Value>) -> Markup {
 
 fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     let Some(terminal) = thread.terminal(id) else {
-        return html! { p.soft { "a terminal of which nothing is known: " code { (text::line(id.as_str())) } } };
+        return html! { p.soft { "unknown terminal: " code { (text::line(id.as_str())) } } };
     };
     let exit =
         terminal
@@ -250,7 +250,7 @@ fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
             .as_ref()
             .map(|status| match (status.exit_code, &status.signal) {
                 (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("ended by {}", text::line(signal)),
+                (None, Some(signal)) => format!("terminated by {}", text::line(signal)),
                 (None, None) => "ended".to_owned(),
             });
     html! {
@@ -289,7 +289,7 @@ fn render_texts(change: &FileChange, texts: &FileTexts) -> Markup {
         .to_string();
     html! {
         p.file { (text::line(&change.path)) @if texts.old.is_none() { span.soft { " new" } } }
-        @if unified.is_empty() { p.soft { "no change" } }
+        @if unified.is_empty() { p.soft { "no changes" } }
         (render_patch(&unified))
     }
 }
@@ -314,7 +314,7 @@ fn render_patch(patch: &str) -> Markup {
 fn render_plan(plan: &ThreadPlan) -> Markup {
     html! {
         div.item.plan {
-            p { span.who { "Plan" } span.soft { "as it was at the end" } }
+            p { span.who { "Plan" } span.soft { "as of the end" } }
             @match &plan.content {
                 PlanContent::Entries(entries) => ul {
                     @for entry in entries {

@@ -113,7 +113,7 @@ impl TracedSessions {
     /// That there are more sessions than are told, if there are.
     pub(super) fn left_out(&self) -> Option<String> {
         self.has_omitted.then(|| {
-            format!("Only the first {SESSIONS} sessions are told here; the messages have all.")
+            format!("Only the first {SESSIONS} sessions are shown here; all messages are included.")
         })
     }
 

@@ -67,10 +67,10 @@ pub enum LoadError {
     #[error(transparent)]
     Read(#[from] TraceReadError),
     /// Its messages are too many to be kept.
-    #[error("has more than {} MiB of messages", MESSAGES / 1024 / 1024)]
+    #[error("too large: more than {} MiB of messages", MESSAGES / 1024 / 1024)]
     TooLarge,
     /// There is no message in it.
-    #[error("has no messages")]
+    #[error("contains no messages")]
     Empty,
 }
 
@@ -404,8 +404,7 @@ impl ReplayPlayer<'_> {
         };
         self.report_extra(message);
         if let Some(id) = unanswered {
-            let error =
-                json!({"code": -32603, "message": "This is not in the trace that is replayed"});
+            let error = json!({"code": -32603, "message": "Not in the replayed trace"});
             let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
             self.send(answer.to_string().into_bytes()).await?;
         }
@@ -432,10 +431,10 @@ impl ReplayPlayer<'_> {
             Some(MessageKey::Notification(method, update)) if update.is_empty() => method,
             Some(MessageKey::Notification(_, update)) => update,
             Some(MessageKey::Response(id)) => match self.sent_methods.get(&id.to_string()) {
-                Some(method) => format!("the answer to {method}"),
-                None => format!("an answer to {id}"),
+                Some(method) => format!("response to {method}"),
+                None => format!("response to {id}"),
             },
-            None => "no message".to_owned(),
+            None => "not a message".to_owned(),
         }
     }
 

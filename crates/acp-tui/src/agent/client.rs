@@ -138,7 +138,7 @@ impl Client for ChatClient {
     }
 
     async fn elicitation_completed(&self, _: &ElicitationId) {
-        let note = "what was asked on the web page has been done";
+        let note = "the request on the web page is complete";
         self.notes.add(note.to_owned());
         self.wake.notify_one();
     }
@@ -176,7 +176,7 @@ impl<S: Sync> Elicitation<S> for ChatElicitation {
             ElicitationMode::Form { .. } | ElicitationMode::Url { .. }
         );
         if !known {
-            let message = "this mode of elicitation is not offered";
+            let message = "unsupported elicitation mode";
             return Err(acp::Error::invalid_params(message));
         }
         let answer = self

@@ -76,7 +76,9 @@ impl AgentFailure {
             acp::Error::Rpc(rpc) if error.is_auth_required() => {
                 Self::LoginRequired(rpc.message.clone())
             }
-            error if error.is_closed() => Self::Exited(AgentExit::new(format!("is gone: {error}"))),
+            error if error.is_closed() => {
+                Self::Exited(AgentExit::new(format!("disconnected: {error}")))
+            }
             acp::Error::Rpc(rpc) if rpc.code == Rpc::RESOURCE_NOT_FOUND => {
                 Self::SessionNotFound(error.to_string())
             }
@@ -107,14 +109,14 @@ pub(super) async fn broken(
     let mut cure = Remedy::Unknown;
     let what = match error {
         acp::Error::Closed(reason) => {
-            return disconnected(process, reason, "ended before it answered").await;
+            return disconnected(process, reason, "exited before responding").await;
         }
         acp::Error::Version { theirs: 2, .. } if latest == ProtocolVersion::V1 => {
             cure = Remedy::Version2;
-            "speaks version 2 of the protocol, which is a draft".to_owned()
+            "speaks protocol version 2, which is a draft".to_owned()
         }
         acp::Error::Rpc(rpc) if rpc.code == Rpc::METHOD_NOT_FOUND => {
-            "does not speak ACP: it does not know `initialize`".to_owned()
+            "does not speak ACP: unknown method `initialize`".to_owned()
         }
         acp::Error::Rpc(rpc) => {
             let about_version = rpc.message.to_ascii_lowercase().contains("version");
@@ -123,7 +125,7 @@ pub(super) async fn broken(
             }
             format!("refused the connection: {error}")
         }
-        error => format!("is not understood: {error}"),
+        error => format!("sent an invalid response: {error}"),
     };
     process.shutdown(Duration::ZERO).await;
     AgentExit {
@@ -141,7 +143,7 @@ pub(super) async fn disconnected(
 ) -> AgentExit {
     let what = match tokio::time::timeout(ENDING, process.wait()).await {
         Ok(exit) => format!("{ended}: {exit}"),
-        Err(_) => format!("broke the connection: {reason}"),
+        Err(_) => format!("closed the connection: {reason}"),
     };
     // What is left of it has nobody to talk to.
     process.shutdown(Duration::ZERO).await;

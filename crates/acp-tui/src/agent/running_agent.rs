@@ -111,7 +111,7 @@ pub(crate) async fn connect(
     };
     let (stdin, stdout) = process
         .take_stdio()
-        .ok_or_else(|| gone("its stdin and stdout are gone".to_owned()))?;
+        .ok_or_else(|| gone("its stdin and stdout are not available".to_owned()))?;
     let transport = Transport::pipes(stdout, stdin);
     let options = connect_options(spec, &process, notes, &around.wake);
     let (handshake, driver) = acp::client::connect_with(transport, client, options);
@@ -142,7 +142,7 @@ fn connect_options(
             told.call_once(|| {
                 let line = acp_host::terminal_text::clean_line(line);
                 notes.add(format!(
-                    "the agent prints to stdout what is no message, which is passed over: {line}"
+                    "ignoring agent output on stdout that is not a message: {line}"
                 ));
                 wake.notify_one();
             });

@@ -93,7 +93,7 @@ impl App {
             }
             Action::PasteImage => {
                 if !tab.prompt_capabilities().image && tab.session.is_some() {
-                    self.show_note("this agent does not take images");
+                    self.show_note("this agent does not accept images");
                     return Vec::new();
                 }
                 return vec![ChatEffect::PasteImage { tab: tab.key }];
@@ -166,12 +166,12 @@ impl App {
             .agent(key)
             .and_then(|agent| agent.connection().cloned())
         else {
-            self.show_note("the agent does not run");
+            self.show_note("the agent is not running");
             return Vec::new();
         };
         let can = &connection.capabilities().session_capabilities;
         if can.list.is_none() {
-            self.show_note("this agent does not list its sessions");
+            self.show_note("this agent cannot list sessions");
             return Vec::new();
         }
         self.overlay = Some(ChatOverlay::sessions(key, connection.capabilities()));
@@ -193,13 +193,13 @@ impl App {
         let printed = printed.map(|process| process.output_tail());
         let printed = printed.filter(|printed| !printed.trim().is_empty());
         let Some(printed) = printed else {
-            self.show_note("the agent has printed nothing beside its messages");
+            self.show_note("the agent has no log output");
             return;
         };
         let lines = printed.lines();
         let lines =
             lines.map(|line| Line::styled(terminal_text::clean_line(line), self.setup.theme.text));
-        let leaflet = Pager::new("What the agent has printed", lines.collect());
+        let leaflet = Pager::new("Agent log", lines.collect());
         self.overlay = Some(ChatOverlay::Pager(leaflet.at_end()));
     }
 
@@ -209,7 +209,7 @@ impl App {
         };
         let (agent, session) = (tab.agent, tab.session.clone());
         let Some(session) = session else {
-            self.show_note("there is no session to fork");
+            self.show_note("no session to fork");
             return Vec::new();
         };
         if session
@@ -219,7 +219,7 @@ impl App {
             .fork
             .is_none()
         {
-            self.show_note("this agent does not fork sessions");
+            self.show_note("this agent cannot fork sessions");
             return Vec::new();
         }
         self.new_tab(agent, SessionSource::Fork(session.id().clone()))
@@ -264,7 +264,7 @@ impl App {
             .find(|o| o.category.as_ref() == Some(category));
         match option {
             Some(option) => self.overlay = Some(ChatOverlay::values(option)),
-            None => self.show_note(format!("this agent has no option for its {category}")),
+            None => self.show_note(format!("this agent has no {category} option")),
         }
     }
 

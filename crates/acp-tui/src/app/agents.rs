@@ -272,7 +272,7 @@ impl App {
     /// The ways to log in, to be chosen from; the only one at once.
     pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
-            self.show_note("the agent does not run");
+            self.show_note("the agent is not running");
             return Vec::new();
         };
         // A type unknown here is left to the agent in version 1, which had no types at first; version 2 forbids it.
@@ -288,7 +288,7 @@ impl App {
             .collect();
         match &methods[..] {
             [] => {
-                self.show_note("the agent names no way to log in: see its own documentation");
+                self.show_note("the agent offers no way to log in; see its documentation");
                 Vec::new()
             }
             [method] => {
@@ -362,7 +362,7 @@ impl App {
         let logged_in = result.is_ok();
         match result {
             Ok(()) => self.show_note("logged in"),
-            Err(trouble) => self.show_note(format!("not logged in: {}", trouble.to_text())),
+            Err(trouble) => self.show_note(format!("login failed: {}", trouble.to_text())),
         }
         // It has made way for its program.
         if matches!(
@@ -400,7 +400,7 @@ impl App {
     ) -> Vec<ChatEffect> {
         match result {
             Ok(()) => self.show_note("logged out"),
-            Err(trouble) => self.show_note(format!("not logged out: {}", trouble.to_text())),
+            Err(trouble) => self.show_note(format!("logout failed: {}", trouble.to_text())),
         }
         Vec::new()
     }
@@ -445,9 +445,11 @@ impl App {
                 {
                     sessions.remove(id);
                 }
-                self.show_note("the session is deleted");
+                self.show_note("session deleted");
             }
-            Err(trouble) => self.show_note(format!("not deleted: {}", trouble.to_text())),
+            Err(trouble) => {
+                self.show_note(format!("cannot delete the session: {}", trouble.to_text()))
+            }
         }
         Vec::new()
     }

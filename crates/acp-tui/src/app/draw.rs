@@ -191,8 +191,8 @@ impl App {
         for draft in tab.queue.iter().skip(skipped) {
             let files = match draft.attachments().len() {
                 0 => String::new(),
-                1 => " (and a file)".to_owned(),
-                files => format!(" (and {files} files)"),
+                1 => " (1 file)".to_owned(),
+                files => format!(" ({files} files)"),
             };
             let text = terminal_text::clean_line(draft.shown()) + &files;
             lines.push(Line::from(vec![
@@ -235,9 +235,9 @@ impl App {
         if tab.question_count > 0 {
             let more = match tab.question_count {
                 1 => String::new(),
-                more => format!(" ({} more wait)", more - 1),
+                more => format!(" ({} more pending)", more - 1),
             };
-            return Line::styled(format!(" ? waiting for you{more}"), theme.warn);
+            return Line::styled(format!(" ? needs your answer{more}"), theme.warn);
         }
         if tab.is_working() {
             let turn = tab.turn.as_ref();
@@ -249,12 +249,13 @@ impl App {
             let deaf = turn.and_then(|turn| turn.cancelled_at);
             if deaf.is_some_and(|cancelled| cancelled.elapsed() > DEAF) {
                 let again = self.keys_of(Action::Restart);
-                let text = format!("cancelling: it has not stopped yet   {again}: start it again");
+                let text =
+                    format!("cancelling… the agent has not stopped yet   {again}: restart agent");
                 return moving(text);
             }
             let below = if behind { "   ↓ more" } else { "" };
             return moving(format!(
-                "{doing} {}   Esc cancels{below}",
+                "{doing} {}   Esc: cancel{below}",
                 took.unwrap_or_default()
             ));
         }
@@ -278,10 +279,10 @@ impl App {
         };
         if !tab.queue.is_empty() {
             let wait = match tab.queue.len() {
-                1 => "1 prompt waits".to_owned(),
-                wait => format!("{wait} prompts wait"),
+                1 => "1 prompt queued".to_owned(),
+                wait => format!("{wait} prompts queued"),
             };
-            let keys = "Enter sends, ↑ takes back";
+            let keys = "Enter: send  ↑: edit";
             spans.push(Span::styled(format!(" {wait}: "), theme.warn));
             spans.push(Span::styled(keys, theme.dim));
         }
@@ -350,8 +351,8 @@ impl App {
             }
         });
         let help = match self.focus {
-            ChatFocus::Input => format!("?: help  {}: all", self.keys_of(Action::Palette)),
-            ChatFocus::Thread => "↑↓ Enter y d e  Esc: write".to_owned(),
+            ChatFocus::Input => format!("?: help  {}: commands", self.keys_of(Action::Palette)),
+            ChatFocus::Thread => "↑↓ Enter y d e  Esc: prompt".to_owned(),
         };
         let left: usize = parts.iter().map(Span::width).sum();
         let gap = usize::from(width).saturating_sub(left + help.width() + 2);
@@ -438,7 +439,7 @@ fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
 /// What the agent does now.
 fn activity_text(thread: &acp::Thread) -> String {
     if thread.activity() == Activity::RequiresAction {
-        return "waiting for you".to_owned();
+        return "waiting for your answer".to_owned();
     }
     let last = thread.items().iter().rev().take(32);
     let open = last.clone().filter_map(|item| match &item.kind {
@@ -466,9 +467,9 @@ fn activity_text(thread: &acp::Thread) -> String {
 
 fn stop_reason_text(reason: &StopReason) -> String {
     match reason {
-        StopReason::MaxTokens => "stopped: the model's limit of tokens was reached".to_owned(),
+        StopReason::MaxTokens => "stopped: the model reached its token limit".to_owned(),
         StopReason::MaxTurnRequests => {
-            "stopped: the limit of model requests in a turn was reached".to_owned()
+            "stopped: maximum number of model requests per turn reached".to_owned()
         }
         StopReason::Refusal => "the agent refused".to_owned(),
         other => format!("stopped: {}", terminal_text::clean_line(other.as_str())),

@@ -89,7 +89,7 @@ impl App {
                     }
                     other => {
                         let what = other.to_text();
-                        told.push_text(format!("no session: {what}"), theme.bad);
+                        told.push_text(format!("cannot open the session: {what}"), theme.bad);
                         let hint = agent.spec.hint.of(&what, false);
                         told.lines.extend(self.hint_lines(hint, width));
                     }
@@ -105,12 +105,12 @@ impl App {
     /// The agent has not answered for some time.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
         let (again, quit) = (self.keys_of(Action::Restart), self.keys_of(Action::Quit));
-        let keys = format!("{again}: start it again   {quit}: end");
+        let keys = format!("{again}: restart agent   {quit}: quit");
         match tab.phase {
             TabPhase::Starting => format!(
-                "{name} has not answered yet. Is it an agent that speaks ACP on its stdin and stdout?   {keys}"
+                "{name} has not responded yet. Does it speak ACP on stdin and stdout?   {keys}"
             ),
-            _ => format!("{name} has not opened the session yet.   {keys}"),
+            _ => format!("{name} is still opening the session.   {keys}"),
         }
     }
 
@@ -132,7 +132,7 @@ impl App {
         if methods == Some(0) {
             told.push_text(format!("{name} says: {what}"), theme.warn);
             told.lines.extend(self.hint_lines(hint, told.width));
-            let elsewhere = "It names no way to log in from here: if that is what it wants, log in with its own program.";
+            let elsewhere = "The agent offers no way to log in from here. If it requires a login, use its own program.";
             told.push_text(elsewhere.to_owned(), theme.dim);
             told.push_text(format!("{again}: try again"), theme.accent);
         } else {
@@ -143,7 +143,7 @@ impl App {
                 what if what.eq_ignore_ascii_case(&known) => String::new(),
                 what => format!(": {what}"),
             };
-            told.push_text(format!("{name} wants you to log in{more}"), theme.warn);
+            told.push_text(format!("{name} requires you to log in{more}"), theme.warn);
             told.lines.extend(self.hint_lines(hint, told.width));
             let login = self.key_label(tab, "l", Action::Login);
             told.push_text(
@@ -164,10 +164,10 @@ impl App {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
             (Remedy::Install, Some(install)) => {
-                told.push_text(format!("to install it: {install}"), theme.warn);
+                told.push_text(format!("install it with: {install}"), theme.warn);
             }
             (Remedy::Version2, _) => {
-                let draft = "v: speak version 2 with it, a draft that may still change";
+                let draft = "v: use protocol version 2 (draft)";
                 told.push_text(draft.to_owned(), theme.accent);
             }
             _ => {}
@@ -182,14 +182,14 @@ impl App {
         let again = self.key_label(tab, "r", Action::Restart);
         let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
-            SessionSource::New => format!("{again}: start again"),
-            SessionSource::Existing(_) if lost => format!("{again}: a new session"),
+            SessionSource::New => format!("{again}: retry"),
+            SessionSource::Existing(_) if lost => format!("{again}: new session"),
             SessionSource::Existing(_) if agent.cannot_load => format!(
-                "{again}: start again in a new session, for this agent cannot load this one; {}: save it first",
+                "{again}: restart in a new session (this agent cannot load sessions); {}: save this one first",
                 self.keys_of(Action::Palette)
             ),
             SessionSource::Existing(_) | SessionSource::Fork(_) => {
-                format!("{again}: start again and load the session   n: a new session")
+                format!("{again}: restart and load the session   n: new session")
             }
         }
     }
@@ -253,7 +253,7 @@ impl App {
             self.restart_requested_at = Some(Instant::now());
             let key = self.keys_of(Action::Restart);
             self.show_note(format!(
-                "the agent works: {key} again ends it and starts it again"
+                "the agent is working; press {key} again to restart it"
             ));
             return Vec::new();
         }

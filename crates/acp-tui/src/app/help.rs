@@ -8,25 +8,28 @@ use crate::theme::Theme;
 
 /// Keys that are not bound to an action but belong to what has the keyboard.
 const WRITING: &[(&str, &str)] = &[
-    ("Enter", "Send; while the agent works, queue"),
-    ("Shift-Enter, Ctrl-J", "A new line (also \\ and Enter)"),
-    ("↑", "The last queued prompt; what was written before"),
-    ("Ctrl-R", "Search what was written before"),
-    ("/", "Commands of the agent's"),
-    ("@", "A file of the project's"),
+    ("Enter", "Send (queues while the agent is working)"),
+    (
+        "Shift-Enter, Ctrl-J",
+        "Insert a new line (also \\ then Enter)",
+    ),
+    ("↑", "Edit the last queued prompt, or go back in history"),
+    ("Ctrl-R", "Search prompt history"),
+    ("/", "Slash commands"),
+    ("@", "Mention a file"),
     ("Esc", "Cancel the turn"),
-    ("Ctrl-C", "Cancel, empty, twice: end"),
-    ("Alt-1 … Alt-9", "To that tab"),
+    ("Ctrl-C", "Cancel, clear the prompt; twice: quit"),
+    ("Alt-1 … Alt-9", "Go to tab"),
 ];
 
 const THREAD: &[(&str, &str)] = &[
-    ("↑ ↓, k j", "Choose an item"),
-    ("Enter", "Open or fold it"),
+    ("↑ ↓, k j", "Select an item"),
+    ("Enter", "Expand or collapse it"),
     ("y", "Copy it"),
-    ("d", "Diffs below each other or side by side"),
-    ("e", "Open or fold all"),
-    ("g G", "To the beginning, to the end"),
-    ("Esc", "Back to writing"),
+    ("d", "Toggle unified and side-by-side diffs"),
+    ("e", "Expand or collapse all"),
+    ("g G", "Go to the top, the bottom"),
+    ("Esc", "Back to the prompt"),
 ];
 
 /// The keys, by where they mean something.
@@ -38,11 +41,11 @@ pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
             Span::styled(about, theme.text),
         ])
     };
-    let mut lines = vec![heading("Writing")];
+    let mut lines = vec![heading("Prompt")];
     lines.extend(WRITING.iter().map(|(key, about)| row(key, about)));
-    lines.push(heading("In the conversation"));
+    lines.push(heading("Conversation"));
     lines.extend(THREAD.iter().map(|(key, about)| row(key, about)));
-    lines.push(heading("Everywhere"));
+    lines.push(heading("Anywhere"));
     lines.extend(Action::ALL.iter().map(|action| {
         let key = keys.key(*action).map(|key| key.to_string());
         row(&key.unwrap_or_else(|| "–".to_owned()), action.about())

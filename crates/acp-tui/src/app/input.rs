@@ -236,7 +236,7 @@ impl App {
             return self.quit();
         }
         self.quit_requested_at = Some(Instant::now());
-        self.show_note("Ctrl-C again ends the chat");
+        self.show_note("Press Ctrl-C again to quit");
         Vec::new()
     }
 

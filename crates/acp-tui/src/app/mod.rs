@@ -107,7 +107,7 @@ impl App {
         let history = match history {
             Some(Ok(history)) => history,
             Some(Err(e)) => {
-                tracing::warn!("the prompts of before cannot be read: {e}");
+                tracing::warn!("cannot read the prompt history: {e}");
                 PromptHistory::default()
             }
             None => PromptHistory::default(),

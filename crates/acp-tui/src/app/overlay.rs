@@ -109,7 +109,7 @@ impl SessionPicker {
         {
             let title = self.items.iter().find(|item| item.value == *id);
             let title = title.map(|item| item.label.as_str()).unwrap_or_default();
-            let said = format!("Ctrl-D again deletes for good: {title}");
+            let said = format!("Press Ctrl-D again to delete permanently: {title}");
             self.picker.set_error(Some(said));
             self.delete_requested = Some(id.clone());
             return PickerOutcome::Changed;
@@ -132,14 +132,14 @@ impl ChatOverlay {
         let items = agents
             .map(|(key, name)| PickerItem::new(key, name))
             .collect();
-        Self::Agents(Picker::new("A session with", items))
+        Self::Agents(Picker::new("New session with agent", items))
     }
 
     pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {
         let item = |method: AuthMethod| {
             let (_, name) = method.id_and_name()?;
             let (about, how) = match &method {
-                AuthMethod::Terminal(method) => (method.description.clone(), "in the terminal"),
+                AuthMethod::Terminal(method) => (method.description.clone(), "in this terminal"),
                 AuthMethod::Agent(method) => (method.description.clone(), ""),
                 _ => (None, ""),
             };
@@ -237,21 +237,18 @@ impl ChatOverlay {
     }
 
     pub(super) fn rename(title: &str) -> Self {
-        Self::PromptLine(
-            LinePurpose::Rename,
-            PromptLine::new("Name of the session", title),
-        )
+        Self::PromptLine(LinePurpose::Rename, PromptLine::new("Session name", title))
     }
 
     pub(super) fn attach() -> Self {
-        Self::PromptLine(LinePurpose::Attach, PromptLine::new("File to attach", ""))
+        Self::PromptLine(LinePurpose::Attach, PromptLine::new("Attach file", ""))
     }
 
     pub(super) fn export(title: Option<&str>) -> Self {
         let file = super::time::file_name(title.unwrap_or("conversation"));
         Self::PromptLine(
             LinePurpose::Export,
-            PromptLine::new("Save as Markdown in", &file),
+            PromptLine::new("Save as Markdown to", &file),
         )
     }
 
@@ -460,7 +457,7 @@ impl App {
             .iter()
             .any(|tab| tab.session_source == SessionSource::Existing(id.clone()))
         {
-            let why = "this session is open in a tab: close that first";
+            let why = "this session is open in a tab; close the tab first";
             if let Some(ChatOverlay::Sessions(sessions)) = &mut self.overlay {
                 sessions.picker.set_error(Some(why.to_owned()));
             }

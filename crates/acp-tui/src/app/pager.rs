@@ -83,7 +83,7 @@ impl Pager {
             .border_style(look.theme.focus)
             .padding(Padding::horizontal(1))
             .title(format!(" {} ", self.title))
-            .title_bottom(" ↑ ↓ scroll, any other key closes ");
+            .title_bottom(" ↑↓: scroll  any other key: close ");
         let inner = block.inner(window);
         self.page_height = inner.height.saturating_sub(1).max(1);
         self.max_offset = rows.saturating_sub(inner.height);

@@ -68,7 +68,7 @@ impl PromptLine {
             .border_type(BorderType::Rounded)
             .border_style(look.theme.focus)
             .title(format!(" {} ", self.title))
-            .title_bottom(" Enter: do it  Esc: not ");
+            .title_bottom(" Enter: OK  Esc: cancel ");
         let inner = block.inner(window);
         block.render(window, buf);
         if inner.is_empty() {

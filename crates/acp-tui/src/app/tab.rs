@@ -88,7 +88,7 @@ impl Tab {
         history: PromptHistory,
     ) -> Self {
         let mut editor = PromptEditor::new(files, history);
-        editor.set_placeholder("What is to be done?");
+        editor.set_placeholder("Type a prompt");
         Self {
             key,
             agent,

@@ -62,7 +62,7 @@ impl App {
         let agent = tab.agent;
         let agent = self.agent(agent)?;
         if agent.cannot_load {
-            self.show_note("the agent does not keep its sessions: the name is only on the tab");
+            self.show_note("this agent does not store sessions; the name is shown only on the tab");
             return None;
         }
         Some(ChatEffect::NameSession {
@@ -80,8 +80,8 @@ impl App {
         result: Result<(), String>,
     ) -> Vec<ChatEffect> {
         let said = match result {
-            Ok(()) => format!("named `{name}`: acp chat --session finds it by that"),
-            Err(why) => format!("`{name}` is only on the tab: {why}"),
+            Ok(()) => format!("named `{name}`; reopen it with `acp chat --session`"),
+            Err(why) => format!("`{name}` is shown only on the tab: {why}"),
         };
         if self.tab_mut(key).is_some() {
             self.show_note(said);

@@ -41,10 +41,10 @@ impl Attachments {
         let name = || acp_host::terminal_text::clean_line(&file.to_string_lossy());
         match AttachmentKind::from_path(file) {
             AttachmentKind::Image if !takes.image => {
-                return Err(format!("{}: this agent does not take images", name()));
+                return Err(format!("{}: this agent does not accept images", name()));
             }
             AttachmentKind::Audio if !takes.audio => {
-                return Err(format!("{}: this agent does not take sound", name()));
+                return Err(format!("{}: this agent does not accept audio", name()));
             }
             _ => {}
         }
@@ -52,10 +52,7 @@ impl Attachments {
             return Ok(());
         }
         if self.files.len() == MOST {
-            return Err(format!(
-                "{}: {MOST} files go with this prompt already",
-                name()
-            ));
+            return Err(format!("{}: too many attachments (limit: {MOST})", name()));
         }
         self.files.push((file.to_owned(), label(file)));
         Ok(())
@@ -135,7 +132,7 @@ mod tests {
         let mut attachments = Attachments::default();
         let none = PromptCapabilities::new();
         let refused = attachments.add(Path::new("/a.png"), &none).unwrap_err();
-        assert_eq!(refused, "/a.png: this agent does not take images");
+        assert_eq!(refused, "/a.png: this agent does not accept images");
         attachments.add(Path::new("/a.txt"), &none).unwrap();
         attachments.add(Path::new("/a.txt"), &none).unwrap();
         assert_eq!(attachments.files(), [Path::new("/a.txt")]);

@@ -27,7 +27,7 @@ pub(crate) struct PromptDraft {
 pub(crate) enum SendError {
     #[error("{0}")]
     File(#[from] AttachmentError),
-    #[error("the files of this prompt are more than {} MiB together: send fewer at once", FILES / 1024 / 1024)]
+    #[error("attachments too large (limit: {} MiB in total); send fewer files", FILES / 1024 / 1024)]
     TooLarge,
 }
 

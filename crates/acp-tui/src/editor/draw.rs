@@ -56,7 +56,7 @@ impl PromptEditor {
         }
         if let Some(search) = &self.search {
             let popup = CompletionPopup {
-                title: "what was said before",
+                title: "history",
                 rows: &search.rows,
                 selected_index: search.selected_index,
             };
@@ -162,7 +162,7 @@ impl PromptEditor {
         }
         let mark = marked.mark_at(text.len()).map(|mark| &mark.content);
         if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= OPENED) {
-            let hint = "Tab opens it";
+            let hint = "Tab: open";
             if columns(hint) < room {
                 cut(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
             }
@@ -201,7 +201,7 @@ fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &The
     }
     if search.rows.is_empty() {
         let left = area.right().saturating_sub(end + 2);
-        cut(buf, end + 2, area.y, "nothing is like it", left, theme.dim);
+        cut(buf, end + 2, area.y, "no matches", left, theme.dim);
     }
     Position::new(end.min(area.right() - 1), area.y)
 }

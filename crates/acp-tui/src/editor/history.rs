@@ -55,7 +55,7 @@ impl PromptHistory {
     pub(crate) fn entries(&self) -> Vec<HistoryEntry> {
         let mut kept = self.lock();
         if let Err(e) = kept.refresh() {
-            tracing::warn!("prompts of other chats cannot be read: {e}");
+            tracing::warn!("cannot read the prompt history: {e}");
         }
         kept.entries.clone()
     }

@@ -304,8 +304,7 @@ impl PromptEditor {
         };
         if text.len() > OPENED {
             let most = OPENED / 1024;
-            let why =
-                format!("what is pasted is more than {most} KiB, too much to be changed here");
+            let why = format!("pasted text larger than {most} KiB cannot be edited here");
             return EditorOutcome::Note(why);
         }
         let text = MarkedText::from(&**text);
@@ -337,7 +336,7 @@ impl PromptEditor {
                 let Some(taken) = completion.take(&self.files, self.completion_timeout) else {
                     if shown && completion.is_stale() {
                         // Somebody means to choose, so nothing is sent.
-                        let why = "the files that fit what is typed are still being looked for";
+                        let why = "still searching for matching files";
                         return Some(EditorOutcome::Note(why.to_owned()));
                     }
                     self.completion = None;

@@ -171,7 +171,7 @@ impl PromptEditor {
         };
         self.reset_state();
         if let Err(e) = self.history.add(draft.to_history_entry()) {
-            tracing::warn!("the prompt is not kept for the next time: {e}");
+            tracing::warn!("cannot save the prompt to history: {e}");
         }
         draft
     }
@@ -210,8 +210,8 @@ impl PromptEditor {
         self.goal_column = None;
         if text.len() > paste::MOST {
             let most = paste::MOST / 1024 / 1024;
-            let why = "nothing was pasted, since it is more than";
-            return EditorOutcome::Note(format!("{why} {most} MiB: attach it as a file"));
+            let why = "not pasted: larger than";
+            return EditorOutcome::Note(format!("{why} {most} MiB; attach it as a file instead"));
         }
         if let Some(paths) = paste::paths(text) {
             return self.paste_paths(paths);
@@ -234,7 +234,7 @@ impl PromptEditor {
             if !other {
                 let name = acp_host::terminal_text::clean_line(&path.to_string_lossy());
                 let why = format!(
-                    "{name}: not attached, since this agent does not take it; it is named instead"
+                    "{name}: not attached (not supported by this agent); inserted as a file name"
                 );
                 outcome = EditorOutcome::Note(why);
             }
@@ -260,7 +260,7 @@ impl PromptEditor {
     fn insert(&mut self, more: MarkedText) -> EditorOutcome {
         if self.buffer.marked().held_bytes() + more.held_bytes() > MOST {
             let most = MOST / 1024 / 1024;
-            return EditorOutcome::Note(format!("a prompt holds no more than {most} MiB"));
+            return EditorOutcome::Note(format!("prompt too long (limit: {most} MiB)"));
         }
         self.walk = None;
         self.buffer.insert(more);

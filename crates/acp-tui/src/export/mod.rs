@@ -34,7 +34,7 @@ pub fn markdown(thread: &Thread) -> String {
     page.push_block(&format!("# {}", title.as_deref().unwrap_or("Session")));
     let dropped = thread.truncation().items;
     if dropped > 0 {
-        page.push_block(&format!("*The first {dropped} parts are not kept here.*"));
+        page.push_block(&format!("*The first {dropped} items are omitted.*"));
     }
     for plan in thread.plans() {
         page.render_plan(plan);
@@ -110,7 +110,7 @@ impl ExportPage {
             ItemKind::Subagent(subagent) => {
                 self.set_speaker(ExportSpeaker::Agent);
                 self.push_block(&format!("### Subagent: {}", escape_inline(subagent.name())));
-                self.render_details("What it did", |page| {
+                self.render_details("Activity", |page| {
                     subagent.thread.read(|thread| {
                         for item in thread.items() {
                             page.render_item(thread, item);
@@ -124,13 +124,13 @@ impl ExportPage {
                     page.render_content(&message.content)
                 });
             }
-            _ => self.push_block("*Something that is not known here.*"),
+            _ => self.push_block("*Unknown content.*"),
         }
     }
 
     fn render_message(&mut self, message: &ThreadMessage) {
         if message.is_truncated {
-            self.push_block("*Its beginning is not kept.*");
+            self.push_block("*Beginning omitted.*");
         }
         self.render_content(&message.content);
     }
@@ -169,9 +169,9 @@ impl ExportPage {
                 EmbeddedResourceResource::Blob(blob) => {
                     self.push_block(&format!("*Attached:* {}", code_span(&blob.uri)));
                 }
-                _ => self.push_block("*Attached: something that is not known here*"),
+                _ => self.push_block("*Attached: unknown content*"),
             },
-            _ => self.push_block("*Something that is not known here.*"),
+            _ => self.push_block("*Unknown content.*"),
         }
     }
 
@@ -217,7 +217,7 @@ impl ExportPage {
         }
         self.push_block(&said);
         if call.is_truncated {
-            self.push_block("*Not all of it is kept.*");
+            self.push_block("*Truncated.*");
         }
         for content in &call.content {
             match content {
@@ -227,9 +227,9 @@ impl ExportPage {
                 ThreadToolCallContent::Diff(diff) => self.render_diff(diff),
                 ThreadToolCallContent::Terminal(id) => match thread.terminal(id) {
                     Some(terminal) => self.render_terminal(terminal),
-                    None => self.push_block("*What it printed is not kept.*"),
+                    None => self.push_block("*Output not available.*"),
                 },
-                _ => self.push_block("*Something that is not known here.*"),
+                _ => self.push_block("*Unknown content.*"),
             }
         }
         if call.content.is_empty() {
@@ -296,8 +296,10 @@ impl ExportPage {
             return;
         };
         match (&status.signal, status.exit_code) {
-            (Some(signal), _) => self.push_block(&format!("*Ended by {}.*", escape_inline(signal))),
-            (None, Some(code)) => self.push_block(&format!("*Ended with exit code {code}.*")),
+            (Some(signal), _) => {
+                self.push_block(&format!("*Terminated by {}.*", escape_inline(signal)))
+            }
+            (None, Some(code)) => self.push_block(&format!("*Exit code {code}.*")),
             (None, None) => {}
         }
     }
@@ -325,7 +327,7 @@ impl ExportPage {
             }
             PlanContent::Markdown(text) => self.push_block(&embed_markdown(text)),
             PlanContent::File(uri) => self.push_block(&format!("*In* {}", code_span(uri))),
-            _ => self.push_block("*Something that is not known here.*"),
+            _ => self.push_block("*Unknown content.*"),
         }
     }
 
@@ -344,11 +346,11 @@ impl ExportPage {
 
     fn render_compaction(&mut self, compaction: &ThreadCompaction) {
         let status = escape_inline(&compaction.status.as_str().replace('_', " "));
-        self.push_block(&format!("*The conversation is shortened: {status}.*"));
+        self.push_block(&format!("*Conversation compacted: {status}.*"));
         if let Some(error) = &compaction.error {
             self.push_block(&embed_markdown(error));
         }
-        self.render_details("What is left of it", |page| {
+        self.render_details("Summary", |page| {
             page.render_content(&compaction.summary);
         });
     }

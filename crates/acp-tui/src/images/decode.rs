@@ -36,42 +36,42 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result
     // What it has begun is gone with it.
     let done = std::panic::catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(false);
-    done.unwrap_or_else(|_| Err("it is broken".to_owned()))
+    done.unwrap_or_else(|_| Err("corrupt image".to_owned()))
 }
 
 /// Decodes an image and scales it down to what there is room for. It is never made larger. What is left of the room, to
 /// the right of it and below, is transparent.
 ///
 /// # Errors
-/// In words for a person: it is broken, too large, or of a kind unknown here.
+/// In words for a person: corrupt image, too large, or of a kind unknown here.
 pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     let too_large = || {
         format!(
-            "it has more than {} million pixels",
+            "too large: more than {} million pixels",
             MOST_PIXELS / 1_000_000
         )
     };
     if data.len() > LONGEST {
-        return Err(format!("it has more than {} MB", LONGEST / 1024 / 1024));
+        return Err(format!("too large: more than {} MB", LONGEST / 1024 / 1024));
     }
     let mut encoded = data.as_bytes().to_vec();
     encoded.retain(|byte| !byte.is_ascii_whitespace());
     let bytes = STANDARD.decode(&encoded);
     drop(encoded);
-    let bytes = bytes.map_err(|_| "its data is no base64".to_owned())?;
+    let bytes = bytes.map_err(|_| "invalid base64 data".to_owned())?;
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|e| e.to_string())?;
     if reader.format().is_none() {
-        return Err("it is of a kind unknown here".to_owned());
+        return Err("unsupported image format".to_owned());
     }
     let mut limits = Limits::default();
     limits.max_alloc = Some(MEMORY);
     reader.limits(limits);
     let broken = |e: image::ImageError| match e {
-        image::ImageError::Limits(_) => "it takes too much memory".to_owned(),
-        image::ImageError::Unsupported(_) => "it is of a kind unknown here".to_owned(),
-        _ => "it is broken".to_owned(),
+        image::ImageError::Limits(_) => "too large to decode".to_owned(),
+        image::ImageError::Unsupported(_) => "unsupported image format".to_owned(),
+        _ => "corrupt image".to_owned(),
     };
     let mut decoder = reader.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
@@ -79,7 +79,7 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
         return Err(too_large());
     }
     if decoder.total_bytes() > MEMORY {
-        return Err("it takes too much memory".to_owned());
+        return Err("too large to decode".to_owned());
     }
     // Cameras note how they were held. An image whose note cannot be read is shown as it is.
     let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
@@ -199,15 +199,15 @@ mod tests {
     fn what_is_broken_is_told_in_words() {
         let whole = encoded(&halves(400, 400));
         let why = |data: &str| decode(data, ROOM).unwrap_err();
-        assert_eq!(why("?!"), "its data is no base64");
-        assert_eq!(why("AAAA"), "it is of a kind unknown here");
-        assert_eq!(why(&whole[..whole.len() / 8 * 4]), "it is broken");
+        assert_eq!(why("?!"), "invalid base64 data");
+        assert_eq!(why("AAAA"), "unsupported image format");
+        assert_eq!(why(&whole[..whole.len() / 8 * 4]), "corrupt image");
     }
 
     #[test]
     fn a_decoder_that_panics_has_found_something_broken() {
         let why = catch_panic::<()>(|| panic!("of a decoder")).unwrap_err();
-        assert_eq!(why, "it is broken");
+        assert_eq!(why, "corrupt image");
         assert!(!is_guarded());
     }
 

@@ -197,7 +197,7 @@ impl DecodeTask {
 
     /// What is told if it did not come to an end.
     pub(crate) fn failure(key: ImageKey) -> DecodeResult {
-        let result = Err("it could not be decoded".to_owned());
+        let result = Err("cannot decode the image".to_owned());
         DecodeResult { key, result }
     }
 

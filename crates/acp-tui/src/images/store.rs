@@ -114,7 +114,7 @@ impl ImageStore {
                         }
                         ImageState::Ready(made) => paint(made, row, buf),
                         ImageState::Failed(why) if row.row == 0 => {
-                            let why = format!("it cannot be shown: {why}");
+                            let why = format!("cannot show the image: {why}");
                             let room = buf.area.right().saturating_sub(row.position.x);
                             let Position { x, y } = row.position;
                             buf.set_stringn(x, y, why, usize::from(room), style);

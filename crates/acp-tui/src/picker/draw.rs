@@ -86,9 +86,9 @@ impl<T: Clone + PartialEq> Picker<T> {
             let frame = SPINNER.get(look.frame % SPINNER.len()).unwrap_or(&"…");
             said.push((format!("{frame} loading…"), look.theme.dim));
         } else if self.items.is_empty() {
-            said.push(("There is nothing here.".to_owned(), look.theme.dim));
+            said.push(("No items.".to_owned(), look.theme.dim));
         } else if self.matches.is_empty() {
-            said.push(("Nothing fits what you typed.".to_owned(), look.theme.dim));
+            said.push(("No matches.".to_owned(), look.theme.dim));
         }
         said
     }

@@ -108,7 +108,7 @@ impl AddressView {
                 // What it is read as may be another than what one sees.
                 let same = [url.as_str(), url.as_str().trim_end_matches('/')];
                 if !same.contains(&self.raw_url.as_str()) {
-                    lines.push(Line::styled("The agent wrote it so:", theme.dim));
+                    lines.push(Line::styled("As written by the agent:", theme.dim));
                     lines.extend(whole(&self.raw_url, theme.dim));
                 }
             }
@@ -121,9 +121,9 @@ impl AddressView {
             lines.extend(wrap(&spans, LineBreak::Words, 2, width));
         }
         match &self.open_result {
-            Some(Ok(())) => lines.push(Line::styled("It is open in your browser.", theme.good)),
+            Some(Ok(())) => lines.push(Line::styled("Opened in your browser.", theme.good)),
             Some(Err(why)) => {
-                let why = format!("It could not be opened: {why}. Open it by hand.");
+                let why = format!("Cannot open it: {why}. Open the URL manually.");
                 lines.extend(paragraph(&why, theme.bad, theme, width));
             }
             None => {}
@@ -140,26 +140,25 @@ impl AddressView {
     /// What one should know before one goes there.
     fn warnings(&self) -> Vec<String> {
         let Some(url) = &self.url else {
-            return vec!["This is no address that a browser understands.".to_owned()];
+            return vec!["Invalid URL.".to_owned()];
         };
         let mut warnings = Vec::new();
         let host = url.host_str().unwrap_or_default();
         if self.address().is_none() {
             let scheme = url.scheme();
             warnings.push(format!(
-                "This is no web page, but an address of the kind `{scheme}`: it is not opened from here."
+                "Not a web page: `{scheme}` URLs are not opened from here."
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
             warnings.push(format!(
-                "What stands before the @ is not the site. The site is {host}."
+                "The part before the @ is not the site name. The site is {host}."
             ));
         }
         if host.split('.').any(|label| label.starts_with("xn--")) {
             let (letters, _) = idna::domain_to_unicode(host);
             warnings.push(format!(
-                "The site's name has letters that can look like others: it is meant to be read as {letters}. \
-                 Make sure that it is the one you expect."
+                "The site name contains letters that can look like others. It reads {letters}. Make sure this is the site you expect."
             ));
         }
         let here = match url.host() {
@@ -169,18 +168,15 @@ impl AddressView {
             None => false,
         };
         if url.scheme() == "http" && !here {
-            warnings.push("What you enter there is not encrypted on its way (http).".to_owned());
+            warnings.push("This connection is not encrypted (http).".to_owned());
         }
         warnings
     }
 
     pub(super) fn choices(&self, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
-        let open = self.address().map(|_| ("o", "open it in your browser"));
-        let others = [
-            ("y", "tell the agent to go on: you are there, or it is done"),
-            ("n", "decline"),
-        ];
+        let open = self.address().map(|_| ("o", "open in browser"));
+        let others = [("y", "done: tell the agent to continue"), ("n", "decline")];
         let choices = open.into_iter().chain(others);
         choices
             .flat_map(|(key, what)| {
@@ -207,7 +203,7 @@ fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
 
 async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String> {
     let Some((name, arguments)) = program.split_first() else {
-        return Err("there is no program for it".to_owned());
+        return Err("no program to open it".to_owned());
     };
     let mut command = Command::new(name);
     command

@@ -58,7 +58,7 @@ impl FormView {
             title: None,
             description: None,
             entries: Vec::new(),
-            error: Some("the agent asks in a way that is unknown here".to_owned()),
+            error: Some("unknown elicitation mode".to_owned()),
             focus: 0,
         }
     }
@@ -177,7 +177,7 @@ impl FormView {
         let description = self.description.as_deref().unwrap_or_default();
         lines.extend(paragraph(description, theme.dim, theme, width));
         if let Some(why) = &self.error {
-            let why = format!("This form cannot be filled in: {why}.");
+            let why = format!("Cannot show this form: {why}.");
             // It is fit to be shown already.
             let spans = [Span::styled(why, theme.warn)];
             lines.extend(wrap(&spans, LineBreak::Words, 0, width));

@@ -368,8 +368,8 @@ impl QuestionView {
     fn title(&self, look: &DrawContext<'_>) -> Line<'static> {
         let what = match &self.kind {
             QuestionKind::Permission(_) => "asks for permission",
-            QuestionKind::Form(_) => "asks you",
-            QuestionKind::Address(_) => "asks you to open a web page",
+            QuestionKind::Form(_) => "has a question",
+            QuestionKind::Address(_) => "wants to open a web page",
         };
         let agent = fit(&self.agent, 30);
         Line::from(vec![
@@ -380,13 +380,13 @@ impl QuestionView {
 
     fn render_keys(&self, look: &DrawContext<'_>) -> Line<'static> {
         if self.was_early {
-            let early = " that key came too early to count; pause, then answer ";
+            let early = " key ignored because it came too soon; try again ";
             return Line::styled(early, look.theme.warn);
         }
         if self.was_unread {
             let unread = match self.partial {
-                true => " not all of this can be shown: it can only be rejected ",
-                false => " this must be read to its end first: PgDn or End ",
+                true => " cannot be shown in full; it can only be rejected ",
+                false => " read to the end first: PgDn or End ",
             };
             return Line::styled(unread, look.theme.warn);
         }
@@ -412,8 +412,8 @@ impl QuestionView {
 fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let said = match (above, below) {
         (0, 0) => String::new(),
-        (0, below) => format!(" {below} more below: PgDn "),
-        (above, 0) => format!(" {above} more above: PgUp "),
+        (0, below) => format!(" {below} more lines: PgDn "),
+        (above, 0) => format!(" {above} lines above: PgUp "),
         (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
     };
     let said = fit(&said, width.saturating_sub(2));

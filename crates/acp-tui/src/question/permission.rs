@@ -137,7 +137,7 @@ impl PermissionView {
         for part in question::parts(&self.request, look.cwd) {
             // Laid out, it takes many times the memory.
             let Some(rest) = left.checked_sub(part_len(&part)) else {
-                let cut = "This is not all of it: the rest is too long to be shown.";
+                let cut = "Truncated: the rest is too long to show.";
                 lines.push(Line::styled(cut, theme.warn));
                 left = 0;
                 break;
@@ -156,8 +156,7 @@ impl PermissionView {
         }
         let whole = question::is_whole(&self.request);
         if !whole {
-            let cut = "This is not all of it: the session has become larger than is kept, and what the \
-                       agent said of this call was cut.";
+            let cut = "Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.";
             let spans = [Span::styled(cut, theme.warn)];
             lines.extend(wrap(&spans, LineBreak::Words, 0, width));
         }
@@ -228,7 +227,7 @@ impl PermissionView {
                     lines.extend(labelled(label, exact(value, theme.code, theme)));
                 }
             }
-            _ => lines.push(Line::styled("[content of a kind unknown here]", theme.warn)),
+            _ => lines.push(Line::styled("[unknown content type]", theme.warn)),
         }
     }
 
@@ -295,7 +294,7 @@ impl PermissionView {
     ) -> Vec<Line<'static>> {
         let theme = look.theme;
         if self.request.options.is_empty() {
-            let none = "The agent offers nothing to answer: esc cancels the turn.";
+            let none = "The agent offers no options. Press Esc to cancel the turn.";
             return wrap(
                 &[Span::styled(none, theme.warn)],
                 LineBreak::Words,
@@ -340,7 +339,7 @@ impl PermissionView {
         let mut some: Vec<Line<'static>> = short.into_iter().skip(top).take(rows).collect();
         let others = self.request.options.len() - some.len();
         some.push(Line::styled(
-            format!("  {others} other options: ↑↓"),
+            format!("  {others} more options: ↑↓"),
             theme.warn,
         ));
         some
@@ -397,7 +396,7 @@ impl PermissionView {
             let (means, style) = match means {
                 Some(means) => (means, theme.dim),
                 None => (
-                    "the agent does not say whether this is a yes".to_owned(),
+                    "unknown whether this option allows or rejects".to_owned(),
                     theme.warn,
                 ),
             };

@@ -75,9 +75,9 @@ pub(crate) fn placeholder(block: &ContentBlock) -> String {
                     &[&blob.uri, &kind, &format_size(decoded_len(&blob.blob))],
                 )
             }
-            _ => "[a resource of a kind unknown here]".to_owned(),
+            _ => "[unknown resource type]".to_owned(),
         },
-        _ => "[content of a kind unknown here]".to_owned(),
+        _ => "[unknown content type]".to_owned(),
     };
     terminal_text::clean_line(&text)
 }
@@ -193,10 +193,7 @@ mod tests {
             shown(json!({"type": "image", "data": "?!", "mimeType": "\u{1b}[2J"})),
             "[image: 1 byte]"
         );
-        assert_eq!(
-            shown(json!({"type": "hologram"})),
-            "[content of a kind unknown here]"
-        );
+        assert_eq!(shown(json!({"type": "hologram"})), "[unknown content type]");
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(super) fn layout_block(
         None
     };
     if let Some(why) = too_large {
-        let line = format!("it has {why} to be shown");
+        let line = format!("cannot be shown: {why}");
         lines.extend(wrap(&Line::styled(line, dim), width));
         return (lines, None);
     }

@@ -172,17 +172,17 @@ impl ItemLayout {
             }
             ItemKind::Compaction(compaction) => {
                 let how = match (&compaction.status, &compaction.error) {
-                    (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
-                    (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
-                    (_, Some(error)) => format!("could not be shortened: {error}"),
-                    (_, None) => "could not be shortened".to_owned(),
+                    (CompactionStatus::InProgress, _) => "is being compacted".to_owned(),
+                    (CompactionStatus::Completed, _) => "was compacted".to_owned(),
+                    (_, Some(error)) => format!("could not be compacted: {error}"),
+                    (_, None) => "could not be compacted".to_owned(),
                 };
                 let line = marked_line("", &format!("the conversation {how}"), theme.dim);
                 self.body = lines(wrap_lines(vec![line], wanted.width));
             }
             ItemKind::Unknown(object) => {
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
-                let text = format!("an update of a kind unknown here: {kind}");
+                let text = format!("unknown update: {kind}");
                 self.body = lines(wrap_lines(
                     vec![marked_line("", &text, theme.dim)],
                     wanted.width,
@@ -286,7 +286,7 @@ fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) 
     match (name(&message.sender), name(&message.recipient)) {
         (Some(sender), _) => format!("from {sender}"),
         (None, Some(recipient)) => format!("to {recipient}"),
-        (None, None) => "a message of another session".to_owned(),
+        (None, None) => "message from another session".to_owned(),
     }
 }
 

@@ -54,7 +54,7 @@ impl SubagentLayout {
         };
         self.body.clear();
         if left_out > 0 {
-            let more = format!("{INDENT}… {left_out} lines before");
+            let more = format!("{INDENT}… {left_out} earlier lines");
             self.body.push(Line::styled(more, look.theme.dim));
         }
         self.body.extend(body.into_iter().skip(left_out));
@@ -88,7 +88,7 @@ impl SubagentLayout {
         let mut body = Vec::new();
         if skipped > 0 || !thread.truncation().is_empty() {
             body.push(Line::styled(
-                format!("{INDENT}… what was before is not shown"),
+                format!("{INDENT}… earlier lines hidden"),
                 look.theme.dim,
             ));
         }
@@ -144,7 +144,7 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
             let frame = SPINNER.get(look.frame % SPINNER.len()).copied();
             (frame.unwrap_or("●"), theme.accent, String::new())
         }
-        Some(StateUpdate::RequiresAction(_)) => ("?", theme.warn, " waits for you".to_owned()),
+        Some(StateUpdate::RequiresAction(_)) => ("?", theme.warn, " needs your answer".to_owned()),
         Some(StateUpdate::Idle(idle)) => {
             let reason = idle.stop_reason.as_ref();
             let ended = reason.map(|reason| reason.as_str().replace('_', " "));

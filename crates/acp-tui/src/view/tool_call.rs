@@ -153,7 +153,7 @@ impl ToolCallLayout {
             body.push_raw("output", rest.as_ref());
         }
         if call.is_truncated {
-            body.push_note("some of it was too much to be kept");
+            body.push_note("truncated");
         }
         self.unfinished |= self.texts.values().any(MarkdownView::is_unfinished);
         self.body = body.lines;
@@ -288,7 +288,7 @@ impl ToolCallBody<'_> {
             let all: Vec<&str> = lines.filter(|line| !line.starts_with("```")).collect();
             let from = all.len().saturating_sub(FAILED);
             if from > 0 {
-                self.push_note(&format!("⋯ {from} lines before"));
+                self.push_note(&format!("⋯ {from} earlier lines"));
             }
             for line in all.get(from..).unwrap_or_default() {
                 let line = Line::styled((*line).to_owned(), style);
@@ -411,8 +411,8 @@ fn render_title(call: &ThreadToolCall, look: &DrawContext<'_>) -> Line<'static> 
 
 fn exit_text(exit: &acp::v2::TerminalExitStatus) -> String {
     match (&exit.signal, exit.exit_code) {
-        (Some(signal), _) => format!("ended by {signal}"),
-        (None, Some(code)) => format!("ended with exit code {code}"),
+        (Some(signal), _) => format!("terminated by {signal}"),
+        (None, Some(code)) => format!("exit code {code}"),
         (None, None) => "ended".to_owned(),
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn check(
     let option = options
         .iter()
         .find(|option| option.id == *id)
-        .ok_or_else(|| Error::invalid_params(format!("there is no config option {id}")))?;
+        .ok_or_else(|| Error::invalid_params(format!("config option not found: {id}")))?;
     let fits = match (&option.kind, value) {
         (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(value)) => {
             select.options.iter().any(|o| o.value == *value)
@@ -80,7 +80,7 @@ pub(crate) fn check(
         Ok(())
     } else {
         Err(Error::invalid_params(format!(
-            "the config option {id} cannot be {value}"
+            "invalid value for config option {id}: {value}"
         )))
     }
 }

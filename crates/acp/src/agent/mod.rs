@@ -173,7 +173,7 @@ pub trait Agent: Send + Sync + 'static {
         value: SessionConfigOptionValue,
     ) -> impl Future<Output = Result<Vec<SessionConfigOption>>> + Send {
         let _ = (state, session, value);
-        let error = Error::invalid_params(format!("there is no config option {option}"));
+        let error = Error::invalid_params(format!("config option not found: {option}"));
         async { Err(error) }
     }
 

@@ -159,7 +159,9 @@ impl<A: Agent> AgentSide<A> {
                 opened
             }
             (OpenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
-            _ => Err(Error::internal("it is opened in a way that is not offered")),
+            _ => Err(Error::internal(
+                "this way of opening a session is not supported",
+            )),
         };
         let opened = opened.map(|opened| opening.store_state(opened));
         drop(mine);
@@ -230,7 +232,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(match way {
             OpenMethod::Load if load => OpenCall::Load { muted: false },
             OpenMethod::Load if v2 => {
-                return Err(Error::invalid_params("this agent does not replay sessions"));
+                return Err(Error::invalid_params("this agent cannot replay sessions"));
             }
             OpenMethod::Resume if resume => OpenCall::Resume,
             // Replayed to nobody.
@@ -253,7 +255,7 @@ impl<A: Agent> AgentSide<A> {
         self.check_setup(setup)?;
         if id.as_str().len() > LONGEST_ID {
             return Err(Error::invalid_params(format!(
-                "the id of a session has {LONGEST_ID} bytes at most"
+                "session id too long: the limit is {LONGEST_ID} bytes"
             )));
         }
         let client = self.client()?;
@@ -268,7 +270,8 @@ impl<A: Agent> AgentSide<A> {
             let mut sessions = self.sessions();
             let limit = conn.0.limits.sessions;
             if sessions.len() >= limit && !sessions.contains_key(&id) {
-                let text = format!("more than {limit} sessions are open; close some of them");
+                let text =
+                    format!("too many open sessions: the limit is {limit}; close some first");
                 return Err(Error::internal(text));
             }
             let entry = AgentSessionEntry {
@@ -296,7 +299,7 @@ impl<A: Agent> AgentSide<A> {
             .check_system_prompt(offered.as_ref())
             .map_err(|error| match error {
                 SystemPromptError::Unsupported(name) => Error::invalid_params(format!(
-                    "the system prompt needs {name}, which is not offered"
+                    "the system prompt requires the capability {name}, which the agent does not support"
                 )),
                 SystemPromptError::Invalid(text) => Error::invalid_params(text),
             })?;
@@ -312,7 +315,7 @@ impl<A: Agent> AgentSide<A> {
             Some((server, missing)) => {
                 let name = server.name().unwrap_or_default();
                 Err(Error::invalid_params(format!(
-                    "the MCP server {name:?} needs the MCP capability {missing}, which is not offered"
+                    "MCP server {name:?} requires the MCP capability {missing}, which the agent does not support"
                 )))
             }
             None => Ok(()),

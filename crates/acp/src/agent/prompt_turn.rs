@@ -61,7 +61,7 @@ impl Drop for WorkReport {
         }
         self.session.end_message();
         self.session.set_working(false);
-        let error = jsonrpc::Error::internal("the work was dropped before its end");
+        let error = jsonrpc::Error::internal("the turn was dropped before it finished");
         let idle = v2::IdleStateUpdate::new()
             .stop_reason(v2::StopReason::Error)
             .error(error);
@@ -85,7 +85,7 @@ impl<A: Agent> AgentSide<A> {
         };
         let limit = conn.0.limits.prompts;
         if session.turns() > limit {
-            let text = format!("more than {limit} prompts wait in this session");
+            let text = format!("too many queued prompts in this session: the limit is {limit}");
             return responder.spawn(async move { Err::<(), _>(Error::internal(text)) });
         }
         let v2 = session.client().is_v2();
@@ -238,7 +238,7 @@ impl<A: Agent> AgentSide<A> {
     pub(super) fn check_content(&self, prompt: &[ContentBlock]) -> Result<()> {
         match missing_prompt_capability(&self.agent.prompt_capabilities(), prompt) {
             Some(missing) => Err(Error::invalid_params(format!(
-                "the prompt has content that needs the prompt capability {missing}, which is not offered"
+                "the prompt has content that requires the prompt capability {missing}, which the agent does not support"
             ))),
             None => Ok(()),
         }

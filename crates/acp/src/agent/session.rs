@@ -215,7 +215,7 @@ impl Session {
     /// It is not open yet, or not any more.
     pub(super) fn require_state<A: Agent>(&self) -> Result<Arc<A::State>> {
         self.state_of::<A>()
-            .ok_or_else(|| Error::internal(format!("session {} is not open", self.id())))
+            .ok_or_else(|| Error::internal(format!("session not open: {}", self.id())))
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, AgentSessionState> {

@@ -135,7 +135,7 @@ impl<A: Agent> AgentSide<A> {
 
     pub(crate) fn client(&self) -> Result<Arc<ClientInfo>> {
         self.client.get().cloned().ok_or_else(|| {
-            let message = "Invalid request: the connection begins with initialize";
+            let message = "Invalid request: the first request must be initialize";
             Error::Rpc(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
                 message,
@@ -207,7 +207,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             Ok(ClientNotification::Cancel(cancel)) => {
                 match self.session(&cancel.session_id) {
                     Ok(session) => session.cancel(),
-                    Err(error) => tracing::warn!(%error, "a cancel is passed over"),
+                    Err(error) => tracing::warn!(%error, "ignoring an invalid session/cancel"),
                 }
                 None
             }
@@ -215,7 +215,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             Ok(_) => None,
             Err(error) => {
                 conn.0.counters.count_unread();
-                tracing::warn!(%error, "a notification is passed over");
+                tracing::warn!(%error, "ignoring an invalid notification");
                 None
             }
         }

@@ -76,7 +76,7 @@ pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
 /// There is none.
 pub(super) fn require_session_id(params: &RawObject) -> Result<String, jsonrpc::Error> {
     session_id_of(params)
-        .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: no sessionId"))
+        .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: sessionId is missing"))
 }
 
 pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {

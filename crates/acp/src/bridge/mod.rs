@@ -93,7 +93,7 @@ pub struct BridgeEnd {
 /// let end = acp::bridge::Bridge::to_v2().run(client, agent).await;
 /// # }
 /// ```
-#[must_use = "a bridge does nothing until it is run"]
+#[must_use = "a bridge does nothing unless it is run"]
 pub struct Bridge {
     target: BridgeTarget,
     limits: Limits,

@@ -215,9 +215,8 @@ impl BridgeState {
                 NegotiationPhase::PassThrough
             }
             (to, _) => {
-                let text = format!(
-                    "the agent speaks version {version} of the protocol; the bridge knows 1 and 2"
-                );
+                let text =
+                    format!("unsupported protocol version {version}: the bridge supports 1 and 2");
                 let code = match to {
                     BridgeTarget::V2 => UNSUPPORTED_VERSION,
                     BridgeTarget::V1 => jsonrpc::Error::INTERNAL_ERROR,
@@ -237,7 +236,7 @@ impl BridgeState {
         out: &mut BridgeOutput,
     ) {
         let limit = self.limits.message;
-        let text = format!("a message of {length} bytes is over the limit of {limit} bytes");
+        let text = format!("message too large: {length} bytes (limit: {limit} bytes)");
         tracing::warn!("{text}");
         let back = match from {
             BridgeSide::Client => &mut out.client,
@@ -268,7 +267,7 @@ impl BridgeState {
 
     /// The agent will say nothing more: what it has not answered is answered with an error.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
-        let error = jsonrpc::Error::internal("the agent has ended without an answer");
+        let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {
             NegotiationPhase::Initializing { id, .. } => {
                 refuse(&mut out.client, id, &error);

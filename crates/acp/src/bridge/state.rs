@@ -30,18 +30,18 @@ impl<T> PendingRequests<T> {
         if self.pending.contains_key(id) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                "Invalid request: a request with this id is still being worked on",
+                "Invalid request: a request with this id is already in flight",
             ));
         }
         if matches!(id, RequestId::String(text) if text.len() > LONGEST_ID) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                format!("Invalid request: its id has more than {LONGEST_ID} bytes"),
+                format!("Invalid request: id too long (limit: {LONGEST_ID} bytes)"),
             ));
         }
         if self.pending.len() >= self.limit {
             return Err(jsonrpc::Error::internal(format!(
-                "more than {} requests at once",
+                "too many concurrent requests: the limit is {}",
                 self.limit
             )));
         }

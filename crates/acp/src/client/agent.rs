@@ -88,7 +88,7 @@ pub(super) fn connect_shared<C: Client>(
 ///
 /// # Errors
 /// The agent answers with an error, speaks another version, or the connection ends.
-#[must_use = "the agent is greeted when this is awaited"]
+#[must_use = "a handshake does nothing unless it is awaited"]
 pub struct Handshake(Pin<Box<dyn Future<Output = Result<AgentConnection>> + Send>>);
 
 impl std::fmt::Debug for Handshake {
@@ -191,12 +191,14 @@ impl AgentConnection {
         match self.auth_methods().iter().find(known) {
             Some(AuthMethod::Terminal(_)) => {
                 return Err(Error::Invalid(format!(
-                    "{method} is done in a terminal: run the agent with the arguments that the method names"
+                    "authentication method {method} requires a terminal: run the agent with the arguments it specifies"
                 )));
             }
             // Agents are known to take methods that they did not name; version 2 forbids to try.
             None if self.speaks_v2() => {
-                return Err(agent_capability_error(format!("the method {method}")));
+                return Err(agent_capability_error(format!(
+                    "authentication method {method}"
+                )));
             }
             _ => {}
         }

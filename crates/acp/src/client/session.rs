@@ -207,9 +207,7 @@ impl ClientSession {
                 .is_some()
         });
         if !offered {
-            return Err(agent_capability_error(format!(
-                "cancelling the tool call {id}"
-            )));
+            return Err(agent_capability_error(format!("cancelling tool call {id}")));
         }
         let request = v2::CancelToolCallRequest::new(&self.id, id);
         let conn = self.agent.connection();
@@ -231,9 +229,7 @@ impl ClientSession {
                 .is_some()
         });
         if !offered {
-            return Err(agent_capability_error(format!(
-                "ending what runs in the terminal {id}"
-            )));
+            return Err(agent_capability_error(format!("cancelling terminal {id}")));
         }
         let request = v2::CancelTerminalRequest::new(&self.id, id);
         let conn = self.agent.connection();
@@ -351,7 +347,7 @@ impl ClientSession {
             let Some(option) = options.iter().find(|o| o.id == *id) else {
                 let known: Vec<&str> = options.iter().map(|o| o.id.as_str()).collect();
                 return Err(Error::Invalid(format!(
-                    "the agent has no config option {id}; it has: {}",
+                    "config option not found: {id}; available options: {}",
                     join_or_none(&known)
                 )));
             };
@@ -363,7 +359,7 @@ impl ClientSession {
                     let known: Vec<&str> =
                         select.options.iter().map(|o| o.value.as_str()).collect();
                     Err(Error::Invalid(format!(
-                        "{id} cannot be {value}; it can be: {}",
+                        "invalid value {value} for config option {id}; valid values: {}",
                         join_or_none(&known)
                     )))
                 }
@@ -372,10 +368,10 @@ impl ClientSession {
                     .parse()
                     .map(SessionConfigOptionValue::Boolean)
                     .map_err(|_| {
-                        Error::Invalid(format!("{id} cannot be {value}; it can be: true, false"))
+                        Error::Invalid(format!("invalid value {value} for config option {id}; valid values: true, false"))
                     }),
                 (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
-                    Err(Error::Invalid(format!("{id} cannot be {value}")))
+                    Err(Error::Invalid(format!("invalid value {value} for config option {id}")))
                 }
                 (_, value) => Ok(value),
             }

@@ -108,7 +108,7 @@ impl<C: Client> ClientSide<C> {
         });
         if found.is_none() {
             conn.0.counters.count_unread();
-            tracing::warn!(%session_id, "an update for a session that nobody opened");
+            tracing::warn!(%session_id, "ignoring an update for a session that is not open");
         }
         let (cx, state, over) = found?;
         Some(ClientEvent::Update(cx, state?, update, over))
@@ -138,7 +138,7 @@ impl<C: Client> ClientSide<C> {
 
     fn skip_notification(conn: &Connection, error: &ReadError) {
         conn.0.counters.count_unread();
-        tracing::warn!(%error, "a notification is passed over");
+        tracing::warn!(%error, "ignoring an invalid notification");
     }
 }
 

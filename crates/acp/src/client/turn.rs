@@ -109,7 +109,7 @@ impl PendingTurn {
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(Error::Rpc(idle.error.clone().unwrap_or_else(|| {
-            acp_wire::jsonrpc::Error::internal("the agent failed and does not say why")
+            acp_wire::jsonrpc::Error::internal("the agent failed without giving a reason")
         }))),
         Some(reason) => Ok(reason.as_str().into()),
         None => Ok(StopReason::EndTurn),

@@ -40,7 +40,7 @@ const ROUNDS: usize = 64;
 /// [spawned elsewhere](crate::Options::spawn_work) ends when it is polled next.
 ///
 /// Within a tokio runtime its timers must be enabled (`enable_time`): the end of a connection is bounded by them.
-#[must_use = "nothing happens on a connection unless its driver is polled"]
+#[must_use = "a connection makes no progress unless its driver is polled"]
 pub struct Driver {
     conn: Connection,
     futures: FuturesUnordered<DriverFuture>,

@@ -41,7 +41,9 @@ impl InFlightTable {
         if alone || self.memory.saturating_add(more) <= limit {
             return Ok(());
         }
-        Err(format!("more than {limit} bytes of requests at once"))
+        Err(format!(
+            "concurrent requests exceed the limit of {limit} bytes"
+        ))
     }
 }
 
@@ -64,13 +66,13 @@ impl InFlightRequests {
         let mut table = self.lock();
         if table.requests.len() >= limits.requests {
             let limit = limits.requests;
-            let text = format!("more than {limit} requests at once");
+            let text = format!("too many concurrent requests: the limit is {limit}");
             return Err(jsonrpc::Error::internal(text));
         }
         if table.requests.contains_key(id) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                "Invalid request: a request with this id is still being worked on",
+                "Invalid request: a request with this id is already in flight",
             ));
         }
         table
@@ -156,7 +158,7 @@ impl Responder {
     fn reserve_response_memory(&self, answer: usize) -> Result<(), Error> {
         self.reserve_memory(answer).map_err(|_| {
             Error::internal(format!(
-                "the answers that were not read yet take {} bytes, and no more are kept; read them first, or ask for less at once",
+                "unread responses exceed the limit of {} bytes; read them first, or request less at once",
                 self.conn.0.limits.request_memory
             ))
         })
@@ -194,7 +196,7 @@ impl Responder {
                     .await;
                 match &written {
                     Ok(Err(e)) => Some(jsonrpc::Error::internal(format!(
-                        "the answer cannot be written: {e}"
+                        "cannot serialize the response: {e}"
                     ))),
                     _ => None,
                 }
@@ -357,7 +359,7 @@ fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     match first {
         Ok(Poll::Pending) => tasks.spawn(work),
         Ok(Poll::Ready(())) => {}
-        Err(_) => tracing::error!("the work on a request panicked; the connection goes on"),
+        Err(_) => tracing::error!("a request handler panicked; the connection stays open"),
     }
 }
 
@@ -371,7 +373,7 @@ impl Drop for Responder {
         let error = if self.cancel_token.is_cancelled() {
             jsonrpc::Error::request_cancelled()
         } else {
-            jsonrpc::Error::internal("the request was dropped without an answer")
+            jsonrpc::Error::internal("the request was dropped without a response")
         };
         let conn = self.conn.clone();
         // It counts as being worked on until it is answered, so that not more of them can wait for that than

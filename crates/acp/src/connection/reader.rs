@@ -104,7 +104,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
-        tracing::error!("a handler panicked; the connection goes on without it");
+        tracing::error!("a handler panicked; the connection stays open");
     }
     done
 }
@@ -335,8 +335,8 @@ fn handle_response(
             .fetch_add(1, Ordering::Relaxed);
         match result {
             // How a peer answers what it could not read.
-            Err(error) => tracing::warn!(%id, %error, "an error for nothing that was asked"),
-            Ok(_) => tracing::debug!(%id, "an answer to nothing that was asked"),
+            Err(error) => tracing::warn!(%id, %error, "an error response to an unknown request"),
+            Ok(_) => tracing::debug!(%id, "a response to an unknown request"),
         }
     }
 }
@@ -362,9 +362,9 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
         (text, parsed) => {
             let reason = match (text, parsed) {
                 (Some(_), Err(error)) => error.to_string(),
-                _ => "the text in it is no JSON string".to_owned(),
+                _ => "its text is not a valid JSON string".to_owned(),
             };
-            tracing::warn!(%id, "an answer cannot be read: {reason}");
+            tracing::warn!(%id, "invalid response: {reason}");
             let method = ReadTextFileRequest::METHOD.to_owned();
             Err(Error::Unreadable { method, reason })
         }
@@ -388,13 +388,11 @@ impl SizeExcess {
         match self {
             Self::Text(length) => {
                 let limit = limits.message;
-                format!("a message of {length} bytes is over the limit of {limit} bytes")
+                format!("message too large: {length} bytes (limit: {limit} bytes)")
             }
             Self::Memory(memory) => {
                 let limit = limits.message_memory;
-                format!(
-                    "a message that takes {memory} bytes of memory is over the limit of {limit} bytes"
-                )
+                format!("message too large: {memory} bytes in memory (limit: {limit} bytes)")
             }
         }
     }

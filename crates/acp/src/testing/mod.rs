@@ -80,8 +80,12 @@ pub fn connect_with(
         let connecting = start_client(ours, client, options);
         match tokio::time::timeout(PATIENCE, connecting).await {
             Ok(Ok(agent)) => (agent, serving),
-            Ok(Err(error)) => panic!("{caller}: the two do not connect: {error}"),
-            Err(_) => panic!("{caller}: the two have not connected in {PATIENCE:?}"),
+            Ok(Err(error)) => {
+                panic!("{caller}: the agent and the client failed to connect: {error}")
+            }
+            Err(_) => {
+                panic!("{caller}: the agent and the client did not connect within {PATIENCE:?}")
+            }
         }
     }
 }
@@ -127,9 +131,7 @@ pub fn wait_for_thread(
         };
         if tokio::time::timeout(PATIENCE, looking).await.is_err() {
             let shown = thread.read(|thread| format!("{:#?}", thread.items()));
-            panic!(
-                "{caller}: in {PATIENCE:?} the thread has not come to show it; it shows {shown}"
-            );
+            panic!("{caller}: the thread did not show it within {PATIENCE:?}; it shows {shown}");
         }
     }
 }

@@ -100,7 +100,7 @@ impl ScriptedPeer {
             let (agent, ()) = tokio::join!(connecting, answering);
             match agent {
                 Ok(agent) => (agent, peer),
-                Err(error) => panic!("{caller}: the client does not connect: {error}"),
+                Err(error) => panic!("{caller}: the client failed to connect: {error}"),
             }
         }
     }

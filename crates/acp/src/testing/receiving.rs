@@ -44,12 +44,12 @@ impl ScriptedPeer {
                 return Some(line);
             }
             looked_at = self.buffer.len();
-            assert!(looked_at <= LONGEST, "a line of more than {LONGEST} bytes");
+            assert!(looked_at <= LONGEST, "a line longer than {LONGEST} bytes");
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,
                 Ok(0) => panic!("the other side closed within {:?}", excerpt(&self.buffer)),
                 Ok(_) => {}
-                Err(error) => panic!("the pipe cannot be read: {error}"),
+                Err(error) => panic!("cannot read from the pipe: {error}"),
             }
         }
     }
@@ -64,7 +64,7 @@ impl ScriptedPeer {
                 self.history
             ),
             Err(_) => panic!(
-                "{caller}: expected {expected}, but nothing has come in {patience:?}; {}",
+                "{caller}: expected {expected}, but received nothing within {patience:?}; {}",
                 self.history
             ),
         }
@@ -86,7 +86,7 @@ impl ScriptedPeer {
         match wanted {
             Some(wanted) => wanted,
             None => panic!(
-                "{caller}: expected {expected}, but this came instead:\n  <- {}\n{before}",
+                "{caller}: expected {expected}, but received:\n  <- {}\n{before}",
                 excerpt(&line)
             ),
         }
@@ -187,10 +187,14 @@ impl ScriptedPeer {
     }
 
     pub(super) async fn expect_answer_at(&mut self, caller: &Location<'_>, id: Value) -> Value {
-        self.expect_match(caller, &format!("the answer to request {id}"), |message| {
-            let fits = message.get("id") == Some(&id);
-            fits.then(|| message.get_mut("result").map(Value::take))?
-        })
+        self.expect_match(
+            caller,
+            &format!("the response to request {id}"),
+            |message| {
+                let fits = message.get("id") == Some(&id);
+                fits.then(|| message.get_mut("result").map(Value::take))?
+            },
+        )
         .await
     }
 
@@ -203,7 +207,7 @@ impl ScriptedPeer {
         let caller = Location::caller();
         let id = id.into();
         async move {
-            let expected = format!("an error as the answer to request {id}");
+            let expected = format!("an error response to request {id}");
             self.expect_match(caller, &expected, |message| {
                 let error = message
                     .get("error")
@@ -230,7 +234,7 @@ impl ScriptedPeer {
         let caller = Location::caller();
         let id = id.into();
         async move {
-            let expected = format!("notifications, then the answer to request {id}");
+            let expected = format!("notifications, then the response to request {id}");
             let mut before = Vec::new();
             loop {
                 let next = self.expect_match(caller, &expected, |message| {
@@ -263,7 +267,7 @@ impl ScriptedPeer {
             match tokio::time::timeout(within, self.next_line()).await {
                 Err(_) => {}
                 Ok(Some(line)) => panic!(
-                    "{caller}: expected nothing, but this came:\n  <- {}\n{before}",
+                    "{caller}: expected nothing, but received:\n  <- {}\n{before}",
                     excerpt(&line)
                 ),
                 Ok(None) => {
@@ -285,11 +289,11 @@ impl ScriptedPeer {
             match tokio::time::timeout(patience, self.next_line()).await {
                 Ok(None) => {}
                 Ok(Some(line)) => panic!(
-                    "{caller}: expected the end, but this came instead:\n  <- {}\n{before}",
+                    "{caller}: expected the end of input, but received:\n  <- {}\n{before}",
                     excerpt(&line)
                 ),
                 Err(_) => panic!(
-                    "{caller}: expected the end, but the other side has not closed in {patience:?}; {before}"
+                    "{caller}: expected the end of input, but the other side did not close within {patience:?}; {before}"
                 ),
             }
         }

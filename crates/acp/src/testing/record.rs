@@ -37,11 +37,11 @@ impl LineHistory {
 impl fmt::Display for LineHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lines.is_empty() {
-            return f.write_str("nothing had been exchanged before");
+            return f.write_str("no messages before that");
         }
-        f.write_str("before that (-> to the other side, <- from it):")?;
+        f.write_str("before that (-> sent, <- received):")?;
         if self.omitted > 0 {
-            write!(f, "\n  {} earlier lines left out", self.omitted)?;
+            write!(f, "\n  {} earlier lines omitted", self.omitted)?;
         }
         for line in &self.lines {
             write!(f, "\n  {line}")?;

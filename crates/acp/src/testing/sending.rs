@@ -24,12 +24,12 @@ impl ScriptedPeer {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     panic!(
-                        "{caller}: the other side reads no more ({error}); {}",
+                        "{caller}: the other side stopped reading ({error}); {}",
                         self.history
                     )
                 }
                 Err(_) => panic!(
-                    "{caller}: the other side has not read this in {:?}; {}",
+                    "{caller}: the other side did not read this within {:?}; {}",
                     self.patience, self.history
                 ),
             }
@@ -126,7 +126,7 @@ impl ScriptedPeer {
             let result = self.expect_answer_at(caller, id.into()).await;
             match result["sessionId"].as_str() {
                 Some(id) => id.to_owned(),
-                None => panic!("{caller}: expected the id of a session; {}", self.history),
+                None => panic!("{caller}: expected a session id; {}", self.history),
             }
         }
     }

@@ -37,7 +37,7 @@ impl<W: AsFd> GrowingPipe<W> {
         // Where it may not, or is no pipe, it stays as it is.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, LARGE) {
-            tracing::debug!(%error, "the pipe stays as small as it is");
+            tracing::debug!(%error, "cannot enlarge the pipe");
         }
     }
 }

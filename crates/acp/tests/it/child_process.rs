@@ -139,10 +139,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
         assert_eq!(reason.0.to_string(), told, "{script}");
         let error = handshake.unwrap_err();
         assert!(error.is_transport(), "{script}: {error:?}");
-        assert_eq!(
-            error.to_string(),
-            format!("the connection is closed: {told}")
-        );
+        assert_eq!(error.to_string(), format!("connection closed: {told}"));
     }
 }
 

@@ -139,7 +139,7 @@ async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
     peer.prompt(1, &s, "ask").await;
     peer.request("session/request_permission").await;
     peer.stop_writing();
-    peer.expect(message(&s, "the connection is closed: the peer closed it"))
+    peer.expect(message(&s, "connection closed: closed by the peer"))
         .await;
     assert_eq!(peer.result(1).await["stopReason"], "end_turn");
     peer.end().await;
@@ -161,10 +161,7 @@ async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
     peer.stop_writing();
     for waiting in waiting {
         let error = soon("it fails", waiting).await.unwrap().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the connection is closed: the peer closed it"
-        );
+        assert_eq!(error.to_string(), "connection closed: closed by the peer");
     }
     assert!(matches!(
         soon("it ends", conn.closed()).await,
@@ -249,10 +246,7 @@ async fn closing_writes_what_was_sent_before_and_ends_the_work() {
         CloseReason::Local
     ));
     let error = conn.notify_raw("_more", &json!({})).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the connection is closed: closed on this side"
-    );
+    assert_eq!(error.to_string(), "connection closed: closed by this side");
     assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
 }
 

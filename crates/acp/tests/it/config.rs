@@ -486,7 +486,7 @@ async fn what_the_agent_does_not_have_is_not_sent() {
         ),
         (
             session.set_config_option("size", "xl").await,
-            "the agent has no config option size; it has: mode, model, web, grouped",
+            "config option not found: size; it has: mode, model, web, grouped",
         ),
     ] {
         let error = refused.unwrap_err();

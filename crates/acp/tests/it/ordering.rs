@@ -317,7 +317,7 @@ async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
     // What had arrived is delivered still.
     assert_eq!(
         noted(&log),
-        ["the connection is closed: the peer closed it", "after"]
+        ["connection closed: closed by the peer", "after"]
     );
 }
 

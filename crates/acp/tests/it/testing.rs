@@ -249,7 +249,7 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
     .await;
     assert_eq!(begun.elapsed().as_secs(), 3);
     assert!(
-        message.contains("expected the answer to request 3, but nothing has come in 3s"),
+        message.contains("expected the answer to request 3, but received nothing within 3s"),
         "{message}"
     );
     assert!(message.contains("session/prompt"), "{message}");

@@ -225,10 +225,7 @@ async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
     common::until(session.thread(), |t| t.items().len() == 2).await;
     serving.close();
     let error = turn.await.unwrap().unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the connection is closed: the peer closed it"
-    );
+    assert_eq!(error.to_string(), "connection closed: closed by the peer");
     assert!(!session.thread().read(acp::Thread::is_running));
     assert!(agent.new_session("/tmp").await.is_err());
 }

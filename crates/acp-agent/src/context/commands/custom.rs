@@ -75,7 +75,7 @@ impl CustomCommands {
             };
             if self.commands.len() + self.problems.len() >= MOST {
                 let most = format!(
-                    "{}: more than {MOST} commands; the others are left out",
+                    "{}: too many commands (limit: {MOST}); the rest are ignored",
                     directory.display()
                 );
                 return self.problems.push(most);
@@ -99,17 +99,17 @@ pub(super) fn is_name(name: &str) -> bool {
 fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand, String> {
     if !is_name(name) {
         return Err(format!(
-            "a command's name is made of letters, digits, `-` and `_`, at most {MAX_NAME} of them"
+            "command names consist of at most {MAX_NAME} letters, digits, `-` and `_`"
         ));
     }
     if [HELP, COMPACT].contains(&name) {
         return Err(format!(
-            "`/{name}` is the agent's own and cannot be replaced"
+            "`/{name}` is a built-in command and cannot be replaced"
         ));
     }
-    let file = files::read(roots, path, MAX_FILE)?.ok_or("it is gone")?;
+    let file = files::read(roots, path, MAX_FILE)?.ok_or("file not found")?;
     if file.is_truncated {
-        return Err(format!("it is larger than {MAX_FILE} bytes"));
+        return Err(format!("file larger than {MAX_FILE} bytes"));
     }
     parse_command(name, &file.text)
 }
@@ -125,7 +125,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
         loop {
             let line = lines
                 .next()
-                .ok_or("its head has no end: a line `---` is missing")?;
+                .ok_or("unterminated front matter: no closing `---`")?;
             at += line.len();
             if line.trim_end() == "---" {
                 break;
@@ -146,7 +146,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     }
     let prompt = prompt.trim();
     if prompt.is_empty() {
-        return Err("there is no prompt in it".to_owned());
+        return Err("the prompt is missing".to_owned());
     }
     Ok(CustomCommand {
         name: name.to_owned(),

@@ -24,56 +24,59 @@ struct BuiltInCommand {
 const BUILT_IN: [BuiltInCommand; 6] = [
     BuiltInCommand {
         name: "plan",
-        description: "Find out what a goal takes and lay out a plan, without changing anything",
+        description: "Plan how to reach a goal, without changing anything",
         hint: Some("GOAL"),
         prompt: Some(
-            "Make a plan for this goal, and change nothing and run nothing that changes anything yet: $ARGUMENTS\n\n\
-             Look at the code that it concerns first. Report the plan with the tool `plan`, in steps that can be \
-             checked one by one, tests among them. Then say in a few sentences what you found, what you decided \
-             and why, what could go wrong, and what you need the person to decide. If the goal is empty, plan \
-             for what the conversation is about.",
+            "Make a plan for this goal: $ARGUMENTS\n\n\
+             Do not change anything yet, and do not run anything that changes something. Read the relevant \
+             code first. Report the plan with the `plan` tool, as steps that can be verified one by one, \
+             including tests. Then summarize in a few sentences what you found, what you decided and why, \
+             what could go wrong, and what the user needs to decide. If no goal is given, plan for the topic \
+             of the conversation.",
         ),
     },
     BuiltInCommand {
         name: "test",
-        description: "Run the project's tests and say what came of it",
+        description: "Run the project's tests and report the results",
         hint: Some("[WHAT]"),
         prompt: Some(
             "Find out how this project is tested, and run its tests: $ARGUMENTS\n\n\
-             If nothing is named, run all of them. Change nothing. Then say which passed and which failed; for \
-             each failure its cause, as far as it can be seen from the code, and what would mend it.",
+             If no tests are named, run all of them. Do not change anything. Then report which tests passed \
+             and which failed. For each failure, explain the cause as far as the code shows it, and suggest a \
+             fix.",
         ),
     },
     BuiltInCommand {
         name: COMPACT,
-        description: "Summarise the conversation so far, to make room for more",
+        description: "Summarize the conversation to free up context",
         hint: Some("[WHAT TO KEEP]"),
         prompt: None,
     },
     BuiltInCommand {
         name: "init",
-        description: "Write an AGENTS.md: what an agent has to know of this project",
+        description: "Write an AGENTS.md file for this project",
         hint: None,
         prompt: Some(
-            "Write the file `AGENTS.md` in the working directory, or make it better if it is there: what a coding \
-             agent that is new here has to know. $ARGUMENTS\n\n\
-             Look first: at the README, the manifests, the settings of tools and of continuous integration, the \
-             layout of the code and some of it. Then write what cannot be seen at a glance: how to build, how to \
-             run all tests and a single one, how to format and lint; how the code is divided and where things go; \
-             the rules that the code follows; traps. Check the commands where that is cheap. Nothing general, \
-             nothing guessed, a page at most.",
+            "Create `AGENTS.md` in the working directory, or improve it if it exists. It tells a coding agent \
+             that is new to the project what it needs to know. $ARGUMENTS\n\n\
+             First read the README, the manifests, the tool and CI configuration, the layout of the code, and \
+             some of the code itself. Then write down what is not obvious: how to build, how to run all tests \
+             and a single test, how to format and lint; how the code is organized and where new code goes; \
+             its conventions; its pitfalls. Verify commands where that is cheap. Do not include general \
+             advice or guesses. Keep it to one page.",
         ),
     },
     BuiltInCommand {
         name: "review",
-        description: "Review changes: bugs, gaps in the tests, what is hard to read",
+        description: "Review changes for bugs, missing tests and readability",
         hint: Some("[WHAT]"),
         prompt: Some(
-            "Review these changes, as an experienced colleague would: $ARGUMENTS\n\n\
-             If nothing is named, review what is not committed (`git status`, `git diff HEAD`), and if there is \
-             nothing, the last commit. Read around the changes, not only the diff. Change nothing. Report what is \
-             wrong or risky, the worst first, each with `path:line`, why it is wrong, and what to do instead; \
-             then what is not tested. Do not list what is fine. If you find nothing, say so.",
+            "Review these changes as an experienced colleague would: $ARGUMENTS\n\n\
+             If nothing is named, review the uncommitted changes (`git status`, `git diff HEAD`); if there \
+             are none, review the last commit. Read the surrounding code, not only the diff. Do not change \
+             anything. Report what is wrong or risky, most severe first, each with `path:line`, why it is \
+             wrong, and how to fix it. Then list what is not tested. Do not list what is fine. If you find no \
+             problems, say so.",
         ),
     },
     BuiltInCommand {
@@ -152,7 +155,7 @@ impl SlashCommands {
 
     /// The commands, as Markdown.
     pub(crate) fn help(&self) -> String {
-        let mut text = String::from("Type what you want done, or one of these:\n\n");
+        let mut text = String::from("Type what you want done, or one of these commands:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {
             let hint = command.input.map(|input| format!(" {}", input.hint));
             text.push_str(&format!(
@@ -163,7 +166,7 @@ impl SlashCommands {
             ));
         }
         text.push_str(
-            "\nCommands of your own are files `.acp/commands/NAME.md` with a prompt in it.\n",
+            "\nAdd your own commands as `.acp/commands/NAME.md` files that contain a prompt.\n",
         );
         text
     }
@@ -177,11 +180,10 @@ impl SlashCommands {
             return Ok(PromptInput::Text);
         };
         let prompt = |template: &str| {
-            let prompt = custom::expand(template, arguments).ok_or_else(|| {
-                format!("`/{name}` becomes too long a prompt with what it was given")
-            })?;
+            let prompt = custom::expand(template, arguments)
+                .ok_or_else(|| format!("`/{name}`: the prompt is too long with these arguments"))?;
             Ok(PromptInput::Prompt(format!(
-                "I typed `/{name}`, which stands for this:\n\n{prompt}"
+                "I typed `/{name}`, which expands to:\n\n{prompt}"
             )))
         };
         match name {

@@ -38,7 +38,7 @@ impl TurnProgress<'_> {
             return self.end_with(
                 &steps("completed", "", ""),
                 &format!(
-                    "I found no test command: in {} there is none of {}. `/run COMMAND` runs any other.",
+                    "No test command found: {} contains none of {}. Use `/run COMMAND` to run another command.",
                     "the working directory",
                     project::LOOKED_FOR
                 ),
@@ -57,12 +57,12 @@ impl TurnProgress<'_> {
             return vec![self.step_for_call("plan", plan_arguments(&reporting))];
         }
         let said = match exit_code(result) {
-            Some(0) => format!("The tests passed: `{command}` ended with exit code 0."),
+            Some(0) => format!("The tests passed: `{command}` exited with code 0."),
             Some(code) => {
-                format!("The tests failed: `{command}` ended with exit code {code}.")
+                format!("The tests failed: `{command}` exited with code {code}.")
             }
             None => format!(
-                "The tests did not end by themselves: `{command}` has no exit code. {}",
+                "The tests did not finish: `{command}` has no exit code. {}",
                 result.text
             ),
         };
@@ -78,7 +78,7 @@ impl TurnProgress<'_> {
         let searched = self.calls_of_tool("search").next();
         let test = match &finding {
             Ok(ProjectHint::Command { command, .. }) => format!("Run the tests with `{command}`"),
-            Ok(_) => "Write a way to test it, since none was found".to_owned(),
+            Ok(_) => "Add tests, as no test command was found".to_owned(),
             Err(_) => "Run the tests".to_owned(),
         };
         let done = |done: bool, before: bool| match (done, before) {
@@ -116,14 +116,13 @@ impl TurnProgress<'_> {
             return self.with_plan(&plan, vec![search]);
         }
         let mut said = format!(
-            "This is a plan for: {short}\n\nIt was made without a language model, by looking and not by \
-             understanding: the first steps are done, and the others are what such work takes. "
+            "Plan for: {short}\n\nThis plan was made without a language model: the first steps are done, the others are typical for such work.  "
         );
         match &finding {
             Ok(ProjectHint::Command { command, because }) => {
-                said.push_str(&format!("The tests run with `{command}`: {because}. "));
+                said.push_str(&format!("Test command: `{command}` ({because}). "));
             }
-            _ => said.push_str("I found no way to test it. "),
+            _ => said.push_str("No test command found. "),
         }
         match searched {
             Some((_, result))

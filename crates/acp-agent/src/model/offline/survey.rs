@@ -56,12 +56,12 @@ pub(super) fn survey(
     read: &[(&ToolRequest, &ToolResult)],
 ) -> String {
     if listing.status != ToolStatus::Done {
-        return format!("- It cannot be listed: {}\n", listing.text);
+        return format!("- Cannot list the directory: {}\n", listing.text);
     }
     let directories = names.iter().filter(|name| name.ends_with('/')).count();
     let files = names.len() - directories;
     let mut text = format!(
-        "- {directories} directories and {files} files at the top{}\n",
+        "- {directories} directories and {files} files at the top level{}\n",
         if names.is_empty() { "." } else { ":" }
     );
     if !names.is_empty() {
@@ -80,7 +80,7 @@ pub(super) fn survey(
             .and_then(Value::as_str)
             .unwrap_or_default();
         if result.status != ToolStatus::Done {
-            text.push_str(&format!("- `{name}` cannot be read: {}\n", result.text));
+            text.push_str(&format!("- Cannot read `{name}`: {}\n", result.text));
             continue;
         }
         // Of prose the first line that says something, of a manifest what it is for.

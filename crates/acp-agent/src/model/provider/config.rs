@@ -182,30 +182,29 @@ impl ProviderModel {
         // It becomes a part of an address.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
         if self.name.is_empty() || self.name.contains(strange) {
-            return Err(unusable("this is no name of a model".to_owned()));
+            return Err(unusable("invalid model name".to_owned()));
         }
         let key = self.key.as_ref().map_or("", Secret::reveal);
         if HeaderValue::from_str(key).is_err() {
             return Err(ModelError::of(
                 ModelErrorKind::Unauthorized,
                 format!(
-                    "the key for the model {self} has characters that no key has; check {}",
+                    "invalid characters in the key for model {self}; check {}",
                     self.key_variable()
                 ),
             ));
         }
         let text = self.base_url.as_deref();
         let text = text.unwrap_or(self.provider.base_url());
-        let mut url =
-            Url::parse(text).map_err(|e| unusable(format!("{text} is no address: {e}")))?;
+        let mut url = Url::parse(text).map_err(|e| unusable(format!("invalid URL {text}: {e}")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(unusable(format!(
-                "{text} is no address of a server; it begins with http:// or https://"
+                "invalid URL {text}; expected http:// or https://"
             )));
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err(unusable(
-                "a name or password in its address is not supported".to_owned(),
+                "user names and passwords in the URL are not supported".to_owned(),
             ));
         }
         url.set_fragment(None);
@@ -239,7 +238,7 @@ impl FromStr for ProviderModel {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {
             return Err(ModelError::new(format!(
-                "{text} is no model: expected PROVIDER/NAME, as in anthropic/claude-sonnet-4-6"
+                "invalid model {text}: expected PROVIDER/NAME, for example anthropic/claude-sonnet-4-6"
             )));
         };
         Self::from_name(provider, name).map_err(|e| ModelError::new(e.to_string()))

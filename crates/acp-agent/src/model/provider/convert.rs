@@ -15,7 +15,7 @@ use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
 /// What a call is answered with that has no result.
-const NO_RESULT: &str = "There is no result of this.";
+const NO_RESULT: &str = "No result.";
 
 /// The longest name of a call that all take.
 const LONGEST_ID: usize = 40;
@@ -194,7 +194,7 @@ fn take_results<'a>(
     let mut results = Vec::with_capacity(open.len());
     for call in open.drain(..) {
         if !call.images.is_empty() {
-            let text = format!("(This is what the tool `{}` has shown.)", call.tool);
+            let text = format!("(Image returned by the tool `{}`.)", call.tool);
             pictures.push(PromptPart::Text(text.into()));
         }
         pictures.extend(
@@ -349,12 +349,12 @@ mod tests {
             [
                 "1",
                 "call call_0, call b",
-                "call_0: There is no result of this., b: of b",
+                "call_0: No result., b: of b",
                 "call call_2",
                 "call_2: of call#read#0",
                 "2",
                 "call call_3",
-                "call_3: There is no result of this.",
+                "call_3: No result.",
             ]
         );
     }

@@ -70,7 +70,7 @@ impl FailedModel<'_> {
             ModelErrorKind::Broken,
             again,
             what,
-            "say something to go on, or try again",
+            "continue the conversation, or try again",
         )
     }
 
@@ -91,11 +91,11 @@ impl FailedModel<'_> {
     pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),
-            DecodeError::Malformed(why, event) => self.broken_answer(&format!(
-                "the answer has what its format does not: {why} in {event:?}"
-            )),
+            DecodeError::Malformed(why, event) => {
+                self.broken_answer(&format!("invalid response: {why} in {event:?}"))
+            }
             DecodeError::UnexpectedEnd(reason) => {
-                self.broken_answer(&format!("the answer ended with {reason}"))
+                self.broken_answer(&format!("the response ended with {reason}"))
             }
         }
     }
@@ -117,11 +117,11 @@ impl FailedModel<'_> {
             ExchangeError::NoResponse => self.model_failure(
                 ModelErrorKind::Unreachable,
                 RetryAdvice::Never,
-                &format!("there was no answer for {seconds} s"),
-                "try again, or another model",
+                &format!("no response within {seconds} s"),
+                "try again, or try another model",
             ),
             ExchangeError::IdleTimeout => {
-                self.broken_answer(&format!("the answer stopped: nothing came for {seconds} s"))
+                self.broken_answer(&format!("the response stalled: no data for {seconds} s"))
             }
             ExchangeError::Status(status, headers, body) => {
                 self.status_failure(*status, headers, body)
@@ -130,8 +130,8 @@ impl FailedModel<'_> {
                 // It would be no shorter.
                 ModelErrorKind::Broken,
                 RetryAdvice::Never,
-                &format!("an event of the answer has more than {most} bytes"),
-                "is it a model that answers at this address?",
+                &format!("an event in the response is larger than {most} bytes"),
+                "check that the address is a model API",
             ),
         }
     }
@@ -146,7 +146,7 @@ impl FailedModel<'_> {
         }
         if !error.is_connect() {
             // In the middle of an answer, or before it.
-            return self.broken_answer(&format!("the connection broke: {}", chain(error)));
+            return self.broken_answer(&format!("connection lost: {}", chain(error)));
         }
         // Who is not running here is not running a second later either.
         let later = if self.is_local {
@@ -157,8 +157,8 @@ impl FailedModel<'_> {
         if error.is_timeout() {
             return unreachable(
                 later,
-                "connecting took too long",
-                "is the address right, and is there a network?",
+                "connection timed out",
+                "check the address and your network connection",
             );
         }
         let causes = || causes(error).skip(1);
@@ -168,32 +168,28 @@ impl FailedModel<'_> {
         if refused {
             return unreachable(
                 later,
-                "the connection was refused",
-                "is the server running, and is the port right?",
+                "connection refused",
+                "check that the server is running, and the port",
             );
         }
         let tls =
             causes().any(|e| e.is::<rustls::Error>() || e.to_string().contains("tls handshake"));
         let why = chain(error);
         if tls {
-            let todo = "is it https there, and is its certificate one that this system trusts?";
-            return unreachable(
-                RetryAdvice::Never,
-                &format!("there is no safe connection: {why}"),
-                todo,
-            );
+            let todo = "check that the server uses https, and that its certificate is trusted";
+            return unreachable(RetryAdvice::Never, &format!("TLS error: {why}"), todo);
         }
         if causes().any(|e| e.to_string().contains("dns error")) {
             return unreachable(
                 later,
-                "there is no such host",
-                "is the address right, and is there a network?",
+                "host not found",
+                "check the address and your network connection",
             );
         }
         unreachable(
             later,
-            &format!("it cannot be reached: {why}"),
-            "is the address right, and is there a network?",
+            &format!("cannot connect: {why}"),
+            "check the address and your network connection",
         )
     }
 
@@ -208,35 +204,31 @@ impl FailedModel<'_> {
         let fail =
             |kind, what: &str, todo: &str| self.model_failure(kind, RetryAdvice::Never, what, todo);
         if said.is_context_length() || code == 413 {
-            return self.context_failure(&what("the conversation is too long for it"));
+            return self.context_failure(&what("context length exceeded"));
         }
         if matches!(code, 401 | 403) || said.is_authentication() {
             return self.unauthorized(&what(match &self.model.key {
-                Some(_) => "the key is not taken",
-                None => "it wants a key, and there is none for it",
+                Some(_) => "key rejected",
+                None => "API key missing",
             }));
         }
         if said.is_model_not_found() || code == 404 && said.message.is_some() {
-            let todo = "check its name";
-            return fail(
-                ModelErrorKind::UnknownModel,
-                &what("there is no such model"),
-                todo,
-            );
+            let todo = "check the model name";
+            return fail(ModelErrorKind::UnknownModel, &what("model not found"), todo);
         }
         if code == 404 || status.is_redirection() {
-            let todo = "check the address: it usually ends in /v1";
+            let todo = "check the address; it usually ends in /v1";
             return fail(
                 ModelErrorKind::Other,
-                &what("there is nothing that answers as a model"),
+                &what("no model API at this address"),
                 todo,
             );
         }
         if said.is_billing() {
-            let todo = "look at your plan with the provider";
+            let todo = "check your plan and billing with the provider";
             return fail(
                 ModelErrorKind::Overloaded,
-                &what("the account has nothing left"),
+                &what("insufficient credit"),
                 todo,
             );
         }
@@ -248,18 +240,12 @@ impl FailedModel<'_> {
             429 => self.model_failure(
                 ModelErrorKind::Overloaded,
                 again,
-                &what("the limit of what may be asked is reached"),
-                "wait a while, or take another model",
+                &what("rate limit exceeded"),
+                "wait, or use another model",
             ),
-            503 | 529 => self.overloaded_failure(again, &what("it is overloaded")),
-            408 | 409 | 500..=599 => {
-                self.overloaded_failure(again, &what("the provider has a fault"))
-            }
-            _ => fail(
-                ModelErrorKind::Other,
-                &what("the provider does not take this"),
-                "",
-            ),
+            503 | 529 => self.overloaded_failure(again, &what("overloaded")),
+            408 | 409 | 500..=599 => self.overloaded_failure(again, &what("provider error")),
+            _ => fail(ModelErrorKind::Other, &what("request rejected"), ""),
         }
     }
 
@@ -268,12 +254,12 @@ impl FailedModel<'_> {
             ModelErrorKind::Overloaded,
             again,
             what,
-            "try again later, or take another model",
+            "try again later, or use another model",
         )
     }
 
     fn context_failure(&self, what: &str) -> ModelFailure {
-        let todo = "begin a new session, or take a model with more room";
+        let todo = "start a new session, or use a model with a larger context window";
         self.model_failure(ModelErrorKind::ContextFull, RetryAdvice::Never, what, todo)
     }
 
@@ -283,7 +269,7 @@ impl FailedModel<'_> {
             .filter(|_| self.model.key.is_none())
             .unwrap_or_else(|| {
                 let variable = self.model.key_variable();
-                format!("set {variable} to a key that is valid there")
+                format!("set {variable} to a valid key")
             });
         self.model_failure(
             ModelErrorKind::Unauthorized,
@@ -298,7 +284,7 @@ impl FailedModel<'_> {
         let said = ErrorReport::of(body);
         let message = said.message.as_deref().map(quoted_message);
         let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
-        let what = format!("the answer ended with an error: {message}");
+        let what = format!("the response ended with an error: {message}");
         if said.is_context_length() {
             return self.context_failure(&what);
         }
@@ -473,7 +459,7 @@ mod tests {
         let text = fail(Provider::OpenAi, 401, &[], body).error.message;
         assert!(!text.contains("sk-secret"), "{text}");
         assert!(
-            text.starts_with("openai/m at https://a.example/v1: the key is not taken"),
+            text.starts_with("openai/m at https://a.example/v1: key rejected"),
             "{text}"
         );
         assert!(text.contains("OPENAI_API_KEY"), "{text}");

@@ -56,7 +56,11 @@ impl HttpClients {
         if !refused.learn(parameter) {
             return false;
         }
-        tracing::info!(model, parameter, "it is left out from here on");
+        tracing::info!(
+            model,
+            parameter,
+            "unsupported parameter; omitting it from now on"
+        );
         let all = self.unsupported.lock();
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         all.insert(model.to_owned(), refused);

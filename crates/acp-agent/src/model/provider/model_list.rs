@@ -58,7 +58,7 @@ impl ModelFactory {
         at: &ProviderModel,
     ) -> Result<Vec<ProviderModel>, String> {
         let body = tokio::time::timeout(PATIENCE, self.fetch_list(at)).await;
-        let body = body.map_err(|_| format!("it took longer than {} s", PATIENCE.as_secs()))??;
+        let body = body.map_err(|_| format!("timed out after {} s", PATIENCE.as_secs()))??;
         let list: ModelList = serde_json::from_slice(&body).map_err(|e| e.to_string())?;
         let entries = list.data.or(list.models).unwrap_or_default();
         let models = entries.into_iter().filter_map(|entry| {
@@ -90,7 +90,7 @@ impl ModelFactory {
         let request = client.get(url).headers(headers.map_err(|e| e.to_string())?);
         let mut response = request.send().await.map_err(|e| chain(&e.without_url()))?;
         if !response.status().is_success() {
-            return Err(format!("it answers {}", response.status()));
+            return Err(format!("HTTP status {}", response.status()));
         }
         let mut body = Vec::new();
         while let Some(piece) = response
@@ -99,7 +99,7 @@ impl ModelFactory {
             .map_err(|e| chain(&e.without_url()))?
         {
             if body.len() + piece.len() > LONGEST {
-                return Err(format!("its answer has more than {LONGEST} bytes"));
+                return Err(format!("response larger than {LONGEST} bytes"));
             }
             body.extend_from_slice(&piece);
         }

@@ -17,7 +17,7 @@ pub enum Provider {
 
 /// There is no such provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no provider {0}; there are anthropic, openai and gemini")]
+#[error("unknown provider {0}; expected anthropic, openai or gemini")]
 pub struct ParseProviderError(String);
 
 impl Provider {

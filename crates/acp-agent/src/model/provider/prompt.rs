@@ -37,7 +37,7 @@ pub(super) fn prompt<'a>(
         .filter_map(|block| to_part(target, block))
         .collect();
     if parts.is_empty() {
-        parts.push(PromptPart::Text("(The prompt is empty.)".into()));
+        parts.push(PromptPart::Text("(empty prompt)".into()));
     }
     parts
 }
@@ -55,7 +55,7 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
         }
         ContentBlock::Audio(audio) => {
             let kind = &audio.mime_type;
-            format!("(Here was sound, {kind}. It cannot be listened to.)").into()
+            format!("(Audio omitted: {kind}. Audio is not supported.)").into()
         }
         ContentBlock::ResourceLink(link) => {
             let mut text = format!("(A link: {}, {}", link.name, link.uri);
@@ -96,12 +96,12 @@ pub(super) fn picture<'a>(
 ) -> PromptPart<'a> {
     let named = uri.map(|uri| format!(" ({uri})")).unwrap_or_default();
     if !mime_type.starts_with("image/") {
-        let text = format!("(Here was a file{named}, {mime_type}. It cannot be shown.)");
+        let text = format!("(File omitted{named}: {mime_type}. It cannot be shown.)");
         return PromptPart::Text(text.into());
     }
     if !target.takes_images {
         let text =
-            format!("(Here was a picture{named}, {mime_type}. This model takes no pictures.)");
+            format!("(Image omitted{named}: {mime_type}. This model does not support images.)");
         return PromptPart::Text(text.into());
     }
     PromptPart::Image { mime_type, data }

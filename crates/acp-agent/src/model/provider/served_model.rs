@@ -63,7 +63,7 @@ impl ServedModel {
     ) -> Result<HttpRequest, ModelFailure> {
         let model = &self.model;
         let impossible = |why: String| {
-            let what = format!("no connection can be made: {why}");
+            let what = format!("cannot connect: {why}");
             self.failed_model()
                 .model_failure(Default::default(), RetryAdvice::Never, &what, "")
         };

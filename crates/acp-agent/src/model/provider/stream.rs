@@ -109,16 +109,15 @@ impl<'a> ModelRound<'a> {
             RetryDecision::After(wait) if !self.has_output => wait,
             RetryDecision::TooLong(wait) if !self.has_output => {
                 let seconds = wait.as_secs_f64();
-                error.message =
-                    format!("{}; it may be asked again in {seconds:.0} s", error.message);
+                error.message = format!("{}; retry after {seconds:.0} s", error.message);
                 return self.pending_steps.push_back(Err(error));
             }
             _ => return self.pending_steps.push_back(Err(error)),
         };
         let seconds = wait.as_secs_f64();
-        tracing::info!(%error, seconds, "the model is asked again");
+        tracing::info!(%error, seconds, "retrying the model request");
         let (next, all) = self.backoff.next();
-        let text = format!("{plain}. It is asked again in {seconds:.1} s: try {next} of {all}.");
+        let text = format!("{plain}. Retrying in {seconds:.1} s ({next} of {all}).");
         self.pending_steps.push_back(Ok(Step::Delay(text)));
         self.state = RoundState::Wait(wait);
     }
@@ -128,7 +127,7 @@ impl<'a> ModelRound<'a> {
         let served = self.served;
         let model = &served.model;
         if model.lacks_key() {
-            return Err(served.failed_model().unauthorized("there is no key for it"));
+            return Err(served.failed_model().unauthorized("API key missing"));
         }
         let question = served.http_request(self.request).await?;
         self.bytes = 0;
@@ -174,8 +173,8 @@ impl<'a> ModelRound<'a> {
                 .decoder
                 .cut()
                 .ok_or_else(|| match listening.has_received {
-                    true => about.broken_answer("the answer broke off"),
-                    false => about.broken_answer("the answer is no stream of events"),
+                    true => about.broken_answer("the response was cut off"),
+                    false => about.broken_answer("the response is not an event stream"),
                 })?,
             Err(broke) => listening
                 .decoder
@@ -224,7 +223,7 @@ impl<'a> ModelRound<'a> {
         let mut failure = self
             .served
             .failed_model()
-            .broken_answer(&format!("the answer has more than {most} bytes"));
+            .broken_answer(&format!("response larger than {most} bytes"));
         // It would be no shorter.
         failure.again = RetryAdvice::Never;
         Err(failure)

@@ -6,7 +6,7 @@ use crate::store::error::StoreError;
 
 /// An error of SQLite's.
 pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
-    let text = format!("the sessions' database: {error}");
+    let text = format!("session database: {error}");
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full(text),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(text),

@@ -69,7 +69,7 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
     // SQLite takes what cannot be written for what is only to be read, and the first session would fail.
     if connection.is_readonly("main").map_err(store_error)? {
         let path = path.display();
-        return Err(StoreError::Failed(format!("{path}: it cannot be written")));
+        return Err(StoreError::Failed(format!("{path}: not writable")));
     }
     connection.busy_timeout(PATIENCE).map_err(store_error)?;
     // Where it cannot be had, on some network's disks, it is as it was: slower.

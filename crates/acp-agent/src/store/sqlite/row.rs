@@ -74,7 +74,7 @@ struct ExtraProperties {
 pub(super) fn lists(
     properties: &SessionProperties,
 ) -> Result<(String, String, String), StoreError> {
-    let write = |e: serde_json::Error| StoreError::Failed(format!("it cannot be written: {e}"));
+    let write = |e: serde_json::Error| StoreError::Failed(format!("cannot serialize: {e}"));
     let directories = serde_json::to_string(&properties.additional_directories).map_err(write)?;
     let always = serde_json::to_string(&properties.always).map_err(write)?;
     let more = ExtraProperties {

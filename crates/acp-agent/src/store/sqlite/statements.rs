@@ -183,7 +183,7 @@ pub(super) fn read(
     let entries = rows.map(|row| {
         let (number, kind, body) = row.map_err(store_error)?;
         let kind = StoreEntryKind::of(kind)
-            .ok_or_else(|| StoreError::Unreadable(format!("it is of an unknown kind, {kind}")))?;
+            .ok_or_else(|| StoreError::Unreadable(format!("unknown entry kind {kind}")))?;
         Ok((number, StoreEntry { kind, body }))
     });
     EntryPage::of(entries)
@@ -199,7 +199,7 @@ pub(super) fn fold(
     let session = find_expected(db, id, version)?;
     if entries.len() as u64 > to.saturating_sub(from) || to > session.next {
         return Err(StoreError::Failed(
-            "entries are folded into more than there were".to_owned(),
+            "folding would increase the number of entries".to_owned(),
         ));
     }
     db.prepare_cached("DELETE FROM entry WHERE session = ? AND number >= ? AND number < ?")

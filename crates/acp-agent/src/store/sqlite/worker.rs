@@ -66,7 +66,7 @@ where
 }
 
 fn worker_ended_error() -> StoreError {
-    StoreError::Failed("the thread that keeps sessions has ended".to_owned())
+    StoreError::Failed("the session store thread has exited".to_owned())
 }
 
 /// The thread, while it opens the database.

@@ -45,7 +45,7 @@ async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_ov
         assert!(names.iter().any(|given| given == name), "{name}: {names:?}");
     }
     let waited = f.calls().remove(0);
-    assert_eq!(waited.title, "Wait for the MCP server `hanging`");
+    assert_eq!(waited.title, "Waiting for the MCP server `hanging`");
     assert!(texts(&waited).contains("has not started after"));
     // When it is given up its process ends.
     exists(&f, "silent").await;

@@ -13,12 +13,12 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "auth-status";
-    1 Must "`auth/status` is answered with a state; where there are accounts, each has a label." => answers;
-    2 Must "`auth/status` is not refused for want of a login." => needs_no_login;
-    3 Should "After a logout the state is not that of one who is logged in." => status_after_logout;
-    4 Must "Where the state is that no login is needed, none is wanted for a session." => needs_no_login_for_session;
-    5 Should "A change of the status is told once." => reports_change_once;
-    6 Must "What is told of a change is the status that `auth/status` answers." => reports_current_status;
+    1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => answers;
+    2 Must "`auth/status` works without a login." => needs_no_login;
+    3 Should "After `logout`, the state is no longer logged in." => status_after_logout;
+    4 Must "If the state says that no login is required, `session/new` requires none." => needs_no_login_for_session;
+    5 Should "A status change is sent exactly once." => reports_change_once;
+    6 Must "A status update matches the response to `auth/status`." => reports_current_status;
 }
 
 const STATUS: &str = "auth/status";
@@ -37,7 +37,7 @@ async fn status(play: &mut AgentHarness) -> Result<Value, CheckStop> {
 /// Logs out, asks for the status, and logs in again. A skip where it is not known how to.
 async fn status_outside(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let Some(method) = play.login() else {
-        return skip("no method of logging in was named: name one with --login");
+        return skip("no auth method given; choose one with --login");
     };
     let login = json!({"methodId": method});
     let (in_by, out_by) = match play.version() {
@@ -74,11 +74,11 @@ async fn needs_no_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status(play).await?;
     let asked = play.request(STATUS, json!({})).await?;
     require(asked.code() != Some(-32000), || {
-        "`auth/status` was refused with -32000".to_owned()
+        "`auth/status` failed with error -32000".to_owned()
     })?;
     match status_outside(play).await {
         Ok(asked) => require(asked.code() != Some(-32000), || {
-            "after a logout, `auth/status` was refused with -32000".to_owned()
+            "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
         // Before it, it was not refused.
         Err(CheckStop::Skip(_)) => Ok(()),
@@ -93,11 +93,11 @@ async fn status_after_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
             let state = &status["state"];
             require(
                 *state != "authenticated" && *state != "not_required",
-                || format!("after a logout the state is {state}"),
+                || format!("after `logout`, the state is {state}"),
             )
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "after a logout `auth/status` was answered with error {code}: {message}"
+            "after `logout`, `auth/status` failed with error {code}: {message}"
         )),
     }
 }
@@ -109,7 +109,7 @@ async fn needs_no_login_for_session(play: &mut AgentHarness) -> Result<(), Check
     let opened = play.request("session/new", params).await?;
     require(
         status["state"] != "not_required" || opened.code() != Some(-32000),
-        || "the state is \"not_required\", and `session/new` wants a login".to_owned(),
+        || "the state is \"not_required\", but `session/new` requires a login".to_owned(),
     )
 }
 
@@ -117,7 +117,10 @@ async fn reports_change_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (told, _) = status_changes(play).await?;
     let same = |pair: &&[Value]| matches!(pair, [first, second] if first == second);
     match told.windows(2).find(same) {
-        Some(pair) => fail(format!("it told the same twice in a row: {}", pair[0])),
+        Some(pair) => fail(format!(
+            "it sent the same status twice in a row: {}",
+            pair[0]
+        )),
         None => Ok(()),
     }
 }
@@ -130,7 +133,7 @@ async fn reports_current_status(play: &mut AgentHarness) -> Result<(), CheckStop
     let last = told.last().map_or(&status["state"], |told| &told["state"]);
     require(*last == status["state"], || {
         format!(
-            "the state that was told last is {last}, and `auth/status` answers {}",
+            "the last reported state is {last}, but `auth/status` returns {}",
             status["state"]
         )
     })

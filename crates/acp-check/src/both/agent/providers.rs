@@ -11,16 +11,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "providers";
-    1 Must "`providers/list` is answered with providers." => lists;
-    2 Must "No two providers have the same id." => ids;
-    3 Must "A provider that was set is listed as it was set." => sets;
-    4 Must "What is set replaces all that was set before." => replaces;
-    5 Must "The headers that a provider was set with are not listed: they may be secret." => keeps_secrets;
-    6 Must "A provider that was disabled is listed without a configuration." => disables;
-    7 Must "A provider that is required cannot be disabled: that is refused as wrong params." => required_stays;
-    8 Should "Setting a provider that there is not is refused as wrong params." => rejects_set_of_unknown;
-    9 Should "Setting a provider to a protocol that it does not support is refused as wrong params." => unknown_protocol;
-    10 Should "Disabling a provider that there is not succeeds." => disables_unknown_provider;
+    1 Must "The response to `providers/list` contains providers." => lists;
+    2 Must "Provider ids are unique." => ids;
+    3 Must "After `providers/set`, the provider is listed as it was set." => sets;
+    4 Must "`providers/set` replaces all previous settings of the provider." => replaces;
+    5 Must "`providers/list` does not return a provider's headers, which may be secret." => keeps_secrets;
+    6 Must "A disabled provider is listed without a configuration." => disables;
+    7 Must "Disabling a required provider fails with invalid params." => required_stays;
+    8 Should "Setting an unknown provider fails with invalid params." => rejects_set_of_unknown;
+    9 Should "Setting an unsupported protocol for a provider fails with invalid params." => unknown_protocol;
+    10 Should "Disabling an unknown provider succeeds." => disables_unknown_provider;
 }
 
 const SET: &str = "providers/set";
@@ -40,7 +40,7 @@ async fn list_providers(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop
     has_shape(play, "ListProvidersResponse", &answer)?;
     match answer["providers"].take() {
         Value::Array(providers) => Ok(providers),
-        _ => fail("`providers` is no list"),
+        _ => fail("`providers` is not a list"),
     }
 }
 
@@ -81,7 +81,7 @@ async fn current_provider(play: &mut AgentHarness, provider: &Value) -> Result<V
     let mut listed = list_providers(play).await?.into_iter();
     match listed.find(|listed| listed["providerId"] == *id) {
         Some(listed) => Ok(listed),
-        None => fail(format!("the provider {id} is not listed any more")),
+        None => fail(format!("provider {id} is no longer listed")),
     }
 }
 
@@ -106,9 +106,7 @@ async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let providers = providers(play).await?;
     let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
     while let Some(id) = ids.pop() {
-        require(!ids.contains(&id), || {
-            format!("two providers have the id {id}")
-        })?;
+        require(!ids.contains(&id), || format!("duplicate provider id {id}"))?;
     }
     Ok(())
 }
@@ -119,7 +117,7 @@ fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];
     require(right, || {
         format!(
-            "it was set to {} at {url:?}, and is listed as {current}",
+            "it was set to {} at {url:?}, but is listed as {current}",
             provider["supported"][0]
         )
     })
@@ -149,7 +147,7 @@ async fn keeps_secrets(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let listed = play.result("providers/list", json!({})).await?;
     restore_provider(play, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
-        "the value of a header that was set is in the list".to_owned()
+        "the list contains the value of a header".to_owned()
     })
 }
 
@@ -157,7 +155,7 @@ async fn disables(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut providers = providers(play).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
-        return skip("every provider is required, or supports no protocol");
+        return skip("no provider can be set: each is required or supports no protocol");
     };
     set_provider(play, &provider, NOWHERE).await?;
     let params = json!({"providerId": provider["providerId"]});
@@ -165,7 +163,7 @@ async fn disables(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let listed = current_provider(play, &provider).await?;
     restore_provider(play, &provider).await?;
     require(listed["current"].is_null(), || {
-        format!("it was disabled, and is listed as {}", listed["current"])
+        format!("it was disabled, but is listed as {}", listed["current"])
     })
 }
 
@@ -178,12 +176,12 @@ async fn required_stays(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match play.request(DISABLE, params).await? {
         ReceivedResponse::Error { code: -32602, .. } => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "it was refused with {code} ({message}) instead of -32602"
+            "it failed with {code} ({message}); expected -32602"
         )),
         ReceivedResponse::Result(_) => {
             restore_provider(play, &provider).await?;
             fail(format!(
-                "the provider {} is required, and was disabled",
+                "required provider {} was disabled",
                 provider["providerId"]
             ))
         }

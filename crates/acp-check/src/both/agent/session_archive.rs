@@ -13,19 +13,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-archive";
-    1 Must "An agent that archives sessions also lists them." => lists;
-    2 Must "A session that was archived is not listed, unless the archived ones are asked for." => hides;
-    3 Must "Asked for the archived sessions as well, the list has both." => includes;
-    4 Must "Asked for the archived sessions alone, the list has no others." => lists_only_archived;
-    5 Must "Every session that is listed says whether it is archived." => reports_archived;
-    6 Must "A filter of archived sessions that the agent does not know is refused as wrong params." => unknown_filter;
-    7 Must "A session that was taken out of the archive is listed again." => returns;
-    8 Must "Archiving a session keeps what was said in it." => keeps_history;
-    9 Must "Archiving a session that is archived succeeds." => archives_twice;
-    10 Must "Taking out of the archive what is not in it succeeds." => unarchives_any;
-    11 Must "A session that there is not cannot be archived: that is refused as not found." => rejects_archive_of_unknown;
-    12 Must "A session that there is not cannot be taken out of the archive: that is refused as not found." => rejects_unarchive_of_unknown;
-    13 Must "Archiving a session ends what the agent is doing in it." => ends_work;
+    1 Must "An agent that supports archiving also supports `session/list`." => lists;
+    2 Must "An archived session is listed only if archived sessions are requested." => hides;
+    3 Must "With archived sessions included, the list contains both kinds." => includes;
+    4 Must "With only archived sessions requested, the list contains no others." => lists_only_archived;
+    5 Must "Every listed session says whether it is archived." => reports_archived;
+    6 Must "An unknown archive filter fails with invalid params." => unknown_filter;
+    7 Must "An unarchived session is listed again." => returns;
+    8 Must "Archiving a session keeps its history." => keeps_history;
+    9 Must "Archiving an archived session succeeds." => archives_twice;
+    10 Must "Unarchiving a session that is not archived succeeds." => unarchives_any;
+    11 Must "Archiving an unknown session fails with not found." => rejects_archive_of_unknown;
+    12 Must "Unarchiving an unknown session fails with not found." => rejects_unarchive_of_unknown;
+    13 Must "Archiving a session cancels its running turn." => ends_work;
 }
 
 const ARCHIVE: &str = "session/archive";
@@ -57,7 +57,7 @@ async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
     // In version 2 whoever has sessions lists them.
     let offers = play.require_capability(&of_sessions(play, "list")).is_ok();
     require(offers || play.version() == SchemaVersion::V2, || {
-        "it offers `sessionCapabilities.archive`, and not `sessionCapabilities.list`".to_owned()
+        "it supports `sessionCapabilities.archive`, but not `sessionCapabilities.list`".to_owned()
     })?;
     listed(play, None).await.map(drop)
 }
@@ -68,7 +68,7 @@ async fn hides(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let listed = listed(play, filter).await?;
         require(!has(&listed, &session), || {
             let asked = filter.map_or("without a filter".to_owned(), |f| format!("with {f:?}"));
-            format!("the session was archived, and is still listed {asked}")
+            format!("the archived session is still listed {asked}")
         })?;
     }
     Ok(())
@@ -78,11 +78,10 @@ async fn includes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(play).await?;
     let listed = listed(play, Some("include")).await?;
     require(has(&listed, &archived), || {
-        "asked to include the archived sessions, it does not list the one that is".to_owned()
+        "with archived sessions included, the archived session is missing".to_owned()
     })?;
     require(has(&listed, &other), || {
-        "asked to include the archived sessions, it does not list one that is not archived"
-            .to_owned()
+        "with archived sessions included, a session that is not archived is missing".to_owned()
     })
 }
 
@@ -90,10 +89,10 @@ async fn lists_only_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(play).await?;
     let listed = listed(play, Some("only")).await?;
     require(has(&listed, &archived), || {
-        "asked for the archived sessions alone, it does not list the one that is".to_owned()
+        "with only archived sessions, the archived session is missing".to_owned()
     })?;
     require(!has(&listed, &other), || {
-        "asked for the archived sessions alone, it lists one that is not".to_owned()
+        "with only archived sessions, a session that is not archived is listed".to_owned()
     })
 }
 
@@ -106,7 +105,7 @@ async fn reports_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
             require(info["archived"] == is_archived, || {
                 let is = if is_archived { "is" } else { "is not" };
                 format!(
-                    "the session {} {is} archived, and its `archived` is {}",
+                    "session {} {is} archived, but its `archived` is {}",
                     info["sessionId"], info["archived"]
                 )
             })?;
@@ -127,7 +126,7 @@ async fn returns(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .await?;
     let listed = listed(play, None).await?;
     require(has(&listed, &session), || {
-        "the session was taken out of the archive, and is not listed".to_owned()
+        "the unarchived session is not listed".to_owned()
     })
 }
 
@@ -157,8 +156,8 @@ async fn keeps_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return Ok(());
     }
     match play.version() {
-        SchemaVersion::V1 => fail("what was said before the session was archived was not replayed"),
-        SchemaVersion::V2 => skip("the agent replays nothing"),
+        SchemaVersion::V1 => fail("the history from before archiving was not replayed"),
+        SchemaVersion::V2 => skip("the agent does not support replay"),
     }
 }
 
@@ -199,11 +198,11 @@ async fn ends_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
             let reason = &result["stopReason"];
             // It may have come to its end just then.
             require(*reason == "cancelled" || *reason == "end_turn", || {
-                format!("the turn ended as {reason}, and not as \"cancelled\"")
+                format!("the turn ended with {reason}; expected \"cancelled\"")
             })
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "the prompt was answered with error {code}: {message}; and not as \"cancelled\""
+            "the prompt failed with error {code}: {message}; expected \"cancelled\""
         )),
     }
 }

@@ -14,16 +14,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "session-status";
-    1 Must "A session that was just opened is open." => is_open;
-    2 Should "A session that was closed is not open." => is_saved;
-    3 Must "A session that there is not has no status: that is refused as not found, and the error names the session." => rejects_unknown_session;
-    4 Must "Asking for the status of a session that was closed neither opens it nor tells of it." => changes_nothing;
+    1 Must "A new session has the status open." => is_open;
+    2 Should "A closed session does not have the status open." => is_saved;
+    3 Must "The status of an unknown session fails with not found, and the error names the session." => rejects_unknown_session;
+    4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => changes_nothing;
 }
 
 // What only version 2 has, numbered on.
 checks! { V2 Agent "session-status";
-    5 Should "The status of an open session comes with the state that it is in." => has_state;
-    6 Must "The state that comes with the status is the one that was told last." => last_state;
+    5 Should "The status of an open session includes its state." => has_state;
+    6 Must "The state in the status is the last one reported." => last_state;
 }
 
 const STATUS: &str = "session/status";
@@ -46,7 +46,7 @@ async fn closed_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     play.result("session/close", params.clone()).await?;
     match play.request(STATUS, params).await? {
         ReceivedResponse::Error { code: -32002, .. } => {
-            skip("the agent keeps no session that was closed")
+            skip("the agent does not store closed sessions")
         }
         _ => Ok(session),
     }
@@ -58,7 +58,7 @@ async fn is_open(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let answer = status(play, &session).await?;
     require(answer["status"] == "open", || {
         format!(
-            "the session is open, and its status is {}",
+            "the session is open, but its status is {}",
             answer["status"]
         )
     })
@@ -68,7 +68,7 @@ async fn is_saved(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = closed_session(play).await?;
     let answer = status(play, &session).await?;
     require(answer["status"] != "open", || {
-        "the session was closed, and its status is \"open\"".to_owned()
+        "the session is closed, but its status is \"open\"".to_owned()
     })
 }
 
@@ -87,9 +87,9 @@ async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckSto
             )
         }),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "it was refused with {code} ({message}) instead of -32002"
+            "it failed with {code} ({message}); expected -32002"
         )),
-        ReceivedResponse::Result(answer) => fail(format!("it was answered with {answer}")),
+        ReceivedResponse::Result(answer) => fail(format!("it succeeded with {answer}")),
     }
 }
 
@@ -102,14 +102,14 @@ async fn changes_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let second = status(play, &session).await?;
     require(first["status"] == second["status"], || {
         format!(
-            "the status was {}, and after it was asked for, {}",
+            "requesting the status changed it from {} to {}",
             first["status"], second["status"]
         )
     })?;
     let mut told = play.updates_since(before);
     match told.find(|params| params["sessionId"] == *session) {
         Some(params) => fail(format!(
-            "asked for the status of a session that was closed, it sent {}",
+            "after a request for the status of a closed session, it sent {}",
             params["update"]["sessionUpdate"]
         )),
         None => Ok(()),
@@ -122,7 +122,7 @@ async fn has_state(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let answer = status(play, &session).await?;
     require(
         !answer["state"].is_null() || answer["status"] != "open",
-        || format!("the session is open, and there is no `state`: {answer}"),
+        || format!("the session is open, but `state` is missing: {answer}"),
     )
 }
 
@@ -134,11 +134,11 @@ async fn require_same_state(play: &mut AgentHarness, session: &str) -> Result<()
         .filter(|params| params["sessionId"] == *session)
         .filter_map(|params| state(&params["update"]));
     let Some(told) = told.next() else {
-        return skip("the agent has told of no state");
+        return skip("the agent reported no state");
     };
     let said = &answer["state"]["state"];
     require(said.is_null() || *said == *told, || {
-        format!("the state with the status is {said}, and the one that was told last is {told:?}")
+        format!("the state in the status is {said}, but the last reported state is {told:?}")
     })
 }
 

@@ -15,13 +15,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 
 // In version 2 there is nothing to offer: every client shows subagents.
 checks! { V1 Agent "subagents";
-    1 Must "Subagents are told of only to a client that has offered to show them." => announces_only_if_supported;
+    1 Must "Subagent updates are sent only to clients that support them." => announces_only_if_supported;
 }
 
 checks! { V1 V2 Agent "subagents";
-    2 Must "Nothing is told of a subagent before it was announced." => announces_before_updates;
-    3 Must "A subagent belongs to one session, which is not its own." => one_parent;
-    4 Must "What is told of a subagent has the shape that the schema gives it." => shapes;
+    2 Must "A subagent is announced before any of its updates." => announces_before_updates;
+    3 Must "A subagent has exactly one parent session, which is not its own session." => one_parent;
+    4 Must "Subagent updates match the schema." => shapes;
 }
 
 /// Has a subagent do something, and gives all updates of it, with the session that was opened.
@@ -36,7 +36,7 @@ async fn run_delegation(
     play.initialize_with(params).await?;
     // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
     let not_done = |stop| match stop {
-        CheckStop::Fail(why) => CheckStop::Skip(format!("the task was not done: {why}")),
+        CheckStop::Fail(why) => CheckStop::Skip(format!("the agent did not do the task: {why}")),
         stop => stop,
     };
     let session = play.session().await.map_err(not_done)?;
@@ -53,7 +53,7 @@ async fn announced_sessions(play: &mut AgentHarness) -> Result<(String, Vec<Valu
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
-        skip("the agent has told of no subagent")
+        skip("the agent reported no subagent")
     }
 }
 
@@ -81,7 +81,7 @@ async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), Chec
     };
     match updates.iter().find(of_subagents) {
         Some(told) => fail(format!(
-            "it sent `{}` to a client that does not offer `subagents`",
+            "it sent `{}` to a client that does not support `subagents`",
             kind(&told["update"])
         )),
         None => Ok(()),
@@ -94,7 +94,7 @@ async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckSt
     for told in &updates {
         if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
             return fail(format!(
-                "`{}` is about the session {unknown:?}, which nobody has announced",
+                "`{}` refers to session {unknown:?}, which was not announced",
                 kind(&told["update"])
             ));
         }
@@ -114,7 +114,7 @@ async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .collect();
     for (parent, child) in &announcements {
         require(*child != *parent && **child != *session, || {
-            format!("the session {child} is announced as its own subagent")
+            format!("session {child} is announced as its own subagent")
         })?;
     }
     for (parent, child) in &announcements {
@@ -123,7 +123,7 @@ async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .find(|(other, same)| same == child && other != parent);
         if let Some((other, _)) = other {
             return fail(format!(
-                "the subagent {child} is announced by {parent}, and by {other}"
+                "subagent {child} is announced by both {parent} and {other}"
             ));
         }
     }

@@ -13,13 +13,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 V2 Agent "system-prompt";
-    1 Must "A session opens with a system prompt that is appended." => appends_to_new;
-    2 Must "An old session opens with a system prompt as well, however it is opened." => appends_to_existing;
-    3 Must "A system prompt of a mode that the agent does not know is refused, and no session opens." => unknown_mode;
-    4 Must "A system prompt that overrides the agent's own is taken where that is offered, and refused where it is not." => overrides;
-    5 Must "A system prompt that is not text is refused, and no session opens." => other_content;
-    6 Must "A session opens with a system prompt that is null, as if there were none." => accepts_null;
-    7 Should "What the system prompt says is known in the session." => uses_appended_prompt;
+    1 Must "`session/new` accepts a system prompt in append mode." => appends_to_new;
+    2 Must "Loading, resuming and forking a session accept a system prompt." => appends_to_existing;
+    3 Must "A system prompt with an unknown mode is rejected, and no session is opened." => unknown_mode;
+    4 Must "A system prompt in override mode is accepted only if the agent supports it." => overrides;
+    5 Must "A system prompt that is not text is rejected, and no session is opened." => other_content;
+    6 Must "A null system prompt is treated as absent." => accepts_null;
+    7 Should "The system prompt takes effect in the session." => uses_appended_prompt;
 }
 
 const OFFERED: &str = "systemPrompt";
@@ -93,7 +93,7 @@ async fn require_rejected(play: &mut AgentHarness, prompt: &Value) -> Result<(),
         let params = params(play, method, &old, prompt.clone());
         if let ReceivedResponse::Result(_) = play.request(method, params).await? {
             return fail(format!(
-                "`{method}` with the system prompt {prompt} was answered with a result"
+                "`{method}` with system prompt {prompt} succeeded; expected an error"
             ));
         }
     }
@@ -110,7 +110,7 @@ async fn appends_to_existing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(play, OFFERED).await?;
     let methods = methods(play);
     if methods.is_empty() {
-        return skip("the agent opens no old sessions");
+        return skip("the agent cannot open existing sessions");
     }
     for method in methods {
         let old = existing_session(play).await?;
@@ -169,6 +169,8 @@ async fn uses_appended_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> 
         .map(|update| update["content"].to_string())
         .collect();
     require(said.contains("7351"), || {
-        format!("told by the system prompt to remember 7351, and asked for it, it said {said}")
+        format!(
+            "the system prompt says to remember 7351, but when asked for it, the agent said {said}"
+        )
     })
 }

@@ -8,9 +8,9 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V1 V2 Client "auth-status";
-    101 Must "The status of authentication is asked for only where the agent has offered that." => requests_status_only_if_supported;
-    102 Must "A state that the client does not know is no obstacle: it counts as `unknown`." => unknown_state;
-    103 May "That the status has changed may be told at any time." => tolerates_status_changes;
+    101 Must "`auth/status` is sent only if the agent supports it." => requests_status_only_if_supported;
+    102 Must "An unknown state is treated as `unknown`." => unknown_state;
+    103 May "`auth/status_update` is accepted at any time." => tolerates_status_changes;
 }
 
 async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -30,11 +30,11 @@ async fn tolerates(play: &mut ClientHarness, what: &str, status: Value) -> Resul
 
 async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let status = json!({"state": "_acp-check/perhaps", "accounts": [{"label": "Check"}]});
-    tolerates(play, "a state of authentication that there is not", status).await
+    tolerates(play, "an unknown authentication state", status).await
 }
 
 async fn tolerates_status_changes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let accounts = json!([{"label": "Check", "active": null, "email": "nobody@example.org"}]);
     let status = json!({"state": "authenticated", "accounts": accounts});
-    tolerates(play, "a change of the status of authentication", status).await
+    tolerates(play, "an authentication status update", status).await
 }

@@ -8,8 +8,8 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
 
 checks! { V1 V2 Client "providers";
-    101 Must "Providers are listed, set and disabled only where the agent has offered that." => uses_providers_only_if_supported;
-    102 Must "A provider that is required is not disabled." => required_stays;
+    101 Must "`providers/*` is sent only if the agent supports it." => uses_providers_only_if_supported;
+    102 Must "A required provider is not disabled." => required_stays;
 }
 
 const DISABLE: &str = "providers/disable";
@@ -35,6 +35,6 @@ async fn required_stays(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .iter()
         .any(|message| message.method() == DISABLE && message.params()["providerId"] == "main");
     require(!disabled, || {
-        "it called `providers/disable` for a provider that is required".to_owned()
+        "it called `providers/disable` for a required provider".to_owned()
     })
 }

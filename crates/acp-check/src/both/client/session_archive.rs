@@ -6,8 +6,8 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
 
 checks! { V1 V2 Client "session-archive";
-    101 Must "Sessions are archived, and taken out of the archive, only where the agent has offered that." => archives_only_if_supported;
-    102 Must "A list is asked for with a filter of archived sessions only where the agent has offered that." => filters_only_if_supported;
+    101 Must "`session/archive` and `session/unarchive` are sent only if the agent supports them." => archives_only_if_supported;
+    102 Must "The archive filter is used only if the agent supports it." => filters_only_if_supported;
 }
 
 async fn archives_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -21,7 +21,7 @@ async fn filters_only_if_supported(play: &mut ClientHarness) -> Result<(), Check
         message.method() == "session/list" && !message.params()["archived"].is_null()
     });
     require(!filtered, || {
-        "it called `session/list` with `archived`, and the agent has not offered `archive`"
+        "it called `session/list` with `archived`, but the agent does not support `archive`"
             .to_owned()
     })
 }

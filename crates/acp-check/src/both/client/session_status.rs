@@ -6,7 +6,7 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V1 V2 Client "session-status";
-    101 Must "The status of a session is asked for only where the agent has offered that." => requests_status_only_if_supported;
+    101 Must "`session/status` is sent only if the agent supports it." => requests_status_only_if_supported;
 }
 
 async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {

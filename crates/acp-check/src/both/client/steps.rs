@@ -94,7 +94,7 @@ pub(super) fn never_called(
     let mut called = play.messages.iter().map(|message| message.method());
     match called.find(|called| methods.contains(called)) {
         Some(method) => fail(format!(
-            "it called `{method}`, and the agent has not offered `{offered}`"
+            "it called `{method}`, but the agent does not support `{offered}`"
         )),
         None => Ok(()),
     }

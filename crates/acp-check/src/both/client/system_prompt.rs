@@ -8,9 +8,9 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V1 V2 Client "system-prompt";
-    101 Must "A system prompt is given only to an agent that has offered to take them." => sends_prompt_only_if_supported;
-    102 Must "A system prompt is appended, unless the agent has offered more." => appends_unless_more_supported;
-    103 Must "A system prompt has content, and all of it is text." => text;
+    101 Must "A system prompt is sent only if the agent supports it." => sends_prompt_only_if_supported;
+    102 Must "A system prompt uses append mode unless the agent supports override." => appends_unless_more_supported;
+    103 Must "A system prompt is not empty and contains only text." => text;
 }
 
 const OPENING: &[&str] = &[
@@ -44,7 +44,7 @@ async fn received_appended_prompts(
 async fn sends_prompt_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match received_prompts(play).await?.first() {
         Some((method, _)) => fail(format!(
-            "it called `{method}` with a system prompt, and the agent has not offered `systemPrompt`"
+            "it called `{method}` with a system prompt, but the agent does not support `systemPrompt`"
         )),
         None => Ok(()),
     }
@@ -54,7 +54,7 @@ async fn appends_unless_more_supported(play: &mut ClientHarness) -> Result<(), C
     for (method, prompt) in received_appended_prompts(play).await? {
         require(prompt["mode"] == "append", || {
             format!(
-                "it called `{method}` with a system prompt of the mode {}, and the agent has not offered that",
+                "it called `{method}` with system prompt mode {}, which the agent does not support",
                 prompt["mode"]
             )
         })?;

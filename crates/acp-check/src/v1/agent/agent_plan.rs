@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "agent-plan";
-    1 Must "An update of a plan has all of its entries, not only those that have changed." => whole;
-    2 Should "Every entry of a plan says for people what is to be done." => says_something;
+    1 Must "A plan update contains all entries, not only the changed ones." => whole;
+    2 Should "Every plan entry has a human-readable description." => says_something;
 }
 
 /// The plans that came in a turn, in order: what their entries are, by their words.
@@ -18,7 +18,7 @@ async fn plans(play: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
     let turn = play.task(&session, AgentTask::Plan).await?;
     let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
     if plans.is_empty() {
-        return skip("the agent has made no plan");
+        return skip("the agent reported no plan");
     }
     Ok(plans)
 }
@@ -42,12 +42,12 @@ async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .find(|entry| !between.contains(entry) && after.contains(entry));
         if let Some(entry) = left_out {
             return fail(format!(
-                "the entry {entry:?} is in a plan and in the second one after it, and not in the one between"
+                "entry {entry:?} is missing from one plan update, but present before and after it"
             ));
         }
     }
     if plans.len() < 3 {
-        return skip("the plan was not updated often enough to see what an update leaves out");
+        return skip("too few plan updates to check");
     }
     Ok(())
 }
@@ -56,6 +56,6 @@ async fn says_something(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(play).await?;
     let mut entries = plans.iter().flatten();
     require(entries.all(|entry| !entry.trim().is_empty()), || {
-        "an entry of the plan has no words".to_owned()
+        "a plan entry has no text".to_owned()
     })
 }

@@ -8,12 +8,12 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "authentication";
-    1 Must "A method of type `terminal` is named only to clients that can run the agent in a terminal." => offers_terminal_login;
-    2 Must "The ids of the methods differ." => ids_differ;
-    3 Should "A method that was not named is refused." => rejects_unknown_method;
-    4 Must "After a login a session can be opened." => opens_after_login;
-    5 Must "After `logout` new sessions want a login." => logout_ends;
-    6 Must "That a login is wanted is said with error -32000." => rejects_with_auth_code;
+    1 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
+    2 Must "Auth method ids are unique." => ids_differ;
+    3 Should "`authenticate` with an unknown auth method fails." => rejects_unknown_method;
+    4 Must "After `authenticate`, a session can be opened." => opens_after_login;
+    5 Must "After `logout`, new sessions require a login." => logout_ends;
+    6 Must "A required login is reported with error -32000." => rejects_with_auth_code;
 }
 
 async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -21,7 +21,7 @@ async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop>
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     match methods.iter().find(|method| method["type"] == "terminal") {
         Some(method) => fail(format!(
-            "it named {}, which needs a terminal, and the client does not offer `auth.terminal`",
+            "it offered {}, which requires a terminal, but the client does not support `auth.terminal`",
             method["id"]
         )),
         None => Ok(()),
@@ -35,11 +35,11 @@ async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     let mut ids: Vec<&Value> = methods.iter().map(|method| &method["id"]).collect();
     if ids.is_empty() {
-        return skip("the agent names no method of logging in");
+        return skip("the agent offers no auth methods");
     }
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || {
-            format!("two methods have the id {id}")
+            format!("duplicate auth method id {id}")
         })?;
     }
     Ok(())
@@ -48,12 +48,12 @@ async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.initialize().await?;
     if said["authMethods"].as_array().is_none_or(Vec::is_empty) {
-        return skip("the agent names no method of logging in, and none can be refused");
+        return skip("the agent offers no auth methods, so none can be rejected");
     }
     let params = json!({"methodId": "acp-check-no-such-method"});
     match play.request("authenticate", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it accepted a method that it has not named"),
+        ReceivedResponse::Result(_) => fail("it accepted an auth method it did not offer"),
     }
 }
 
@@ -62,7 +62,7 @@ async fn login(play: &mut AgentHarness) -> Result<Value, CheckStop> {
     play.initialize().await?;
     match play.login() {
         Some(method) => Ok(json!({"methodId": method})),
-        None => skip("no method of logging in was named: name one with --login"),
+        None => skip("no auth method given; choose one with --login"),
     }
 }
 
@@ -72,7 +72,7 @@ async fn opens_after_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.session_params();
     let answer = play.request("session/new", params).await?;
     require(answer.code() != Some(-32000), || {
-        "`authenticate` succeeded, and `session/new` still wants a login".to_owned()
+        "`authenticate` succeeded, but `session/new` still requires a login".to_owned()
     })
 }
 
@@ -99,7 +99,7 @@ async fn rejects_with_auth_code(play: &mut AgentHarness) -> Result<(), CheckStop
     match open_without_login(play).await?.code() {
         Some(-32000) => Ok(()),
         Some(code) => fail(format!(
-            "after `logout`, `session/new` was answered with error {code}, and not -32000"
+            "after `logout`, `session/new` failed with error {code}; expected -32000"
         )),
         None => skip("after `logout` it opened a session without a login"),
     }

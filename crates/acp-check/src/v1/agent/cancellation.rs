@@ -12,21 +12,21 @@ use crate::wire::ReceivedResponse;
 use super::prompt_turn::of_a_turn;
 
 checks! { V1 Agent "prompt-turn";
-    31 Must "A turn that is cancelled ends with the stop reason `cancelled`." => cancels_turn;
-    32 Should "After `session/cancel` the agent stops as soon as it can." => cancels_running_turn;
-    33 Must "A turn that is cancelled while a permission is asked for ends with the stop reason `cancelled`." => cancels_while_asking;
-    34 Must "What fails because a turn was cancelled is not told as an error: a file request that was open." => cancels_while_reading_file;
-    35 Must "What fails because a turn was cancelled is not told as an error: a terminal request that was open." => cancels_while_running_command;
-    36 Must "What is left to be reported of a cancelled turn is reported before its prompt is answered." => nothing_afterwards;
-    37 Must "After a turn was cancelled, the session takes another prompt." => remains_usable;
-    38 Must "`session/cancel` without a turn does nothing, and does not cancel the next turn." => nothing_to_cancel;
-    39 Must "`session/cancel` for a session that is not there does nothing, and is not answered." => unknown_session;
-    40 Must "A turn that is cancelled twice is answered once." => cancels_twice;
-    41 Must "A turn that is cancelled as soon as it was asked for ends with the stop reason `cancelled`." => cancels_right_after_prompt;
-    42 Must "Cancelling the turn of one session leaves those of others." => other_session;
-    43 Must "A prompt that `$/cancel_request` names is answered with error -32800 or validly." => request_cancelled;
-    44 Must "`$/cancel_request` for a request that is not there does nothing, and is not answered." => unknown_request;
-    45 Must "`session/close` cancels the turn that is under way." => cancels_on_close;
+    31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
+    32 Should "The agent stops promptly after `session/cancel`." => cancels_running_turn;
+    33 Must "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
+    34 Must "A file request that fails because of a cancel does not end the turn with an error." => cancels_while_reading_file;
+    35 Must "A terminal request that fails because of a cancel does not end the turn with an error." => cancels_while_running_command;
+    36 Must "Remaining updates of a cancelled turn are sent before the response to its prompt." => nothing_afterwards;
+    37 Must "After a cancelled turn, the session accepts another prompt." => remains_usable;
+    38 Must "`session/cancel` without a running turn has no effect, not even on the next turn." => nothing_to_cancel;
+    39 Must "`session/cancel` for an unknown session is ignored." => unknown_session;
+    40 Must "A turn cancelled twice gets one response." => cancels_twice;
+    41 Must "A turn cancelled immediately after its prompt ends with stop reason `cancelled`." => cancels_right_after_prompt;
+    42 Must "Cancelling a turn does not affect other sessions." => other_session;
+    43 Must "A prompt cancelled with `$/cancel_request` gets error -32800 or a valid response." => request_cancelled;
+    44 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
+    45 Must "`session/close` cancels the running turn." => cancels_on_close;
 }
 
 async fn cancels_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -90,7 +90,7 @@ async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.hush().await?;
     match of_a_turn(play, &session, before) {
         Some(kind) => fail(format!(
-            "`{kind}` has come after the answer to the cancelled prompt"
+            "`{kind}` was sent after the response to the cancelled prompt"
         )),
         None => Ok(()),
     }
@@ -115,7 +115,7 @@ async fn nothing_to_cancel(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     play.cancel("sess_nobody_has_opened").await?;
-    let what = "a `session/cancel` for a session that is not there";
+    let what = "a `session/cancel` for an unknown session";
     play.goes_on(&session, what).await?;
     require_no_response(play, what)
 }
@@ -123,7 +123,7 @@ async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
 /// No answer has come that is none to a request.
 fn require_no_response(play: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(play.answers_to(&Value::Null).is_empty(), || {
-        format!("{what} was answered, and notifications never are")
+        format!("{what} got a response, but notifications never do")
     })
 }
 
@@ -133,11 +133,10 @@ async fn cancels_twice(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.cancel(&session).await?;
     play.cancel(&session).await?;
     play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "a turn that was cancelled twice")
-        .await?;
+    play.goes_on(&session, "a turn cancelled twice").await?;
     let answers = play.answers_to(&prompt).len();
     require(answers == 1, || {
-        format!("the prompt that was cancelled twice was answered {answers} times")
+        format!("the prompt cancelled twice got {answers} responses")
     })
 }
 
@@ -151,7 +150,7 @@ async fn cancels_right_after_prompt(play: &mut AgentHarness) -> Result<(), Check
     let prompt = play.begin_prompt(&session, &text).await?;
     play.cancel(&session).await?;
     match play.ends_cancelled(&prompt).await {
-        Err(CheckStop::Fail(why)) => fail(format!("cancelled right behind its prompt: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("cancelled immediately after its prompt: {why}")),
         ended => ended,
     }
 }
@@ -168,7 +167,7 @@ async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if let Some(ReceivedResponse::Result(result)) = ended
         && result["stopReason"] == "cancelled"
     {
-        return fail("the turn of the other session has ended as cancelled, too");
+        return fail("the turn of the other session was cancelled, too");
     }
     play.cancel(&second).await?;
     play.end_of(&other).await.map(drop)
@@ -186,12 +185,12 @@ async fn request_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
     match play.end_of(&prompt).await? {
         ReceivedResponse::Result(result) => require(result["stopReason"].is_string(), || {
-            format!("the prompt was answered with {result}, which has no stop reason")
+            format!("the response to the prompt has no stop reason: {result}")
         }),
         ReceivedResponse::Error { code: -32800, .. } => Ok(()),
-        ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "the prompt was answered with error {code}: {message}"
-        )),
+        ReceivedResponse::Error { code, message, .. } => {
+            fail(format!("the prompt failed with error {code}: {message}"))
+        }
     }
 }
 
@@ -199,7 +198,7 @@ async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let params = json!({"requestId": "nobody-has-asked"});
     play.wire.notify("$/cancel_request", params).await?;
-    let what = "a `$/cancel_request` for a request that is not there";
+    let what = "a `$/cancel_request` for an unknown request";
     play.goes_on(&session, what).await?;
     require_no_response(play, what)
 }

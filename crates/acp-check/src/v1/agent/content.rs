@@ -9,20 +9,20 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "content";
-    1 Must "Every agent takes text in prompts." => text;
-    2 Must "Every agent takes links to resources in prompts." => link;
-    3 Must "Links to resources may have all that the specification gives them: title, description, size and the rest." => whole_link;
-    4 Must "An agent that offers `image` takes images in prompts." => image;
-    5 Must "An agent that offers `audio` takes audio in prompts." => audio;
-    6 Must "An agent that offers `embeddedContext` takes resources of text in prompts." => text_resource;
-    7 Must "An agent that offers `embeddedContext` takes resources of bytes in prompts." => blob_resource;
-    8 Must "Content that was not offered, and comes all the same, is answered, and leaves the session as it was." => handles_unsupported_content;
-    9 Must "A type of content that there is not is answered, and leaves the session as it was." => unknown_type;
-    10 Must "Annotations of content are taken." => annotations;
-    11 Must "A prompt may be of several blocks." => accepts_several_blocks;
-    12 Must "The data of images, audio and resources that the agent shows is base64." => base64;
-    13 Must "The MIME types that the agent tells have a type and a subtype." => mime_types;
-    14 Must "No two messages of a session have the same `messageId`." => message_ids;
+    1 Must "Every agent accepts text in prompts." => text;
+    2 Must "Every agent accepts resource links in prompts." => link;
+    3 Must "Resource links with all optional fields are accepted." => whole_link;
+    4 Must "An agent with the `image` capability accepts images in prompts." => image;
+    5 Must "An agent with the `audio` capability accepts audio in prompts." => audio;
+    6 Must "An agent with the `embeddedContext` capability accepts text resources in prompts." => text_resource;
+    7 Must "An agent with the `embeddedContext` capability accepts binary resources in prompts." => blob_resource;
+    8 Must "Unsupported content gets a response and leaves the session usable." => handles_unsupported_content;
+    9 Must "An unknown content type gets a response and leaves the session usable." => unknown_type;
+    10 Must "Content with annotations is accepted." => annotations;
+    11 Must "A prompt with several content blocks is accepted." => accepts_several_blocks;
+    12 Must "Image, audio and resource data sent by the agent is valid base64." => base64;
+    13 Must "MIME types sent by the agent have a type and a subtype." => mime_types;
+    14 Must "`messageId` is unique within a session." => message_ids;
 }
 
 /// A picture of one pixel.
@@ -45,7 +45,7 @@ async fn require_accepted(play: &mut AgentHarness, block: Value) -> Result<(), C
     let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
     let kind = block["type"].clone();
     match play.prompt(&session, json!([text, block])).await {
-        Err(CheckStop::Fail(why)) => fail(format!("with content of the type {kind}: {why}")),
+        Err(CheckStop::Fail(why)) => fail(format!("with content of type {kind}: {why}")),
         turn => turn.map(drop),
     }
 }
@@ -116,14 +116,14 @@ async fn handles_unsupported_content(play: &mut AgentHarness) -> Result<(), Chec
     } else if offered["audio"] != true {
         audio_block()
     } else {
-        return skip("the agent offers every type of content");
+        return skip("the agent supports every content type");
     };
-    require_response(play, block, "content that was not offered").await
+    require_response(play, block, "unsupported content").await
 }
 
 async fn unknown_type(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "hologram", "data": PIXEL});
-    require_response(play, block, "a type of content that there is not").await
+    require_response(play, block, "an unknown content type").await
 }
 
 /// A prompt with `block` is answered, with an error or not, and the session goes on.
@@ -178,7 +178,7 @@ async fn shown(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let prompt = play.wire.ask("session/prompt", prompt).await?;
         // Whether it is taken is the subject of another check.
         if let ReceivedResponse::Error { .. } = play.turn_answer(&prompt).await? {
-            play.wire.note("the image was not taken");
+            play.wire.note("the image was rejected");
         }
     }
     play.attempt(&session, AgentTask::Read).await.map(drop)
@@ -194,12 +194,12 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     });
     let data: Vec<&str> = data.collect();
     if data.is_empty() {
-        return skip("the agent has shown no image, audio or resource of bytes");
+        return skip("the agent sent no image, audio or binary resource");
     }
     match data.iter().find(|data| !is_base64(data)) {
         Some(wrong) => {
             let begin: String = wrong.chars().take(40).collect();
-            fail(format!("this is no base64: {begin:?}"))
+            fail(format!("invalid base64: {begin:?}"))
         }
         None => Ok(()),
     }
@@ -226,14 +226,14 @@ async fn mime_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
     });
     let types: Vec<&str> = types.collect();
     if types.is_empty() {
-        return skip("the agent has told no MIME type");
+        return skip("the agent sent no MIME type");
     }
     let whole = |mime: &str| {
         let (kind, rest) = mime.split_once('/').unwrap_or_default();
         !kind.trim().is_empty() && !rest.trim().is_empty()
     };
     match types.iter().find(|mime| !whole(mime)) {
-        Some(wrong) => fail(format!("{wrong:?} is no MIME type")),
+        Some(wrong) => fail(format!("invalid MIME type {wrong:?}")),
         None => Ok(()),
     }
 }
@@ -254,7 +254,7 @@ async fn message_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
     match second.iter().find(|id| first.contains(id)) {
         Some(id) => fail(format!(
-            "messages of two turns have the same `messageId`, {id}"
+            "messages of two turns have the same `messageId` {id}"
         )),
         None => Ok(()),
     }

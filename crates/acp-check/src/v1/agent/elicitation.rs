@@ -8,10 +8,10 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "elicitation";
-    1 Must "`elicitation/create` is for clients that offer `elicitation`." => elicits_only_if_supported;
-    2 Must "What is asked is asked in a mode that the client offers." => elicits_in_supported_mode;
-    3 Must "An elicitation that the person declines leaves the session usable." => continues_after_decline;
-    4 Must "A page that is told to be done is one that was asked for." => known_page;
+    1 Must "`elicitation/create` is sent only to clients with the `elicitation` capability." => elicits_only_if_supported;
+    2 Must "Elicitations use only modes the client supports." => elicits_in_supported_mode;
+    3 Must "A declined elicitation leaves the session usable." => continues_after_decline;
+    4 Must "`elicitation/complete` refers to an existing elicitation." => known_page;
 }
 
 const CREATE: &str = "elicitation/create";
@@ -28,7 +28,7 @@ async fn elicits_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckS
     let session = play.session().await?;
     play.attempt(&session, AgentTask::Ask).await?;
     if play.requests().any(|(method, _)| method == CREATE) {
-        fail("it called `elicitation/create`, which was not offered")
+        fail("it called `elicitation/create`, which the client does not support")
     } else {
         Ok(())
     }
@@ -42,11 +42,11 @@ async fn elicits_in_supported_mode(play: &mut AgentHarness) -> Result<(), CheckS
         .filter(|(method, _)| *method == CREATE)
         .peekable();
     if asked.peek().is_none() {
-        return skip("the agent has asked the person for nothing");
+        return skip("the agent sent no elicitation");
     }
     match asked.find(|(_, params)| params["mode"] != "form") {
         Some((_, params)) => fail(format!(
-            "it has asked in the mode {}, and the client offers forms",
+            "it used mode {}, but the client supports only forms",
             params["mode"]
         )),
         None => Ok(()),
@@ -58,7 +58,7 @@ async fn continues_after_decline(play: &mut AgentHarness) -> Result<(), CheckSto
     let answer = json!({"result": {"action": "decline"}});
     play.task_with(&session, AgentTask::Ask, CREATE, answer)
         .await?;
-    play.goes_on(&session, "an elicitation that was declined")
+    play.goes_on(&session, "a declined elicitation")
         .await
         .map(drop)
 }
@@ -77,13 +77,13 @@ async fn known_page(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(|message| &message.params()["elicitationId"])
         .peekable();
     if done.peek().is_none() {
-        return skip("the agent has told of no page that it is done");
+        return skip("the agent sent no `elicitation/complete`");
     }
     let asked = play.requests().filter(|(method, _)| *method == CREATE);
     let asked: Vec<&Value> = asked.map(|(_, params)| &params["elicitationId"]).collect();
     match done.find(|id| !asked.contains(id)) {
         Some(id) => fail(format!(
-            "the page {id} is told to be done, and was not asked for"
+            "`elicitation/complete` for unknown elicitation {id}"
         )),
         None => Ok(()),
     }

@@ -11,16 +11,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::{Envelope, Schema, SchemaFaultKind, SchemaVersion};
 
 checks! { V1 Agent "extensibility";
-    1 Must "A session can be opened with `_meta`, whatever is in it." => meta_of_session;
-    2 Must "A prompt and its blocks may have `_meta`, whatever is in it." => meta_of_prompt;
-    3 Must "An answer to the agent may have `_meta`, whatever is in it." => meta_of_answer;
-    4 Must "A request whose method begins with `_` is answered." => own_request;
-    5 Should "If the agent does not know that method, the error is -32601." => own_request_unknown;
-    6 Should "Notifications whose method begins with `_`, and which the agent does not know, do no harm." => own_notification;
-    7 Should "Notifications that a later version may have do no harm." => later_notification;
-    8 Should "Fields that a later version may have do no harm." => later_fields;
-    9 Must "The name of a method of the agent's own begins with `_`." => own_methods;
-    10 Must "The agent adds no fields of its own to the types of the specification." => own_fields;
+    1 Must "`session/new` accepts any `_meta`." => meta_of_session;
+    2 Must "Prompts and content blocks accept any `_meta`." => meta_of_prompt;
+    3 Must "Responses to the agent may contain any `_meta`." => meta_of_answer;
+    4 Must "A request whose method starts with `_` gets a response." => own_request;
+    5 Should "Unknown extension methods get error -32601." => own_request_unknown;
+    6 Should "Unknown extension notifications are ignored." => own_notification;
+    7 Should "Unknown notifications are ignored." => later_notification;
+    8 Should "Unknown fields are ignored." => later_fields;
+    9 Must "Custom methods of the agent start with `_`." => own_methods;
+    10 Must "The agent adds no custom fields to types of the specification." => own_fields;
 }
 
 /// What may be in `_meta`: anything, under a name that nobody else uses.
@@ -82,7 +82,7 @@ async fn meta_of_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
             play.wire.answer(&id, result).await?;
         }
         match answer {
-            Some(_) if !asked => return skip("the agent asked for no permission"),
+            Some(_) if !asked => return skip("the agent requested no permission"),
             Some(answer) => return play.turn_since(&session, answer, 0).map(drop),
             None => {}
         }
@@ -99,8 +99,8 @@ async fn own_request_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request(UNKNOWN, json!({"any": "thing"})).await?.code() {
         Some(-32601) => Ok(()),
-        Some(code) => fail(format!("asked `{UNKNOWN}`, it answered with error {code}")),
-        None => fail(format!("asked `{UNKNOWN}`, it answered with a result")),
+        Some(code) => fail(format!("`{UNKNOWN}` failed with error {code}")),
+        None => fail(format!("`{UNKNOWN}` succeeded; expected an error")),
     }
 }
 
@@ -118,7 +118,7 @@ async fn later_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.wire
         .notify("session/acp-check", json!({"any": "thing"}))
         .await?;
-    play.require_responsive("the notification `session/acp-check`, which there is not")
+    play.require_responsive("the unknown notification `session/acp-check`")
         .await
 }
 
@@ -158,7 +158,7 @@ async fn own_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .chain(asked.filter(|method| !method.starts_with('_') && schema.method(method).is_none()));
     match foreign.next() {
         Some(method) => fail(format!(
-            "it sent `{method}`, which is not part of the specification and does not begin with `_`"
+            "it sent `{method}`, which is not in the specification and does not start with `_`"
         )),
         None => Ok(()),
     }

@@ -9,14 +9,14 @@ use crate::turns::owned;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "file-system";
-    1 Must "`fs/read_text_file` is for clients that offer `readTextFile`." => reads_if_offered;
-    2 Must "`fs/write_text_file` is for clients that offer `writeTextFile`." => writes_if_offered;
-    3 Must "The paths of files that are read or written are absolute." => uses_absolute_paths;
-    4 Must "Lines of files are counted from 1." => lines;
-    5 Must "A file that the client cannot read leaves the session usable." => no_reading;
-    6 Must "A file that the client cannot write leaves the session usable." => no_writing;
-    7 Must "An empty file is a file as any other." => accepts_empty_file;
-    8 Should "The result of `fs/write_text_file` may be null." => null_result;
+    1 Must "`fs/read_text_file` is sent only to clients with the `readTextFile` capability." => reads_if_offered;
+    2 Must "`fs/write_text_file` is sent only to clients with the `writeTextFile` capability." => writes_if_offered;
+    3 Must "File paths are absolute." => uses_absolute_paths;
+    4 Must "Line numbers start at 1." => lines;
+    5 Must "A failed `fs/read_text_file` leaves the session usable." => no_reading;
+    6 Must "A failed `fs/write_text_file` leaves the session usable." => no_writing;
+    7 Must "An empty file is read like any other file." => accepts_empty_file;
+    8 Should "A null result of `fs/write_text_file` is accepted." => null_result;
 }
 
 const READ: &str = "fs/read_text_file";
@@ -37,7 +37,7 @@ async fn run_without_capability(
     }
     let called = play.requests().any(|(called, _)| called == method);
     require(!called, || {
-        format!("it called `{method}`, which was not offered")
+        format!("it called `{method}`, which the client does not support")
     })
 }
 
@@ -77,7 +77,7 @@ async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter_map(|(_, params)| params["path"].as_str());
     let mut relative = paths.filter(|path| !std::path::Path::new(path).is_absolute());
     match relative.next() {
-        Some(path) => fail(format!("{path:?} is no absolute path")),
+        Some(path) => fail(format!("{path:?} is not an absolute path")),
         None => Ok(()),
     }
 }
@@ -92,7 +92,7 @@ async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("the agent reads whole files");
     }
     require(lines.all(|line| line > 0), || {
-        "it has asked for line 0, and the first is 1".to_owned()
+        "it requested line 0, but lines start at 1".to_owned()
     })
 }
 
@@ -111,26 +111,12 @@ async fn continues_after_response(
 
 async fn no_reading(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
-    continues_after_response(
-        play,
-        AgentTask::Read,
-        READ,
-        error,
-        "a file that could not be read",
-    )
-    .await
+    continues_after_response(play, AgentTask::Read, READ, error, "a file read error").await
 }
 
 async fn no_writing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32603, "message": "No space left"}});
-    continues_after_response(
-        play,
-        AgentTask::Edit,
-        WRITE,
-        error,
-        "a file that could not be written",
-    )
-    .await
+    continues_after_response(play, AgentTask::Edit, WRITE, error, "a file write error").await
 }
 
 async fn accepts_empty_file(play: &mut AgentHarness) -> Result<(), CheckStop> {

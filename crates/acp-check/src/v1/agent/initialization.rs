@@ -9,21 +9,21 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "initialization";
-    1 Must "The agent answers `initialize` with the protocol version and what it can do." => answers;
-    2 Must "An agent that speaks the version it is asked for answers with that version." => same_version;
-    3 Must "An agent that does not speak the version it is asked for answers with the latest that it does speak." => latest_version;
-    4 Must "Whatever a client does not offer in `initialize` counts as not offered." => nothing_offered;
-    5 Must "Capabilities and fields that the agent does not know do not keep it from answering." => unknown_capabilities;
-    6 Should "The agent says its name and version." => says_its_name;
-    7 Must "To a client that offers to read files and nothing else, nothing else is sent." => reading_offered;
-    8 Must "To a client that offers to write files and nothing else, nothing else is sent." => writing_offered;
-    9 Must "To a client that offers terminals and nothing else, nothing else is sent." => terminals_offered;
-    10 Should "The agent says what it can do, though it be nothing." => says_capabilities;
-    11 Must "Every method that the agent offers is there." => offered_methods;
-    12 Should "What comes before `initialize` is answered as well." => handles_early_request;
-    13 Should "A second `initialize` is answered as well." => handles_second_initialize;
-    14 Should "An `initialize` that could not be read can be sent once more." => accepts_initialize_after_invalid;
-    15 Must "What may be null in `initialize` is not offered if it is null." => nulls;
+    1 Must "The response to `initialize` has the protocol version and capabilities." => answers;
+    2 Must "If the agent supports the requested version, it responds with that version." => same_version;
+    3 Must "If the agent does not support the requested version, it responds with its latest version." => latest_version;
+    4 Must "Capabilities omitted in `initialize` are treated as unsupported." => nothing_offered;
+    5 Must "Unknown capabilities and fields in `initialize` are ignored." => unknown_capabilities;
+    6 Should "The agent reports its name and version." => says_its_name;
+    7 Must "A client that supports only reading files gets no other client requests." => reading_offered;
+    8 Must "A client that supports only writing files gets no other client requests." => writing_offered;
+    9 Must "A client that supports only terminals gets no other client requests." => terminals_offered;
+    10 Should "The agent reports its capabilities, even if there are none." => says_capabilities;
+    11 Must "Every method the agent offers exists." => offered_methods;
+    12 Should "Requests before `initialize` get a response." => handles_early_request;
+    13 Should "A second `initialize` gets a response." => handles_second_initialize;
+    14 Should "After an invalid `initialize`, a valid one succeeds." => accepts_initialize_after_invalid;
+    15 Must "Null capabilities in `initialize` are treated as unsupported." => nulls;
 }
 
 async fn answers(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -38,10 +38,7 @@ async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = play.initialize_params();
     let said = play.result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
-        format!(
-            "asked for version 1, it answered {}",
-            said["protocolVersion"]
-        )
+        format!("requested version 1, got {}", said["protocolVersion"])
     })
 }
 
@@ -52,7 +49,7 @@ async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match said.get("protocolVersion").and_then(Value::as_u64) {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
-            "asked for version 65535, which nobody speaks, it answered {}",
+            "requested version 65535, which does not exist, got {}",
             said["protocolVersion"]
         )),
     }
@@ -70,7 +67,9 @@ async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let used =
         used.filter(|method| *method != "session/request_permission" && !method.starts_with('_'));
     match used.collect::<Vec<_>>().first() {
-        Some(method) => fail(format!("it called `{method}`, which was not offered")),
+        Some(method) => fail(format!(
+            "it called `{method}`, which the client does not support"
+        )),
         None => Ok(()),
     }
 }
@@ -96,7 +95,7 @@ async fn initialize_supporting(
         .filter(|method| !method.starts_with(offered));
     match others.next() {
         Some(method) => fail(format!(
-            "it called `{method}`, and the client offers only {capabilities}"
+            "it called `{method}`, but the client supports only {capabilities}"
         )),
         None => Ok(()),
     }
@@ -124,7 +123,7 @@ async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> 
     match play.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
-            fail(format!("it answered with error {code}: {message}"))
+            fail(format!("it failed with error {code}: {message}"))
         }
     }
 }
@@ -174,7 +173,7 @@ async fn offered_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
         }
         let answer = play.request(method, params).await?;
         require(answer.code() != Some(-32601), || {
-            format!("it offers `{method}`, and answered it with error -32601")
+            format!("it offers `{method}`, but responds to it with error -32601")
         })?;
     }
     Ok(())
@@ -195,7 +194,7 @@ async fn handles_second_initialize(play: &mut AgentHarness) -> Result<(), CheckS
 
 async fn accepts_initialize_after_invalid(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if let ReceivedResponse::Result(_) = play.request("initialize", json!({})).await? {
-        return skip("it has read an `initialize` without a version in a way of its own");
+        return skip("it accepted an `initialize` without a version");
     }
     play.initialize().await?;
     Ok(())

@@ -12,29 +12,29 @@ use crate::wire::{ReceivedMessage, ReceivedResponse};
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "overview";
-    1 Must "Every request is answered, and once." => responds_once;
-    2 Must "An answer has the id of its request, which may be a string." => string_id;
-    3 Must "An id that is a string stays one, though it look like a number." => numeral_id;
-    4 Must "Numbers below zero and large ones are ids as well." => number_ids;
-    5 Must "A request whose id is null is a request, and its answer has that id." => null_id;
-    6 Must "Of many requests that are sent at once each has its own answer." => handles_many_requests;
-    7 Must "The ids of the client's requests have nothing to do with those of the agent's own." => own_ids;
-    8 Must "Notifications are not answered." => notification;
-    9 Must "Not even a notification with params that cannot be read is answered." => broken_notification;
-    10 Should "What is no JSON is answered with error -32700." => parse_error;
-    11 Must "An error has the id null where that of the request could not be read." => parse_error_id;
-    12 Should "JSON that is no request is answered with error -32600." => invalid_request;
-    13 Must "A method that there is not is answered with an error." => unknown_method;
-    14 Should "The error for a method that there is not is -32601." => method_not_found;
-    15 Must "A request with params of the wrong shape is answered, too." => broken_params;
-    16 Should "The error for params of the wrong shape is -32602." => invalid_params;
-    17 Must "An error has a code, which is an integer, and a message." => error_object;
-    18 Must "An answer has a result or an error, and never both." => has_result_or_error;
-    19 Must "Every message says that it is one of JSON-RPC 2.0." => has_jsonrpc_version;
-    20 Should "An answer to nothing that was asked does no harm." => ignores_stray_response;
-    21 Must "Every agent has `session/new`, `session/prompt` and `session/cancel`." => baseline;
+    1 Must "Every request gets exactly one response." => responds_once;
+    2 Must "A response has the id of its request, which may be a string." => string_id;
+    3 Must "A string id stays a string, even if it looks like a number." => numeral_id;
+    4 Must "Negative and large numbers are valid ids." => number_ids;
+    5 Must "A request with id null gets a response with id null." => null_id;
+    6 Must "Concurrent requests each get their own response." => handles_many_requests;
+    7 Must "Client and agent request ids are independent." => own_ids;
+    8 Must "Notifications get no response." => notification;
+    9 Must "A notification with invalid params gets no response." => broken_notification;
+    10 Should "Invalid JSON gets error -32700." => parse_error;
+    11 Must "If the request id cannot be read, the error has id null." => parse_error_id;
+    12 Should "JSON that is not a valid request gets error -32600." => invalid_request;
+    13 Must "Unknown methods get an error." => unknown_method;
+    14 Should "Unknown methods get error -32601." => method_not_found;
+    15 Must "Requests with invalid params get a response." => broken_params;
+    16 Should "Invalid params get error -32602." => invalid_params;
+    17 Must "Errors have an integer code and a message." => error_object;
+    18 Must "A response has either a result or an error." => has_result_or_error;
+    19 Must "Every message has `jsonrpc` set to `2.0`." => has_jsonrpc_version;
+    20 Should "Responses to unknown requests are ignored." => ignores_stray_response;
+    21 Must "Every agent supports `session/new`, `session/prompt` and `session/cancel`." => baseline;
     22 Must "Every path is absolute." => paths;
-    23 Must "Line numbers begin with 1." => lines;
+    23 Must "Line numbers start at 1." => lines;
 }
 
 async fn responds_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -45,7 +45,7 @@ async fn responds_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let again = play.collect(QUIET).await?;
         require(
             !again.iter().any(|message| is_response_to(message, &id)),
-            || format!("it answered `{method}` twice"),
+            || format!("it sent two responses to `{method}`"),
         )?;
     }
     Ok(())
@@ -68,7 +68,7 @@ async fn send_request_with_id(
     };
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     play.wire.send(&request).await?;
-    play.until(&format!("an answer with id {id}"), |_, message| {
+    play.until(&format!("a response with id {id}"), |_, message| {
         is_response_to(message, &id).then(|| message.0.clone())
     })
     .await
@@ -122,7 +122,7 @@ async fn own_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         })
         .await?;
     let Some((theirs, _, params)) = held else {
-        return skip("the agent asked for no permission, so there is no id of its own");
+        return skip("the agent requested no permission, so it sent no request id");
     };
     if theirs == prompt {
         // The two ids are the same already, and both must still be answered.
@@ -145,7 +145,10 @@ fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckSt
         .iter()
         .find(|message| matches!(message.envelope(), Some(Envelope::Response { .. })));
     match answer {
-        Some(message) => fail(format!("it answered {to}, which has no id: {}", message.0)),
+        Some(message) => fail(format!(
+            "it responded to {to}, which has no id: {}",
+            message.0
+        )),
         None => Ok(()),
     }
 }
@@ -175,17 +178,16 @@ async fn parse_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
     let answer = play
-        .until(
-            "an answer to a line that is no JSON",
-            |_, message| match message.envelope() {
+        .until("a response to invalid JSON", |_, message| {
+            match message.envelope() {
                 Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
                 _ => None,
-            },
-        )
+            }
+        })
         .await?;
     require(answer.code() == Some(-32700), || match answer.code() {
-        Some(code) => format!("it answered a line that is no JSON with error {code}"),
-        None => "it answered a line that is no JSON with a result".to_owned(),
+        Some(code) => format!("it responded to invalid JSON with error {code}"),
+        None => "it responded to invalid JSON with a result".to_owned(),
     })
 }
 
@@ -204,10 +206,10 @@ async fn parse_error_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
     .await?;
     match error {
-        None => skip("it does not answer a line that is no JSON"),
+        None => skip("it does not respond to invalid JSON"),
         Some(Value::Null) => Ok(()),
         Some(id) => fail(format!(
-            "it answered a line that is no JSON with the id {id}, and not null"
+            "it responded to invalid JSON with id {id}; expected null"
         )),
     }
 }
@@ -237,7 +239,7 @@ async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     match play.request("acp-check/nothing", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("asked `acp-check/nothing`, it answered with a result"),
+        ReceivedResponse::Result(_) => fail("`acp-check/nothing` succeeded; expected an error"),
     }
 }
 
@@ -245,8 +247,8 @@ async fn method_not_found(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize().await?;
     let code = play.request("acp-check/nothing", json!({})).await?.code();
     require(code == Some(-32601), || match code {
-        Some(code) => format!("asked `acp-check/nothing`, it answered with error {code}"),
-        None => "asked `acp-check/nothing`, it answered with a result".to_owned(),
+        Some(code) => format!("`acp-check/nothing` failed with error {code}"),
+        None => "`acp-check/nothing` succeeded; expected an error".to_owned(),
     })
 }
 
@@ -265,13 +267,13 @@ async fn broken_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn invalid_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let code = send_broken_request(play).await?.code();
     if code == Some(-32601) {
-        return skip("it has no method `session/prompt`, whatever its params are");
+        return skip("it does not support `session/prompt`");
     }
     require(code == Some(-32602), || match code {
         Some(code) => {
-            format!("a prompt whose `sessionId` is an object was answered with error {code}")
+            format!("a prompt whose `sessionId` is an object failed with error {code}")
         }
-        None => "a prompt whose `sessionId` is an object was answered with a result".to_owned(),
+        None => "a prompt whose `sessionId` is an object succeeded; expected an error".to_owned(),
     })
 }
 
@@ -280,10 +282,10 @@ async fn error_object(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let message = send_request_with_id(play, json!("error"), "acp-check/nothing").await?;
     let error = &message["error"];
     require(error["code"].is_i64(), || {
-        format!("the error has no `code` that is an integer: {error}")
+        format!("the error has no integer `code`: {error}")
     })?;
     require(error["message"].is_string(), || {
-        format!("the error has no `message` that is a string: {error}")
+        format!("the error has no string `message`: {error}")
     })
 }
 
@@ -291,10 +293,10 @@ async fn has_result_or_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let right = send_request_with_id(play, json!("right"), "initialize").await?;
     let wrong = send_request_with_id(play, json!("wrong"), "acp-check/nothing").await?;
     require(right.get("error").is_none(), || {
-        "its answer to `initialize` has `error` beside `result`".to_owned()
+        "the response to `initialize` has both `result` and `error`".to_owned()
     })?;
     require(wrong.get("result").is_none(), || {
-        "its error for an unknown method has `result` beside `error`".to_owned()
+        "the error for an unknown method has both `result` and `error`".to_owned()
     })
 }
 
@@ -303,7 +305,7 @@ async fn has_jsonrpc_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let message = send_request_with_id(play, json!(method), method).await?;
         require(message["jsonrpc"] == "2.0", || {
             let said = &message["jsonrpc"];
-            format!("its answer to `{method}` has {said} for `jsonrpc`, and not \"2.0\"")
+            format!("the response to `{method}` has `jsonrpc` {said}; expected \"2.0\"")
         })?;
     }
     Ok(())
@@ -315,7 +317,7 @@ async fn ignores_stray_response(play: &mut AgentHarness) -> Result<(), CheckStop
     play.wire
         .refuse(&json!(4711), -32603, "nobody asked")
         .await?;
-    play.require_responsive("answers to nothing that it has asked")
+    play.require_responsive("responses to unknown requests")
         .await
 }
 
@@ -334,7 +336,7 @@ async fn baseline(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let prompted = play.turn_answer(&id).await?;
     for (method, answer) in [("session/new", opened), ("session/prompt", prompted)] {
         require(answer.code() != Some(-32601), || {
-            format!("it has no method `{method}`: it answered with error -32601")
+            format!("it does not support `{method}` (error -32601)")
         })?;
     }
     Ok(())
@@ -371,14 +373,14 @@ async fn reported_values(play: &mut AgentHarness, field: &str) -> Result<Vec<Val
 async fn paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let paths = reported_values(play, "path").await?;
     if paths.is_empty() {
-        return skip("the agent told no path");
+        return skip("the agent sent no path");
     }
     for path in paths {
         let absolute = path.as_str().is_some_and(|path| {
             let drive = path.get(1..3).is_some_and(|at| at == ":\\" || at == ":/");
             path.starts_with(['/', '\\']) || drive
         });
-        require(absolute, || format!("the path {path} is not absolute"))?;
+        require(absolute, || format!("path is not absolute: {path}"))?;
     }
     Ok(())
 }
@@ -386,11 +388,11 @@ async fn paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let lines = reported_values(play, "line").await?;
     if lines.is_empty() {
-        return skip("the agent told no line");
+        return skip("the agent sent no line number");
     }
     for line in lines {
         require(line.as_u64().is_some_and(|line| line > 0), || {
-            format!("it said line {line}, and the first line is 1")
+            format!("it sent line {line}, but lines start at 1")
         })?;
     }
     Ok(())

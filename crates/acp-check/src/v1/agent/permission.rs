@@ -9,15 +9,15 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "tool-calls";
-    31 Must "The options of a permission request have ids that differ." => unique_options;
-    32 Should "A permission request has options to choose from." => has_options;
-    33 Should "A permission request is for a tool call that was reported." => known_call;
-    34 Must "What was rejected is not done." => respects_rejection;
-    35 Should "What was allowed is done." => runs_after_allow;
-    36 Should "A tool call that was allowed is reported to be in progress." => in_progress;
-    37 Should "What was cancelled while its permission was asked for is not done." => leaves_cancelled_action_undone;
-    38 Must "A permission request that the client answers with an error leaves the session usable." => handles_error_response;
-    39 Should "A turn in which a permission was rejected has not been cancelled, and does not end as `cancelled`." => not_cancelled;
+    31 Must "Permission option ids are unique." => unique_options;
+    32 Should "A permission request has at least one option." => has_options;
+    33 Should "A permission request refers to a reported tool call." => known_call;
+    34 Must "A rejected tool call is not executed." => respects_rejection;
+    35 Should "An allowed tool call is executed." => runs_after_allow;
+    36 Should "An allowed tool call is reported as in progress." => in_progress;
+    37 Should "A tool call cancelled during its permission request is not executed." => leaves_cancelled_action_undone;
+    38 Must "A failed permission request leaves the session usable." => handles_error_response;
+    39 Should "A turn with a rejected permission does not end with `cancelled`." => not_cancelled;
 }
 
 const METHOD: &str = "session/request_permission";
@@ -40,7 +40,7 @@ fn requests(play: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let asked = play.requests().filter(|(method, _)| *method == METHOD);
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
-        return skip("the agent has asked for no permission");
+        return skip("the agent requested no permission");
     }
     Ok(asked)
 }
@@ -57,9 +57,7 @@ async fn unique_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let mut ids: Vec<&Value> = Vec::new();
         for option in options {
             let id = &option["optionId"];
-            require(!ids.contains(&id), || {
-                format!("two options have the id {id}")
-            })?;
+            require(!ids.contains(&id), || format!("duplicate option id {id}"))?;
             ids.push(id);
         }
     }
@@ -86,7 +84,7 @@ async fn known_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
         }
         let id = &params["toolCall"]["toolCallId"];
         require(message.method() != METHOD || known.contains(&id), || {
-            format!("permission is asked for the tool call {id}, which was not reported before")
+            format!("permission was requested for tool call {id}, which was not reported")
         })?;
     }
     Ok(())
@@ -98,7 +96,7 @@ async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
     permission_requests(play).await?;
     let after = notes(play)?;
     require(before == after, || {
-        format!("every permission was rejected, and the file was changed to {after:?}")
+        format!("every permission was rejected, but the file was changed to {after:?}")
     })
 }
 
@@ -106,7 +104,7 @@ async fn runs_after_allow(play: &mut AgentHarness) -> Result<(), CheckStop> {
     permission_requests_of_turn(play).await?;
     let after = notes(play)?;
     require(after.contains("delta"), || {
-        format!("every permission was given, and the file is not changed: {after:?}")
+        format!("every permission was granted, but the file was not changed: {after:?}")
     })
 }
 
@@ -118,7 +116,7 @@ async fn in_progress(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let runs =
             updates.any(|update| &update["toolCallId"] == id && update["status"] == "in_progress");
         require(runs, || {
-            format!("the tool call {id} was allowed, and never reported to be in progress")
+            format!("tool call {id} was allowed, but never reported as in progress")
         })?;
     }
     Ok(())
@@ -136,7 +134,7 @@ async fn leaves_cancelled_action_undone(play: &mut AgentHarness) -> Result<(), C
     let after = notes(play)?;
     require(before == after, || {
         format!(
-            "the turn was cancelled when permission was asked for, and the file was changed to {after:?}"
+            "the turn was cancelled during a permission request, but the file was changed to {after:?}"
         )
     })
 }
@@ -146,7 +144,7 @@ async fn handles_error_response(play: &mut AgentHarness) -> Result<(), CheckStop
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
     play.task_with(&session, AgentTask::Edit, METHOD, error)
         .await?;
-    play.goes_on(&session, "an error for an answer to a permission request")
+    play.goes_on(&session, "an error response to a permission request")
         .await
         .map(drop)
 }
@@ -156,10 +154,10 @@ async fn not_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let turn = play.task(&session, AgentTask::Edit).await?;
     if !turn.requests.iter().any(|(method, _)| method == METHOD) {
-        return skip("the agent has asked for no permission");
+        return skip("the agent requested no permission");
     }
     if turn.stop == "cancelled" {
-        return fail("a permission was rejected, and the turn has ended as cancelled");
+        return fail("a permission was rejected, and the turn ended with cancelled");
     }
     Ok(())
 }

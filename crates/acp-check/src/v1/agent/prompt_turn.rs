@@ -10,19 +10,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "prompt-turn";
-    1 Must "A prompt is answered with a stop reason, one of those that there are." => stop_reason;
-    2 Must "What the agent says and does in a turn is reported by `session/update` before the prompt is answered." => reports;
-    3 Should "Nothing of a turn is reported after its prompt was answered." => nothing_afterwards;
-    4 Must "Every update names the session that it is about." => updates_of_session;
-    5 Must "Whatever the agent asks for in a turn names its session." => requests_of_session;
-    6 Must "When a turn is over, the session takes another prompt." => second_turn;
-    7 Should "A turn builds on what was said in those before it." => uses_history;
-    8 Must "The stop reason `cancelled` is that of turns that the client has cancelled." => not_cancelled;
-    9 Must "A prompt without any content is answered, and leaves the session as it was." => empty_prompt;
-    10 Should "A prompt for a session that is not there is refused." => unknown_session;
-    11 Must "Prompts in two sessions at once are both answered, and each is reported in its own." => two_sessions;
-    12 Should "A long turn does not keep other sessions waiting." => not_kept_waiting;
-    13 Must "Every prompt is answered, also one that comes before the turn in its session is over." => second_at_once;
+    1 Must "The response to a prompt has a valid stop reason." => stop_reason;
+    2 Must "All output of a turn is sent with `session/update` before the response to the prompt." => reports;
+    3 Should "No updates of a turn are sent after the response to its prompt." => nothing_afterwards;
+    4 Must "Every update has the id of its session." => updates_of_session;
+    5 Must "Every request the agent sends in a turn has the id of its session." => requests_of_session;
+    6 Must "After a turn, the session accepts another prompt." => second_turn;
+    7 Should "A turn has the context of the previous turns." => uses_history;
+    8 Must "Only turns cancelled by the client end with `cancelled`." => not_cancelled;
+    9 Must "An empty prompt gets a response and leaves the session usable." => empty_prompt;
+    10 Should "A prompt for an unknown session fails." => unknown_session;
+    11 Must "Concurrent prompts in two sessions both get a response, with updates in their own session." => two_sessions;
+    12 Should "A long turn does not block other sessions." => not_kept_waiting;
+    13 Must "Every prompt gets a response, even one sent during a running turn." => second_at_once;
 }
 
 /// Updates that come of what a model says or does. Others, such as those of usage, may come at any time.
@@ -40,7 +40,10 @@ async fn stop_reason(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let there_are: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
     require(there_are.contains(&turn.stop.as_str()), || {
         let there_are = there_are.join(", ");
-        format!("the stop reason {:?} is none of {there_are}", turn.stop)
+        format!(
+            "invalid stop reason {:?}; expected one of {there_are}",
+            turn.stop
+        )
     })
 }
 
@@ -53,9 +56,7 @@ async fn reports(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let reported = OF_A_TURN
         .iter()
         .any(|kind| turn.of_kind(kind).next().is_some());
-    require(reported, || {
-        "the turn has ended without an update that says anything".to_owned()
-    })
+    require(reported, || "the turn ended without any output".to_owned())
 }
 
 /// The first update of what a turn does that has come for a session, after so many messages.
@@ -75,7 +76,9 @@ async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let before = play.messages.len();
     play.hush().await?;
     match of_a_turn(play, &session, before) {
-        Some(kind) => fail(format!("`{kind}` has come after the answer to the prompt")),
+        Some(kind) => fail(format!(
+            "`{kind}` was sent after the response to the prompt"
+        )),
         None => Ok(()),
     }
 }
@@ -88,7 +91,7 @@ async fn updates_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .find(|params| params["sessionId"] != session.as_str());
     match other {
         Some(params) => fail(format!(
-            "an update is for the session {}, and the only one is {session:?}",
+            "an update is for session {}, but the only session is {session:?}",
             params["sessionId"]
         )),
         None => Ok(()),
@@ -112,11 +115,11 @@ async fn requests_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter(|(method, _)| is_session_method(method))
         .peekable();
     if asked.peek().is_none() {
-        return skip("the agent has asked for nothing");
+        return skip("the agent sent no requests");
     }
     match asked.find(|(_, params)| params["sessionId"] != session.as_str()) {
         Some((method, params)) => fail(format!(
-            "`{method}` is for the session {}, and the only one is {session:?}",
+            "`{method}` is for session {}, but the only session is {session:?}",
             params["sessionId"]
         )),
         None => Ok(()),
@@ -134,7 +137,7 @@ async fn uses_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.task(&session, AgentTask::Remember).await?;
     let said = play.task(&session, AgentTask::Recall).await?.text();
     require(said.contains("7351"), || {
-        format!("asked to remember 7351, and which number that was, it said {said:?}")
+        format!("asked to remember and repeat 7351, it said {said:?}")
     })
 }
 
@@ -142,7 +145,7 @@ async fn not_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let turn = play.task(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
-        "the stop reason is \"cancelled\", and nobody has cancelled".to_owned()
+        "the stop reason is \"cancelled\", but the turn was not cancelled".to_owned()
     })
 }
 
@@ -152,9 +155,7 @@ async fn empty_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let prompt = play.wire.ask("session/prompt", params).await?;
     // Whether it is done or refused is the agent's own.
     play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "a prompt without content")
-        .await
-        .map(drop)
+    play.goes_on(&session, "an empty prompt").await.map(drop)
 }
 
 async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -163,7 +164,7 @@ async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match play.turn_answer(&prompt).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
-            "a prompt for a session that nobody has opened was answered with {result}"
+            "a prompt for an unknown session succeeded with {result}"
         )),
     }
 }
@@ -184,7 +185,7 @@ async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .iter()
             .any(|kind| turn.of_kind(kind).next().is_some());
         require(reported || turn.stop != "end_turn", || {
-            format!("of two prompts at once, that in {session:?} has ended without an update")
+            format!("of two concurrent prompts, the one in {session:?} ended without an update")
         })?;
     }
     Ok(())
@@ -198,7 +199,7 @@ async fn not_kept_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.cancel(&busy).await?;
     match turn {
         Err(CheckStop::Fail(why)) => fail(format!(
-            "while a turn was under way in another session: {why}"
+            "while a turn was running in another session: {why}"
         )),
         turn => {
             turn?;

@@ -10,11 +10,11 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V1 Agent "session-setup";
-    40 Must "A session that is open can be closed." => closes;
-    41 Must "A turn that runs in a session which is closed is answered." => responds_to_open_turn;
-    42 Must "A turn that runs in a session which is closed ends as cancelled." => cancels_open_turn;
-    43 Must "Closing a session leaves the others as they are." => others_stay;
-    44 Should "An agent that does not offer to close sessions refuses to." => rejects_unsupported_close;
+    40 Must "An open session can be closed." => closes;
+    41 Must "A turn running when its session is closed gets a response." => responds_to_open_turn;
+    42 Must "A turn running when its session is closed ends with `cancelled`." => cancels_open_turn;
+    43 Must "Closing a session does not affect other sessions." => others_stay;
+    44 Should "An agent without the capability rejects `session/close`." => rejects_unsupported_close;
 }
 
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
@@ -72,11 +72,11 @@ async fn cancels_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
             let reason = result["stopReason"].as_str().unwrap_or_default();
             // It may have come to its end just then.
             require(matches!(reason, "cancelled" | "end_turn"), || {
-                format!("the turn ended as {reason:?}, and not as \"cancelled\"")
+                format!("the turn ended with {reason:?}; expected \"cancelled\"")
             })
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "the prompt was answered with error {code}: {message}; and not as \"cancelled\""
+            "the prompt failed with error {code}: {message}; expected \"cancelled\""
         )),
     }
 }
@@ -93,13 +93,13 @@ async fn others_stay(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn rejects_unsupported_close(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     if play.require_capability(CLOSE).is_ok() {
-        return skip("the agent offers `session/close`");
+        return skip("the agent supports `session/close`");
     }
     let params = json!({"sessionId": session});
     match play.request("session/close", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not offer `session/close`, and answered it with a result")
+            fail("it does not support `session/close`, but the request succeeded")
         }
     }
 }

@@ -11,25 +11,25 @@ use crate::wire::ReceivedResponse;
 use super::session_modes::set_another;
 
 checks! { V1 Agent "session-config-options";
-    1 Must "The ids of config options differ." => unique_ids;
-    2 Must "Every config option has a value at first: one of those that it can have." => defaults;
-    3 Must "Names of categories that do not begin with `_` are those of the specification." => categories;
-    4 Must "`session/set_config_option` is answered with all config options." => returns_all_options;
-    5 Must "The answer to `session/set_config_option` has the value that was set." => returns_new_value;
-    6 Must "The values in the answer to `session/set_config_option` are among those that the options can have." => returned_values_are_valid;
-    7 Should "`session/set_config_option` refuses an option that is not there." => unknown_option;
-    8 Should "`session/set_config_option` refuses a value that the option cannot have." => unknown_value;
-    9 Must "A `config_option_update` has all config options." => update_has_all_options;
-    10 Must "The values in a `config_option_update` are among those that the options can have." => updated_values_are_valid;
-    11 Must "Options that are on or off are shown only to clients that offer `session.configOptions.boolean`." => booleans;
-    12 Must "An option that is on or off is set by a value of type boolean." => sets_boolean;
-    13 Must "A config option can be set while the agent is at work." => at_work;
-    14 Must "A config option is that of one session: others keep their own." => of_one_session;
-    15 Should "An agent with modes shows them both as `modes` and as a config option of the category `mode`." => has_mode_option_and_modes;
-    16 Should "At first `modes` and the config option of the category `mode` say the same." => same_at_first;
-    17 Should "A mode that is set by `session/set_mode` is that of the config option, too." => keeps_mode_in_sync;
-    18 Must "Every config option of a loaded session has a value, one of those that it can have." => has_options_after_load;
-    19 Must "Every config option of a resumed session has a value, one of those that it can have." => has_options_after_resume;
+    1 Must "Config option ids are unique." => unique_ids;
+    2 Must "Every config option has a valid initial value." => defaults;
+    3 Must "Category names not starting with `_` are those of the specification." => categories;
+    4 Must "The response to `session/set_config_option` contains all config options." => returns_all_options;
+    5 Must "The response to `session/set_config_option` has the new value." => returns_new_value;
+    6 Must "The response to `session/set_config_option` contains only valid values." => returned_values_are_valid;
+    7 Should "`session/set_config_option` with an unknown option fails." => unknown_option;
+    8 Should "`session/set_config_option` with an invalid value fails." => unknown_value;
+    9 Must "A `config_option_update` contains all config options." => update_has_all_options;
+    10 Must "A `config_option_update` contains only valid values." => updated_values_are_valid;
+    11 Must "Boolean options are sent only to clients with `session.configOptions.boolean`." => booleans;
+    12 Must "Boolean options are set with boolean values." => sets_boolean;
+    13 Must "A config option can be set during a turn." => at_work;
+    14 Must "Setting a config option does not affect other sessions." => of_one_session;
+    15 Should "An agent with modes reports them as `modes` and as a config option of category `mode`." => has_mode_option_and_modes;
+    16 Should "Initially, `modes` and the config option of category `mode` agree." => same_at_first;
+    17 Should "`session/set_mode` also updates the config option of category `mode`." => keeps_mode_in_sync;
+    18 Must "Every config option of a loaded session has a valid value." => has_options_after_load;
+    19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
 }
 
 /// Opens a session, and gives its id and its config options, if it has any.
@@ -84,9 +84,7 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
         };
         require(fits, || {
             let id = &option["id"];
-            format!(
-                "{when} the option {id} has the value {current}, which is none that it can have"
-            )
+            format!("{when} option {id} has the invalid value {current}")
         })?;
     }
     Ok(())
@@ -98,7 +96,7 @@ fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     let modes = choices().find(|option| option["category"] == "mode");
     match modes.or_else(|| choices().next()) {
         Some(option) => Ok(option),
-        None => skip("no config option is a choice"),
+        None => skip("no select config option"),
     }
 }
 
@@ -139,7 +137,7 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .iter()
         .find(|id| ids.iter().filter(|other| other == id).count() > 1)
     {
-        Some(id) => fail(format!("two config options have the id {id:?}")),
+        Some(id) => fail(format!("duplicate config option id {id:?}")),
         None => Ok(()),
     }
 }
@@ -157,7 +155,7 @@ async fn categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter_map(|option| option["category"].as_str());
     match categories.find(|name| !KNOWN.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
-            "the category {name:?} is not one of the specification, and does not begin with `_`"
+            "category {name:?} is not in the specification and does not start with `_`"
         )),
         None => Ok(()),
     }
@@ -167,9 +165,7 @@ async fn returns_all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before) = session_with_options(play).await?;
     let after = current_options(play, &session, &before).await?;
     match ids(&before).iter().find(|id| !ids(&after).contains(id)) {
-        Some(id) => fail(format!(
-            "an option was set to the value it had, and the answer does not have the option {id:?}"
-        )),
+        Some(id) => fail(format!("the response does not contain option {id:?}")),
         None => Ok(()),
     }
 }
@@ -190,7 +186,7 @@ async fn returns_new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (id, value, after) = set_other(play).await?;
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
-        format!("the option {id} was set to {value}, and the answer says {current}")
+        format!("option {id} was set to {value}, but the response says {current}")
     })
 }
 
@@ -209,14 +205,14 @@ async fn refuses(play: &mut AgentHarness, params: Value, what: &str) -> Result<(
 async fn unknown_option(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = session_with_options(play).await?;
     let params = setting(&session, &json!("no-such-option"), &json!("x"));
-    refuses(play, params, "an option that is not there").await
+    refuses(play, params, "an unknown option").await
 }
 
 async fn unknown_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = session_with_options(play).await?;
     let id = choice(&options)?["id"].clone();
     let params = setting(&session, &id, &json!("no-such-value"));
-    refuses(play, params, "a value that the option cannot have").await
+    refuses(play, params, "an invalid value").await
 }
 
 /// Lets the agent change its options by itself, and gives what they were, and the last update.
@@ -227,7 +223,7 @@ async fn own_update(
     let turn = play.task(&session, AgentTask::Plan).await?;
     match turn.of_kind("config_option_update").last() {
         Some(update) => Ok((session, before, options(update))),
-        None => skip("the agent has not changed its config options by itself"),
+        None => skip("the agent did not change its config options on its own"),
     }
 }
 
@@ -257,7 +253,7 @@ async fn booleans(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = session_with_options(play).await?;
     match options.iter().find(|option| option["type"] == "boolean") {
         Some(option) => fail(format!(
-            "the option {} is on or off, and the client does not offer such",
+            "option {} is boolean, but the client does not support boolean options",
             option["id"]
         )),
         None => Ok(()),
@@ -270,7 +266,7 @@ async fn sets_boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.initialize_with(params).await?;
     let (session, before) = session_with_options(play).await?;
     let Some(option) = before.iter().find(|option| option["type"] == "boolean") else {
-        return skip("no config option is on or off");
+        return skip("no boolean config option");
     };
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
     let mut params = setting(&session, &id, &value);
@@ -278,7 +274,7 @@ async fn sets_boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let after = options(&play.result(SET, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
-        format!("the option {id} was set to {value}, and the answer says {current}")
+        format!("option {id} was set to {value}, but the response says {current}")
     })
 }
 
@@ -298,13 +294,13 @@ async fn of_one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .iter()
         .find(|option| option["type"] == "select" && option["id"] != id)
     else {
-        return skip("there is only one config option that is a choice");
+        return skip("only one select config option");
     };
     let params = setting(&other, &another["id"], &another["currentValue"]);
     let after = options(&play.result(SET, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
-        format!("the option {id} was set to {value} in one session, and is {now} in another, too")
+        format!("option {id} was set to {value} in one session, and changed to {now} in another")
     })
 }
 
@@ -320,8 +316,8 @@ async fn has_mode_option_and_modes(play: &mut AgentHarness) -> Result<(), CheckS
     match (opened["modes"].is_object(), mode_option(&options).is_some()) {
         (false, false) => skip("the agent's sessions have no modes"),
         (true, true) => Ok(()),
-        (true, false) => fail("there are `modes`, and no config option of the category `mode`"),
-        (false, true) => fail("there is a config option of the category `mode`, and no `modes`"),
+        (true, false) => fail("there are `modes`, but no config option of category `mode`"),
+        (false, true) => fail("there is a config option of category `mode`, but no `modes`"),
     }
 }
 
@@ -329,11 +325,11 @@ async fn same_at_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let opened = play.open_session().await?;
     let options = options(&opened);
     let Some(option) = mode_option(&options).filter(|_| opened["modes"].is_object()) else {
-        return skip("the agent does not show modes in both ways");
+        return skip("the agent does not report modes both ways");
     };
     let (value, mode) = (&option["currentValue"], &opened["modes"]["currentModeId"]);
     require(value == mode, || {
-        format!("the mode is {mode} by `modes`, and {value} by the config option")
+        format!("the mode is {mode} in `modes`, but {value} in the config option")
     })
 }
 
@@ -343,7 +339,7 @@ async fn keeps_mode_in_sync(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let options_there = options(&opened);
     let mode = mode_option(&options_there).filter(|_| opened["modes"].is_object());
     let Some(mode) = mode.map(|option| &option["id"]) else {
-        return skip("the agent does not show modes in both ways");
+        return skip("the agent does not report modes both ways");
     };
     // The answer to setting the mode's own option would say nothing of what it was.
     let mut others = options_there
@@ -357,7 +353,7 @@ async fn keeps_mode_in_sync(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let after = options(&play.result(SET, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
-        format!("the mode was set to {set:?}, and the config option says {now}")
+        format!("the mode was set to {set:?}, but the config option says {now}")
     })
 }
 
@@ -384,9 +380,7 @@ async fn require_options_after_reopen(
     let opened = match play.request(method, params).await? {
         ReceivedResponse::Result(opened) => opened,
         ReceivedResponse::Error { code, message, .. } => {
-            return skip(format!(
-                "`{method}` was answered with error {code}: {message}"
-            ));
+            return skip(format!("`{method}` failed with error {code}: {message}"));
         }
     };
     let options = options(&opened);

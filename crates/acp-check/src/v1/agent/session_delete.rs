@@ -11,10 +11,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-delete";
-    1 Must "A session that was deleted is not listed any more." => omits_deleted_session;
-    2 Should "Deleting a session that there is not succeeds." => deletes_unknown_session;
+    1 Must "A deleted session is no longer listed." => omits_deleted_session;
+    2 Should "Deleting an unknown session succeeds." => deletes_unknown_session;
     3 Should "Deleting a session twice succeeds." => deletes_twice;
-    4 Should "An agent that does not offer to delete sessions refuses to." => rejects_unsupported_delete;
+    4 Should "An agent without the capability rejects `session/delete`." => rejects_unsupported_delete;
 }
 
 const SESSION: &str = "/agentCapabilities/sessionCapabilities";
@@ -37,7 +37,7 @@ async fn deleted_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
             "sessions cannot be closed, and the agent does not delete one that is open: {message}"
         )),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`session/delete` of a session of its own was answered with error {code}: {message}"
+            "`session/delete` of an existing session failed with error {code}: {message}"
         )),
     }
 }
@@ -48,7 +48,7 @@ async fn omits_deleted_session(play: &mut AgentHarness) -> Result<(), CheckStop>
     let listed = listed(play, json!({"cwd": play.place().project()})).await?;
     let found = listed.iter().any(|listed| listed["sessionId"] == session);
     require(!found, || {
-        format!("session {session:?} was deleted, and is still listed")
+        format!("session {session:?} was deleted, but is still listed")
     })
 }
 
@@ -79,7 +79,7 @@ async fn rejects_unsupported_delete(play: &mut AgentHarness) -> Result<(), Check
     match play.request("session/delete", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not offer `session/delete`, and answered it with a result")
+            fail("it does not support `session/delete`, but the request succeeded")
         }
     }
 }

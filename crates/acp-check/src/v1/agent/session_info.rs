@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, require, skip};
 
 checks! { V1 Agent "session-info";
-    1 Should "The title that a session was given by an update is that of the list of sessions." => title_in_list;
-    2 Should "A session that was deleted is not given another title." => not_after_deletion;
+    1 Should "`session/list` shows the last title sent in an update." => title_in_list;
+    2 Should "No title updates are sent for a deleted session." => not_after_deletion;
 }
 
 /// The last title that was told of a session.
@@ -34,7 +34,7 @@ async fn titled_session(play: &mut AgentHarness) -> Result<(String, Value), Chec
     play.hush().await?;
     match title(play, &session) {
         Some(title) => Ok((session, title)),
-        None => skip("the agent has given the session no title"),
+        None => skip("the agent sent no session title"),
     }
 }
 
@@ -52,7 +52,7 @@ async fn title_in_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let title = &listed["title"];
     require(*title == told, || {
-        format!("the session was given the title {told}, and the list says {title}")
+        format!("the session has title {told}, but the list says {title}")
     })
 }
 
@@ -69,6 +69,6 @@ async fn not_after_deletion(play: &mut AgentHarness) -> Result<(), CheckStop> {
             && params["update"]["sessionUpdate"] == "session_info_update"
     });
     require(!late, || {
-        "it has sent a `session_info_update` for a deleted session".to_owned()
+        "it sent a `session_info_update` for a deleted session".to_owned()
     })
 }

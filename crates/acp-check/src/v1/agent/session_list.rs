@@ -12,17 +12,17 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-list";
-    1 Must "A request without params of its own is answered with a list of sessions." => lists;
-    2 Should "A session in which something was said is listed." => lists_own;
-    3 Must "Only sessions of the directory that was asked for are listed." => of_directory;
-    4 Must "Where there are none, the list is empty, and no error." => lists_nothing_for_other_directory;
-    5 Should "A cursor that the agent has not given is refused." => wrong_cursor;
-    6 Must "A session is listed once, on whichever page." => lists_each_session_once;
-    7 Must "A session is listed with the directory that it was opened in." => directory;
-    8 Should "An agent that does not offer to list sessions refuses to." => rejects_unsupported_list;
-    9 Must "A title that was set is answered, and the session is listed with it." => title;
-    10 Must "An empty title is refused as wrong params." => empty_title;
-    11 Must "Setting the title of a session that there is not is refused." => rejects_title_of_unknown;
+    1 Must "`session/list` without params returns sessions." => lists;
+    2 Should "A session with at least one prompt is listed." => lists_own;
+    3 Must "With `cwd`, only sessions of that directory are listed." => of_directory;
+    4 Must "If there are no sessions, the list is empty." => lists_nothing_for_other_directory;
+    5 Should "An unknown cursor fails." => wrong_cursor;
+    6 Must "Each session is listed once across all pages." => lists_each_session_once;
+    7 Must "A session is listed with its working directory." => directory;
+    8 Should "An agent without the capability rejects `session/list`." => rejects_unsupported_list;
+    9 Must "`session/set_title` returns the new title, and the session is listed with it." => title;
+    10 Must "An empty title fails with invalid params." => empty_title;
+    11 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
 const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
@@ -47,7 +47,7 @@ pub(super) async fn listed(
             Value::Array(listed) => sessions.extend(listed),
             other => {
                 return fail(format!(
-                    "`sessions` of `session/list` is {other}, and no list"
+                    "`sessions` of `session/list` is not a list: {other}"
                 ));
             }
         }
@@ -77,7 +77,9 @@ fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let elsewhere = play.place().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
         Ok(()) => Ok(elsewhere),
-        Err(e) => Err(CheckStop::Harness(format!("no directory can be made: {e}"))),
+        Err(e) => Err(CheckStop::Harness(format!(
+            "cannot create a directory: {e}"
+        ))),
     }
 }
 
@@ -89,7 +91,7 @@ async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(play, 0).await?;
     let page = play.result("session/list", json!({})).await?;
     require(page["sessions"].is_array(), || {
-        format!("the answer has no list `sessions`: {page}")
+        format!("the response has no `sessions` list: {page}")
     })
 }
 
@@ -98,7 +100,7 @@ async fn lists_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let listed = listed(play, json!({"cwd": play.place().project()})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_some(), || {
-            format!("session {session:?} had a turn, and is not listed")
+            format!("session {session:?} had a turn, but is not listed")
         })?;
     }
     Ok(())
@@ -111,7 +113,7 @@ async fn of_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for session in sessions {
         require(find_session(&listed, &session).is_none(), || {
             format!(
-                "asked for sessions of {}, it listed {session:?}, which is in {}",
+                "requested sessions of {}, got {session:?}, which is in {}",
                 other.display(),
                 play.place().project().display()
             )
@@ -127,13 +129,13 @@ async fn lists_nothing_for_other_directory(play: &mut AgentHarness) -> Result<()
     match play.request("session/list", params).await? {
         ReceivedResponse::Result(page) => require(page["sessions"] == json!([]), || {
             format!(
-                "there is no session in {}, and it listed {}",
+                "there are no sessions in {}, but it listed {}",
                 elsewhere.display(),
                 page["sessions"]
             )
         }),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "there is no session in {}, and it answered with error {code}: {message}",
+            "there are no sessions in {}, but it failed with error {code}: {message}",
             elsewhere.display()
         )),
     }
@@ -144,7 +146,7 @@ async fn wrong_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"cursor": "acp-check no such cursor"});
     match play.request("session/list", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("it took a cursor that it has not given"),
+        ReceivedResponse::Result(_) => fail("it accepted an unknown cursor"),
     }
 }
 
@@ -172,7 +174,7 @@ async fn directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let project = play.place().project();
     require(listed["cwd"] == json!(project), || {
         format!(
-            "the session was opened in {}, and is listed with {}",
+            "the session was opened in {}, but is listed with {}",
             project.display(),
             listed["cwd"]
         )
@@ -187,7 +189,7 @@ async fn rejects_unsupported_list(play: &mut AgentHarness) -> Result<(), CheckSt
     match play.request("session/list", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it does not offer `session/list`, and answered it with a result")
+            fail("it does not support `session/list`, but the request succeeded")
         }
     }
 }
@@ -215,7 +217,7 @@ async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     require(listed["title"] == kept, || {
         format!(
-            "the title was answered as {kept:?}, and is listed as {}",
+            "the returned title is {kept:?}, but it is listed as {}",
             listed["title"]
         )
     })

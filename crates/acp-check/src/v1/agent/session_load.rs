@@ -11,19 +11,19 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
-    20 Must "A session that is loaded is replayed: what the person said." => replays_user;
-    21 Must "A session that is loaded is replayed: what the agent said." => replays_agent;
-    22 Must "What is replayed comes in the order in which it was said." => replays_in_order;
-    23 Must "All of it comes before the answer." => replays_first;
-    24 Must "What is replayed is told of the session that is loaded." => replays_own;
-    25 Must "A session that was loaded can be prompted." => continues_after_load;
-    26 Should "A session that there is not cannot be loaded." => rejects_load_of_unknown;
-    27 Should "An agent that does not offer to load sessions refuses to." => rejects_unsupported_load;
-    28 Must "A session that is resumed is not replayed." => resume_replays_nothing;
-    29 Must "A session that was resumed can be prompted." => continues_after_resume;
-    30 Should "A session that there is not cannot be resumed." => rejects_resume_of_unknown;
-    31 Must "A session can be resumed without naming MCP servers." => resumed_without_servers;
-    32 Should "An agent that does not offer to resume sessions refuses to." => rejects_unsupported_resume;
+    20 Must "Loading a session replays the user's messages." => replays_user;
+    21 Must "Loading a session replays the agent's messages." => replays_agent;
+    22 Must "Messages are replayed in their original order." => replays_in_order;
+    23 Must "The replay is complete before the response." => replays_first;
+    24 Must "Replayed updates have the id of the loaded session." => replays_own;
+    25 Must "A loaded session accepts prompts." => continues_after_load;
+    26 Should "Loading an unknown session fails." => rejects_load_of_unknown;
+    27 Should "An agent without the capability rejects `session/load`." => rejects_unsupported_load;
+    28 Must "Resuming a session replays nothing." => resume_replays_nothing;
+    29 Must "A resumed session accepts prompts." => continues_after_resume;
+    30 Should "Resuming an unknown session fails." => rejects_resume_of_unknown;
+    31 Must "`session/resume` works without MCP servers." => resumed_without_servers;
+    32 Should "An agent without the capability rejects `session/resume`." => rejects_unsupported_resume;
 }
 
 const LOAD: &str = "/agentCapabilities/loadSession";
@@ -70,7 +70,7 @@ async fn reopen(
             ))
         }
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`{method}` of a session of its own was answered with error {code}: {message}"
+            "`{method}` of an existing session failed with error {code}: {message}"
         )),
     }
 }
@@ -122,7 +122,7 @@ async fn replays_user(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.text_for(AgentTask::Answer);
     let text = text(&replayed, "user_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
-        format!("{said:?} was said, and not replayed before the answer as `user_message_chunk`")
+        format!("{said:?} was not replayed as `user_message_chunk` before the response")
     })
 }
 
@@ -134,10 +134,7 @@ async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
     let text = text(&replayed, "agent_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
-        format!(
-            "the agent had said {said:?}, and did not replay it before the answer as \
-             `agent_message_chunk`"
-        )
+        format!("{said:?} was not replayed as `agent_message_chunk` before the response")
     })
 }
 
@@ -152,9 +149,9 @@ async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .rposition(|told| kind(told) == "agent_message_chunk");
     match (user, agent) {
         (Some(user), Some(agent)) if !turn.text().is_empty() => require(user < agent, || {
-            "the agent's answer was replayed before the prompt that it answers".to_owned()
+            "the agent's message was replayed before its prompt".to_owned()
         }),
-        _ => skip("not both of prompt and answer were replayed"),
+        _ => skip("the prompt and the agent's message were not both replayed"),
     }
 }
 
@@ -165,7 +162,7 @@ async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut late = play.updates_since(before);
     match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
-            "a `{}` came after the answer to `session/load`",
+            "a `{}` was sent after the response to `session/load`",
             kind(told)
         )),
         None => Ok(()),
@@ -177,7 +174,7 @@ async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for told in replayed.iter().filter(is_message) {
         require(told["sessionId"] == session, || {
             format!(
-                "session {session:?} was loaded, and a `{}` came for session {}",
+                "session {session:?} was loaded, but a `{}` was sent for session {}",
                 kind(told),
                 told["sessionId"]
             )
@@ -203,9 +200,7 @@ async fn reject_unknown_session(
     let params = params_for(play, NO_SESSION);
     match play.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail(format!(
-            "`{method}` of a session that there is not was answered with a result"
-        )),
+        ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
     }
 }
 
@@ -231,7 +226,7 @@ async fn require_unsupported_rejected(
     match play.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
-            "it does not offer `{method}`, and answered it with a result"
+            "it does not support `{method}`, but the request succeeded"
         )),
     }
 }
@@ -250,7 +245,7 @@ async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop
     let told = reopen(play, "session/resume", params).await?;
     match told.iter().find(|told| belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
-            "a `{}` came before the answer to `session/resume`",
+            "a `{}` was sent before the response to `session/resume`",
             kind(told)
         )),
         None => Ok(()),

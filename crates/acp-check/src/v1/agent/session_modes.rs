@@ -9,13 +9,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-modes";
-    1 Must "The current mode of a new session is one of those that are available." => current_is_available;
-    2 Must "The ids of modes differ." => unique_ids;
-    3 Must "`session/set_mode` sets another of the modes that are available." => sets;
-    4 Should "`session/set_mode` refuses a mode that is not available." => unknown_mode;
-    5 Must "The mode that the agent changes to by itself is one of those that are available." => own_change;
-    6 Must "The mode can be set while the agent is at work." => at_work;
-    7 Should "`session/set_mode` refuses a session that is not there." => unknown_session;
+    1 Must "The current mode of a new session is available." => current_is_available;
+    2 Must "Mode ids are unique." => unique_ids;
+    3 Must "`session/set_mode` sets an available mode." => sets;
+    4 Should "`session/set_mode` with an unavailable mode fails." => unknown_mode;
+    5 Must "The agent changes only to available modes." => own_change;
+    6 Must "The mode can be set during a turn." => at_work;
+    7 Should "`session/set_mode` for an unknown session fails." => unknown_session;
 }
 
 /// Opens a session, and gives its id and its modes, if it has any.
@@ -54,7 +54,7 @@ pub(super) async fn set_another(
     }
     match refused {
         Some((code, message)) => fail(format!(
-            "no other mode could be set: `session/set_mode` was answered with error {code}: {message}"
+            "cannot set another mode: `session/set_mode` failed with error {code}: {message}"
         )),
         None => skip("the agent has only one mode"),
     }
@@ -65,7 +65,7 @@ async fn current_is_available(play: &mut AgentHarness) -> Result<(), CheckStop> 
     let current = modes["currentModeId"].as_str().unwrap_or_default();
     require(available_ids(&modes).contains(&current), || {
         format!(
-            "the current mode {current:?} is none of {}",
+            "the current mode {current:?} is not one of {}",
             available_ids(&modes).join(", ")
         )
     })
@@ -78,7 +78,7 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .iter()
         .find(|id| ids.iter().filter(|other| other == id).count() > 1);
     match twice {
-        Some(id) => fail(format!("two modes have the id {id:?}")),
+        Some(id) => fail(format!("duplicate mode id {id:?}")),
         None => Ok(()),
     }
 }
@@ -93,9 +93,7 @@ async fn unknown_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"sessionId": session, "modeId": "no-such-mode"});
     match play.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => {
-            fail("the mode \"no-such-mode\" was set, which is not available")
-        }
+        ReceivedResponse::Result(_) => fail("it accepted the unavailable mode \"no-such-mode\""),
     }
 }
 
@@ -104,7 +102,7 @@ async fn own_change(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let turn = play.task(&session, AgentTask::Plan).await?;
     let mut changes = turn.of_kind("current_mode_update").peekable();
     if changes.peek().is_none() {
-        return skip("the agent has not changed its mode by itself");
+        return skip("the agent did not change its mode on its own");
     }
     let ids = available_ids(&modes);
     let current = |update: &Value| {
@@ -115,7 +113,7 @@ async fn own_change(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     match changes.map(current).find(|id| !ids.contains(&id.as_str())) {
         Some(id) => fail(format!(
-            "the mode is now {id:?}, which is none of {}",
+            "the mode is now {id:?}, which is not one of {}",
             ids.join(", ")
         )),
         None => Ok(()),
@@ -133,6 +131,6 @@ async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
     match play.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("the mode of a session that nobody has opened was set"),
+        ReceivedResponse::Result(_) => fail("it set the mode of an unknown session"),
     }
 }

@@ -14,15 +14,15 @@ use crate::wire::ReceivedResponse;
 
 checks! { V1 Agent "session-setup";
     1 Must "A new session has an id." => has_id;
-    2 Must "No two sessions have the same id." => ids_differ;
-    3 Must "The working directory of a session is the one that it was opened with, wherever the agent was started." => working_directory;
-    4 Should "A working directory that is not absolute is refused." => rejects_relative_cwd;
+    2 Must "Session ids are unique." => ids_differ;
+    3 Must "A session uses its own working directory, not the agent's." => working_directory;
+    4 Should "A relative working directory fails." => rejects_relative_cwd;
     5 Should "The agent connects to MCP servers over stdin and stdout." => mcp_stdio;
-    6 Must "An MCP server gets the arguments and the environment that it was named with." => mcp_arguments;
+    6 Must "MCP servers are started with the given arguments and environment." => mcp_arguments;
     7 Must "Several sessions can be used at once." => supports_several_sessions;
-    8 Must "What is told of a turn is told of the session that was prompted." => own_session;
-    9 Should "A prompt for a session that there is not is refused." => rejects_unknown_session;
-    10 Must "An agent that offers further directories takes them." => further_directories;
+    8 Must "Updates have the id of the prompted session." => own_session;
+    9 Should "A prompt for an unknown session fails." => rejects_unknown_session;
+    10 Must "An agent with the capability accepts `additionalDirectories`." => further_directories;
 }
 
 async fn has_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -35,7 +35,7 @@ async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for _ in 0..3 {
         let id = play.session().await?;
         require(!ids.contains(&id), || {
-            format!("it opened two sessions with the id {id:?}")
+            format!("it opened two sessions with id {id:?}")
         })?;
         ids.push(id);
     }
@@ -47,7 +47,7 @@ fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let other = play.place().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
         .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
-    made.map_err(|e| CheckStop::Harness(format!("no directory can be made: {e}")))?;
+    made.map_err(|e| CheckStop::Harness(format!("cannot create a directory: {e}")))?;
     Ok(other)
 }
 
@@ -68,7 +68,7 @@ async fn working_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let project = play.place().project();
     if let Some(wrong) = files.find(|file| Path::new(file).starts_with(project)) {
         return fail(format!(
-            "the session is in {}, and it looked at {wrong}",
+            "the session is in {}, but it used {wrong}",
             other.display()
         ));
     }
@@ -99,7 +99,7 @@ async fn rejects_relative_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> 
     match play.request("session/new", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("it opened a session in \"project\", which is no absolute path")
+            fail("it opened a session in \"project\", which is not an absolute path")
         }
     }
 }
@@ -118,7 +118,7 @@ async fn server_note(play: &mut AgentHarness, of: &str) -> Result<Option<String>
     }
     let (script, notes) = (play.place().file("server.sh"), play.place().file("server"));
     std::fs::write(&script, MCP_SERVER)
-        .map_err(|e| CheckStop::Harness(format!("the server cannot be written: {e}")))?;
+        .map_err(|e| CheckStop::Harness(format!("cannot write the server script: {e}")))?;
     play.initialize().await?;
     let mut params = play.session_params();
     params["mcpServers"] = json!([{
@@ -152,7 +152,7 @@ async fn server_note(play: &mut AgentHarness, of: &str) -> Result<Option<String>
 async fn mcp_stdio(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match server_note(play, "initialized").await? {
         Some(_) => Ok(()),
-        None => fail("the session was opened and prompted, and its MCP server got no `initialize`"),
+        None => fail("the session was opened and prompted, but its MCP server got no `initialize`"),
     }
 }
 
@@ -164,7 +164,7 @@ async fn mcp_arguments(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for expected in ["an argument", "a variable"] {
         let got = lines.next().unwrap_or_default();
         require(got == expected, || {
-            format!("the MCP server was to get {expected:?}, and got {got:?}")
+            format!("the MCP server expected {expected:?}, got {got:?}")
         })?;
     }
     Ok(())
@@ -198,10 +198,10 @@ async fn own_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     });
     let sessions: Vec<&Value> = of_turn.map(|told| &told["sessionId"]).collect();
     match sessions.first() {
-        None => skip("nothing was told of the turn"),
+        None => skip("the turn had no updates"),
         Some(_) if sessions.iter().any(|told| **told == session) => Ok(()),
         Some(other) => fail(format!(
-            "session {session:?} was prompted, and what was told came for session {other}"
+            "session {session:?} was prompted, but updates were sent for session {other}"
         )),
     }
 }
@@ -212,9 +212,7 @@ async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckSto
     let id = play.begin_prompt(NO_SESSION, &text).await?;
     match play.turn_answer(&id).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => {
-            fail("it took a prompt for a session that it has not opened")
-        }
+        ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
     }
 }
 

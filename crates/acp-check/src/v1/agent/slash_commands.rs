@@ -10,12 +10,12 @@ use crate::check::checks;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V1 Agent "slash-commands";
-    1 Should "The name of a command can be typed behind a slash: it is one word, without the slash." => names;
-    2 Should "Every command says for people what it does." => descriptions;
-    3 Should "The hint of a command's input is something to be shown." => hints;
-    4 Must "A command is taken in a prompt." => run;
-    5 Must "A command is taken with other content behind it." => run_with_content;
-    6 Must "What looks like a command and is none is answered as any prompt." => unknown;
+    1 Should "A command name is one word without the slash." => names;
+    2 Should "Every command has a human-readable description." => descriptions;
+    3 Should "An input hint is not empty." => hints;
+    4 Must "A slash command in a prompt is accepted." => run;
+    5 Must "A slash command followed by other content is accepted." => run_with_content;
+    6 Must "An unknown slash command is treated as a normal prompt." => unknown;
 }
 
 /// How long is waited for commands, which an agent need not have.
@@ -38,7 +38,7 @@ async fn commands(play: &mut AgentHarness) -> Result<(String, Vec<Value>), Check
                 return Ok(commands.clone());
             }
             if play.next().await?.is_none() {
-                return fail("it has closed its output");
+                return fail("it closed its output");
             }
         }
     };
@@ -47,7 +47,7 @@ async fn commands(play: &mut AgentHarness) -> Result<(String, Vec<Value>), Check
             commands if commands.is_empty() => skip("the agent has no commands"),
             commands => Ok((session, commands)),
         },
-        Err(_) => skip("the agent has not told of any commands"),
+        Err(_) => skip("the agent announced no commands"),
     }
 }
 
@@ -60,7 +60,7 @@ async fn names(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let wrong =
         |name: &str| name.is_empty() || name.starts_with('/') || name.contains(char::is_whitespace);
     match commands.iter().map(name).find(|name| wrong(name)) {
-        Some(name) => fail(format!("a command has the name {name:?}")),
+        Some(name) => fail(format!("invalid command name {name:?}")),
         None => Ok(()),
     }
 }
@@ -96,10 +96,7 @@ async fn hints(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .is_some_and(|hint| hint.trim().is_empty())
     };
     match hints.find(silent) {
-        Some(command) => fail(format!(
-            "the hint of the command {:?} is empty",
-            name(command)
-        )),
+        Some(command) => fail(format!("command {:?} has an empty hint", name(command))),
         None => Ok(()),
     }
 }
@@ -113,7 +110,7 @@ async fn harmless(play: &mut AgentHarness) -> Result<(String, String), CheckStop
         .find(|name| HARMLESS.contains(name))
     {
         Some(name) => Ok((session, format!("/{name}"))),
-        None => skip("the agent has no command of which it is known that it does no harm"),
+        None => skip("the agent has no command that is known to be safe"),
     }
 }
 
@@ -135,7 +132,5 @@ async fn unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = play.session().await?;
     let prompt = play.begin_prompt(&session, "/no-such-command").await?;
     play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "a command that there is not")
-        .await
-        .map(drop)
+    play.goes_on(&session, "an unknown command").await.map(drop)
 }

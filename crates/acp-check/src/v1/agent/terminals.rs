@@ -11,16 +11,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "terminals";
-    1 Must "`terminal/*` is for clients that offer `terminal`." => if_offered;
+    1 Must "`terminal/*` is sent only to clients with the `terminal` capability." => if_offered;
     2 Must "A terminal is released when it is no longer needed." => released;
-    3 Must "A terminal is released, too, when its turn was cancelled." => released_when_cancelled;
-    4 Must "A terminal that was released is not used any more." => not_used_afterwards;
-    5 Must "The terminals that are used are those that the client has created." => known_terminals;
+    3 Must "A terminal is released even if its turn is cancelled." => released_when_cancelled;
+    4 Must "A released terminal is not used again." => not_used_afterwards;
+    5 Must "Only terminals created by the client are used." => known_terminals;
     6 Must "The working directory of a command is an absolute path." => absolute_cwd;
-    7 Must "A command that cannot be started leaves the session usable." => not_started;
-    8 Must "A command whose end cannot be waited for leaves the session usable." => no_waiting;
-    9 Must "A command that was ended by a signal has no exit code, and the turn ends nevertheless." => signalled;
-    10 Must "Output that was truncated, of a command without exit status, is taken." => truncated;
+    7 Must "A failed `terminal/create` leaves the session usable." => not_started;
+    8 Must "A failed `terminal/wait_for_exit` leaves the session usable." => no_waiting;
+    9 Must "An exit status with a signal and no exit code is accepted." => signalled;
+    10 Must "Truncated output without an exit status is accepted." => truncated;
 }
 
 const CREATE: &str = "terminal/create";
@@ -38,7 +38,9 @@ async fn if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .requests()
         .find(|(method, _)| method.starts_with("terminal/"))
     {
-        Some((method, _)) => fail(format!("it called `{method}`, which was not offered")),
+        Some((method, _)) => fail(format!(
+            "it called `{method}`, which the client does not support"
+        )),
         None => Ok(()),
     }
 }
@@ -94,7 +96,7 @@ async fn all_released(play: &mut AgentHarness, session: &str, when: &str) -> Res
             .await?;
     }
     match open(play).first() {
-        Some(id) => fail(format!("{when}, and the terminal {id:?} was not released")),
+        Some(id) => fail(format!("{when}, but terminal {id:?} was not released")),
         None => Ok(()),
     }
 }
@@ -124,7 +126,7 @@ async fn not_used_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     {
         let id = params["terminalId"].as_str().unwrap_or_default();
         require(!released.contains(id), || {
-            format!("`{method}` is about the terminal {id:?}, which was released")
+            format!("`{method}` uses terminal {id:?}, which was released")
         })?;
         if method == RELEASE {
             released.insert(id);
@@ -142,7 +144,7 @@ async fn known_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let known = |id: &str| play.host.created.iter().any(|created| created == id);
     match used.into_iter().find(|(_, id)| !known(id)) {
         Some((method, id)) => fail(format!(
-            "`{method}` is about the terminal {id:?}, which the client has not created"
+            "`{method}` uses terminal {id:?}, which the client did not create"
         )),
         None => Ok(()),
     }
@@ -159,7 +161,7 @@ async fn absolute_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
     match places.find(|place| !std::path::Path::new(place).is_absolute()) {
         Some(place) => fail(format!(
-            "the working directory {place:?} is no absolute path"
+            "the working directory {place:?} is not an absolute path"
         )),
         None => Ok(()),
     }
@@ -175,7 +177,7 @@ async fn fails(play: &mut AgentHarness, method: &'static str, what: &str) -> Res
 }
 
 async fn not_started(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    fails(play, CREATE, "a command that could not be started").await
+    fails(play, CREATE, "a command that failed to start").await
 }
 
 async fn no_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -11,17 +11,17 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedMessage;
 
 checks! { V1 Agent "tool-calls";
-    1 Should "A tool that is used is reported as a tool call." => reported;
-    2 Must "The id of a tool call is unique in its session." => unique_ids;
-    3 Should "A tool call is reported before what is updated of it." => known_ids;
-    4 Must "A tool call that was completed or has failed stays so." => stays_finished;
-    5 Should "A tool call that runs does not go back to `pending`." => does_not_go_back;
-    6 Should "When a turn ends by itself, its tool calls are completed or have failed." => finished;
-    7 Must "The paths of a tool call's locations and diffs are absolute." => absolute_paths;
-    8 Must "Lines of locations are counted from 1." => lines;
-    9 Should "A diff has the text that the file had, and the text that it has then." => diffs;
-    10 Should "A terminal that a tool call shows was created by `terminal/create`." => created_terminals;
-    11 Must "A terminal is shown in a tool call before it is released." => shown_before_release;
+    1 Should "Every tool use is reported as a tool call." => reported;
+    2 Must "Tool call ids are unique within a session." => unique_ids;
+    3 Should "A tool call is reported before its updates." => known_ids;
+    4 Must "A completed or failed tool call stays in that status." => stays_finished;
+    5 Should "A running tool call does not return to `pending`." => does_not_go_back;
+    6 Should "When a turn ends normally, its tool calls are completed or failed." => finished;
+    7 Must "Paths in tool call locations and diffs are absolute." => absolute_paths;
+    8 Must "Line numbers in locations start at 1." => lines;
+    9 Should "A diff has the old and new text of the file." => diffs;
+    10 Should "An embedded terminal was created with `terminal/create`." => created_terminals;
+    11 Must "A terminal is embedded in a tool call before it is released." => shown_before_release;
 }
 
 /// Lets the agent use its tools, in turns one after the other, and gives the session's updates and the requests in
@@ -92,9 +92,9 @@ async fn reported(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return Ok(());
     }
     if used {
-        fail("it has read a file, and reported no tool call")
+        fail("it read a file, but reported no tool call")
     } else {
-        skip("it cannot be seen that the agent has used a tool")
+        skip("the agent did not visibly use a tool")
     }
 }
 
@@ -111,7 +111,7 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let id = id(update);
         // One that is reported twice before it has finished is one that was told again.
         require(!(new && finished.contains(id)), || {
-            format!("the id {id:?} of a finished tool call is used for another")
+            format!("the id {id:?} of a finished tool call was reused")
         })?;
         if update["status"].as_str().is_some_and(is_final) {
             finished.insert(id);
@@ -129,7 +129,7 @@ async fn known_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
             known.insert(id);
         }
         require(known.contains(id), || {
-            format!("the tool call {id:?} is updated, and was never reported by `tool_call`")
+            format!("tool call {id:?} was updated, but never reported with `tool_call`")
         })?;
     }
     Ok(())
@@ -143,7 +143,7 @@ async fn stays_finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter(|(_, before, after)| is_final(before) && before != after);
     match wrong.next() {
         Some((id, before, after)) => fail(format!(
-            "the tool call {id:?} is {after:?} after it was {before:?}"
+            "tool call {id:?} changed from {before:?} to {after:?}"
         )),
         None => Ok(()),
     }
@@ -157,7 +157,7 @@ async fn does_not_go_back(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter(|(_, before, after)| before == "in_progress" && after == "pending");
     match back.next() {
         Some((id, ..)) => fail(format!(
-            "the tool call {id:?} is \"pending\" after it was \"in_progress\""
+            "tool call {id:?} changed from \"in_progress\" to \"pending\""
         )),
         None => Ok(()),
     }
@@ -175,7 +175,7 @@ async fn finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
     match last.iter().find(|(_, status)| !is_final(status)) {
         Some((id, status)) => fail(format!(
-            "the turn has ended, and the tool call {id:?} is still {status:?}"
+            "the turn ended, but tool call {id:?} is still {status:?}"
         )),
         None => Ok(()),
     }
@@ -202,7 +202,7 @@ async fn absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .iter()
         .find(|path| !std::path::Path::new(path).is_absolute())
     {
-        Some(path) => fail(format!("{path:?} is no absolute path")),
+        Some(path) => fail(format!("{path:?} is not an absolute path")),
         None => Ok(()),
     }
 }
@@ -216,7 +216,7 @@ async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("no tool call has a location with a line");
     }
     require(!lines.contains(&0), || {
-        "a location is in line 0, and the first is 1".to_owned()
+        "a location has line 0, but lines start at 1".to_owned()
     })
 }
 
@@ -233,7 +233,7 @@ async fn diffs(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
     // The last is the one that was carried out.
     let Some(diff) = of_file.last().filter(|_| before != after) else {
-        return skip("no tool call has changed the file and shown a diff of it");
+        return skip("no tool call changed the file and sent a diff");
     };
     let within = |name: &str, text: &str| {
         diff[name]
@@ -242,11 +242,11 @@ async fn diffs(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     require(within("oldText", &before), || {
         let old = &diff["oldText"];
-        format!("the file had the text {before:?}, and the diff says {old}")
+        format!("the file contained {before:?}, but the diff says {old}")
     })?;
     require(within("newText", &after), || {
         let new = &diff["newText"];
-        format!("the file has the text {after:?}, and the diff says {new}")
+        format!("the file contains {after:?}, but the diff says {new}")
     })
 }
 
@@ -264,15 +264,13 @@ async fn created_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let messages = work(play, &[AgentTask::Run]).await?;
     let shown: Vec<&str> = messages.iter().flat_map(terminals).collect();
     if shown.is_empty() {
-        return skip("no tool call has shown a terminal");
+        return skip("no tool call embedded a terminal");
     }
     match shown
         .iter()
         .find(|id| !play.host.created.iter().any(|created| created == *id))
     {
-        Some(id) => fail(format!(
-            "the terminal {id:?} is shown, and nobody has created it"
-        )),
+        Some(id) => fail(format!("terminal {id:?} was embedded, but never created")),
         None => Ok(()),
     }
 }
@@ -288,12 +286,12 @@ async fn shown_before_release(play: &mut AgentHarness) -> Result<(), CheckStop> 
         for id in terminals(message) {
             let first = seen.insert(id);
             require(!(first && released.contains(id)), || {
-                format!("the terminal {id:?} is shown for the first time after it was released")
+                format!("terminal {id:?} was first embedded after it was released")
             })?;
         }
     }
     if seen.is_empty() {
-        return skip("no tool call has shown a terminal");
+        return skip("no tool call embedded a terminal");
     }
     Ok(())
 }

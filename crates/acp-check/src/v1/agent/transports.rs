@@ -9,26 +9,26 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "transports";
-    1 Must "Nothing is written to stdout but messages." => only_messages;
-    2 Must "A message is one line: it has no line end in it." => one_line;
-    3 Must "Messages are written in UTF-8." => utf8;
-    4 Must "A message may come in pieces." => pieces;
-    5 Must "Several messages may come at once." => together;
-    6 Should "A line may end with a carriage return, which is white space of JSON." => carriage_return;
-    7 Should "An empty line does no harm." => empty_lines;
-    8 Must "A message may have white space in it, and its fields in any order." => white_space;
-    9 Must "Characters of any string may be escaped." => escapes;
-    10 Must "A piece may end within a character." => split_character;
-    11 Must "A prompt may have characters of every language." => languages;
-    12 Must "A request of a megabyte is answered." => megabyte;
-    13 Should "A line that is not UTF-8 does no harm to those behind it." => invalid_utf8;
-    14 Should "Lines that are no JSON do no harm to those behind them." => garbage;
-    15 Should "JSON that is nested without measure does no harm to what comes behind it." => nested;
-    16 Should "JSON that is no message does no harm to what comes behind it." => no_message;
-    17 Should "When its input ends, the agent ends." => ends;
-    18 Should "When its input ends in the middle of a turn, the agent ends as well." => ends_in_turn;
-    19 Should "When its input ends, the process ends by itself." => process_ends;
-    20 Should "When its process ends, nothing that it has started goes on." => leaves_nothing;
+    1 Must "Only messages are written to stdout." => only_messages;
+    2 Must "A message is one line." => one_line;
+    3 Must "Messages are valid UTF-8." => utf8;
+    4 Must "A message may arrive in pieces." => pieces;
+    5 Must "Several messages may arrive at once." => together;
+    6 Should "A line may end with a carriage return." => carriage_return;
+    7 Should "Empty lines are ignored." => empty_lines;
+    8 Must "Whitespace and field order in a message do not matter." => white_space;
+    9 Must "Any character in a string may be escaped." => escapes;
+    10 Must "A message may be split within a character." => split_character;
+    11 Must "A prompt may contain any Unicode characters." => languages;
+    12 Must "A 1 MB request gets a response." => megabyte;
+    13 Should "A line of invalid UTF-8 does not affect later lines." => invalid_utf8;
+    14 Should "Lines of invalid JSON do not affect later lines." => garbage;
+    15 Should "Deeply nested JSON does not affect later lines." => nested;
+    16 Should "JSON that is not a message does not affect later lines." => no_message;
+    17 Should "The agent exits when stdin is closed." => ends;
+    18 Should "The agent exits when stdin is closed during a turn." => ends_in_turn;
+    19 Should "The agent process exits on its own when stdin is closed." => process_ends;
+    20 Should "When the agent exits, no child processes keep running." => leaves_nothing;
 }
 
 /// Lets the agent say a few things, and gives what of it was no JSON. If it says nothing that can be read, that is
@@ -65,7 +65,7 @@ async fn only_messages(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| !is_part(line) && is_utf8(line)) {
         Some(line) => fail(format!(
-            "this was on its stdout: {:?}",
+            "unexpected output on stdout: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),
@@ -76,7 +76,7 @@ async fn one_line(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| is_part(line)) {
         Some(line) => fail(format!(
-            "this line is part of a message, and not all of it: {:?}",
+            "incomplete message on one line: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),
@@ -87,7 +87,7 @@ async fn utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let noise = noise(play).await?;
     match noise.iter().find(|line| !is_utf8(line)) {
         Some(line) => fail(format!(
-            "this line is not UTF-8: {:?}",
+            "line is not valid UTF-8: {:?}",
             String::from_utf8_lossy(line)
         )),
         None => Ok(()),
@@ -199,7 +199,7 @@ async fn garbage(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for line in [&b"hello"[..], b"{", b"]]]", b"\x00\x01\x02", b"{\"a\":}"] {
         play.wire.send_line(line).await?;
     }
-    play.require_responsive("lines that are no JSON").await
+    play.require_responsive("lines of invalid JSON").await
 }
 
 async fn nested(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -208,7 +208,7 @@ async fn nested(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
     let line = open + &"[".repeat(DEPTH) + &"]".repeat(DEPTH) + "}}";
     play.wire.send_line(line.as_bytes()).await?;
-    play.require_responsive("a message that is nested 100,000 deep")
+    play.require_responsive("a message nested 100,000 levels deep")
         .await
 }
 
@@ -225,7 +225,7 @@ async fn no_message(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for line in &lines {
         play.wire.send(line).await?;
     }
-    play.require_responsive("JSON that is no message").await
+    play.require_responsive("JSON that is not a message").await
 }
 
 /// Closes the agent's input and waits for the end of its output.
@@ -240,7 +240,7 @@ async fn end(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "its input ended, and in {patience:?} it has not closed its output"
+            "it did not close its output within {patience:?} after its input was closed"
         )),
     }
 }
@@ -267,12 +267,12 @@ async fn process_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.wire.close();
     let patience = play.wire.patience();
     let Some(process) = play.process() else {
-        return skip("the agent is no process");
+        return skip("the agent is not a process");
     };
     match tokio::time::timeout(patience, process.wait()).await {
         Ok(_) => Ok(()),
         Err(_) => fail(format!(
-            "its input ended, and in {patience:?} its process has not"
+            "the process did not exit within {patience:?} after its input was closed"
         )),
     }
 }
@@ -282,15 +282,15 @@ async fn leaves_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.wire.close();
     let patience = play.wire.patience();
     let Some(process) = play.process() else {
-        return skip("the agent is no process");
+        return skip("the agent is not a process");
     };
     if tokio::time::timeout(patience, process.wait())
         .await
         .is_err()
     {
-        return skip("its process has not ended by itself");
+        return skip("the process did not exit on its own");
     }
     require(process.wait_empty(patience).await, || {
-        format!("its process has ended, and {patience:?} later one that it has started still runs")
+        format!("a child process is still running {patience:?} after the agent exited")
     })
 }

@@ -8,8 +8,8 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "usage";
-    1 Should "What is in the context is no more than what fits into it." => fits;
-    2 Must "The cost that is told is that of the whole session: it does not become less." => cumulative;
+    1 Should "The context usage does not exceed the context size." => fits;
+    2 Must "The reported cost is cumulative and never decreases." => cumulative;
 }
 
 /// Lets the agent take two turns, and gives what it has told of usage.
@@ -24,7 +24,7 @@ async fn usage(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");
     let usage: Vec<Value> = usage.cloned().collect();
     if usage.is_empty() {
-        return skip("the agent tells no usage");
+        return skip("the agent reports no usage");
     }
     Ok(usage)
 }
@@ -36,7 +36,9 @@ async fn fits(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .as_u64()
             .zip(size.as_u64())
             .is_none_or(|(used, size)| used <= size);
-        require(fits, || format!("{used} tokens are in a context of {size}"))?;
+        require(fits, || {
+            format!("{used} tokens used in a context of {size}")
+        })?;
     }
     Ok(())
 }
@@ -51,14 +53,16 @@ async fn cumulative(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let costs: Vec<(f64, Value)> = usage.iter().filter_map(cost).collect();
     if costs.len() < 2 {
-        return skip("the agent does not tell what a session has cost");
+        return skip("the agent does not report costs");
     }
     for two in costs.windows(2) {
         if let [(before, of), (after, in_)] = two
             && of == in_
             && after < before
         {
-            return fail(format!("the session has cost {before}, and then {after}"));
+            return fail(format!(
+                "the session's cost decreased from {before} to {after}"
+            ));
         }
     }
     Ok(())

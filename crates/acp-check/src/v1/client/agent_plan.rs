@@ -9,9 +9,9 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "agent-plan";
-    101 Must "Plans are taken, with entries of every priority and status." => every;
-    102 Must "A plan takes the place of the one before, also if it is shorter or empty." => replaced;
-    103 May "Priorities and statuses that the client does not know do no harm." => unknown;
+    101 Must "Plan entries of every priority and status are accepted." => every;
+    102 Must "A plan replaces the previous one, even if it is shorter or empty." => replaced;
+    103 May "Unknown priorities and statuses are ignored." => unknown;
 }
 
 fn plan(entries: Vec<Value>) -> Value {
@@ -41,7 +41,7 @@ async fn replaced(play: &mut ClientHarness) -> Result<(), CheckStop> {
         plan(Vec::new()),
         plan(vec![entry("medium", "in_progress")]),
     ];
-    takes(play, "a plan that was replaced", plans).await
+    takes(play, "a replaced plan", plans).await
 }
 
 async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -49,5 +49,5 @@ async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
         entry("urgent", "blocked"),
         entry("high", "pending"),
     ])];
-    takes(play, "a plan with a status that there is not", plans).await
+    takes(play, "a plan with an unknown status", plans).await
 }

@@ -10,10 +10,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::steps::{WATCHED, maybe, watch};
 
 checks! { V1 Client "authentication";
-    101 Must "Where an agent wants a login first, there is no session, and nothing is prompted." => no_prompt;
-    102 Must "`authenticate` names one of the methods that the agent has named." => named_method;
-    103 Should "When the login has succeeded, the session is opened." => goes_on;
-    104 Must "When the login has failed, nothing is prompted." => failed;
+    101 Must "If the agent requires a login, no session is opened and no prompt is sent." => no_prompt;
+    102 Must "`authenticate` uses an auth method the agent offered." => named_method;
+    103 Should "After a successful login, the session is opened." => goes_on;
+    104 Must "After a failed login, no prompt is sent." => failed;
 }
 
 /// What is sent in a session.
@@ -40,7 +40,7 @@ async fn login(play: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     unauthenticated(play).await?;
     match maybe(play, "authenticate").await? {
         Some(login) => Ok(login),
-        None => skip("the client has not sent `authenticate`"),
+        None => skip("the client did not send `authenticate`"),
     }
 }
 
@@ -70,7 +70,7 @@ async fn named_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, params) = login(play).await?;
     let method = &params["methodId"];
     require(*method == "acp-check/login" || *method == "other", || {
-        format!("it named the method {method}, which there is not")
+        format!("it used unknown auth method {method}")
     })?;
     play.wire.answer(&id, json!({})).await
 }
@@ -83,7 +83,7 @@ async fn goes_on(play: &mut ClientHarness) -> Result<(), CheckStop> {
             let session = play.session.clone();
             play.wire.answer(&id, session).await
         }
-        None => fail("after the login it has not sent `session/new`"),
+        None => fail("it did not send `session/new` after the login"),
     }
 }
 
@@ -93,5 +93,5 @@ async fn failed(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .refuse(&id, -32603, "That was not the word")
         .await?;
     play.session = Value::Null;
-    watch(play, IN_A_SESSION, "though the login had failed").await
+    watch(play, IN_A_SESSION, "although the login failed").await
 }

@@ -10,10 +10,10 @@ use super::steps::{PLEASE_WAIT, after, answer, lives, maybe_after_turns};
 use super::terminals::CheckTerminal;
 
 checks! { V1 Client "cancellation";
-    101 Must "A permission request that the agent cancels is answered all the same." => permission;
-    102 Must "A request that takes long and is cancelled is answered all the same: a command is waited for." => waiting;
-    103 May "Cancelling what is not open does no harm." => not_open;
-    104 Should "A client cancels only what it has asked." => own_requests;
+    101 Must "A permission request cancelled by the agent still gets a response." => permission;
+    102 Must "A cancelled `terminal/wait_for_exit` still gets a response." => waiting;
+    103 May "Cancelling an unknown request is ignored." => not_open;
+    104 Should "A client cancels only its own requests." => own_requests;
 }
 
 async fn permission(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -55,7 +55,7 @@ async fn not_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
             .notify("$/cancel_request", json!({"requestId": id}))
             .await?;
     }
-    lives(play, "`$/cancel_request` of what was not open").await?;
+    lives(play, "`$/cancel_request` for an unknown request").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -65,7 +65,7 @@ async fn own_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.wait_for_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     if maybe_after_turns(play, "session/list").await?.is_none() {
-        return skip("the client has asked for nothing that it could cancel");
+        return skip("the client sent no request that it could cancel");
     }
     let cancelled = maybe_after_turns(play, "$/cancel_request").await?;
     let Some((_, params)) = cancelled else {
@@ -76,7 +76,7 @@ async fn own_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
     };
     require(play.messages.iter().any(asked), || {
         format!(
-            "it cancelled request {}, which it had not sent",
+            "it cancelled request {}, which it did not send",
             params["requestId"]
         )
     })

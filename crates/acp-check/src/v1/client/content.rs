@@ -10,12 +10,12 @@ use super::steps::{sent, takes};
 
 checks! { V1 Client "content";
     101 Must "Text may have annotations." => annotations;
-    102 Must "Images are taken." => image;
-    103 Must "Sound is taken." => audio;
-    104 Must "Links to resources are taken." => link;
-    105 Must "Embedded resources are taken, text and binary." => embedded;
-    106 Should "A block of a kind that the client does not know does no harm." => unknown;
-    107 Must "Blocks of the kinds that the agent takes are all that is prompted." => prompted;
+    102 Must "Images are accepted." => image;
+    103 Must "Audio is accepted." => audio;
+    104 Must "Resource links are accepted." => link;
+    105 Must "Embedded text and binary resources are accepted." => embedded;
+    106 Should "Unknown content types are ignored." => unknown;
+    107 Must "A prompt contains only content types the agent supports." => prompted;
 }
 
 /// What is said.
@@ -74,7 +74,7 @@ async fn embedded(play: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = said(json!({"type": "smell", "data": "roses"}));
-    takes(play, "a block of a kind that there is not", [block]).await
+    takes(play, "an unknown content type", [block]).await
 }
 
 async fn prompted(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -84,7 +84,9 @@ async fn prompted(play: &mut ClientHarness) -> Result<(), CheckStop> {
         for block in params["prompt"].as_array().into_iter().flatten() {
             let kind = block["type"].as_str().unwrap_or_default();
             require(matches!(kind, "text" | "resource_link" | "image"), || {
-                format!("the agent takes text, links and images, and the prompt has {kind:?}")
+                format!(
+                    "the agent supports text, links and images, but the prompt contains {kind:?}"
+                )
             })?;
         }
     }

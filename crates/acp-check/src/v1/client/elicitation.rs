@@ -9,11 +9,11 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::steps::{lives, offers, prompted_with, refused, result};
 
 checks! { V1 Client "elicitation";
-    101 Must "A form is answered: accepted, declined or cancelled." => answered;
-    102 Must "What is accepted has what the form requires, each of its type, and nothing else." => as_asked;
-    103 May "The completion of what was never asked does no harm." => completed;
-    104 Should "Asking the person, where the client does not offer it, is an error." => not_offered;
-    105 Must "A field of a kind that the client does not know, and that is not required, does not keep it from answering." => unknown_field;
+    101 Must "A form is accepted, declined or cancelled." => answered;
+    102 Must "An accepted form contains all required fields, with valid types, and no others." => as_asked;
+    103 May "`elicitation/complete` for an unknown elicitation is ignored." => completed;
+    104 Should "`elicitation/create` fails if the client does not support it." => not_offered;
+    105 Must "An optional field of unknown type does not prevent a response." => unknown_field;
 }
 
 const FORM: &str = "/clientCapabilities/elicitation/form";
@@ -67,7 +67,7 @@ async fn as_asked(play: &mut ClientHarness) -> Result<(), CheckStop> {
             .is_some_and(|days| (1..=30).contains(&days))
         && content["loud"].is_boolean()
         && (content["size"].is_null() || content["size"] == "s" || content["size"] == "l");
-    require(right, || format!("the form was answered with {content}"))?;
+    require(right, || format!("the form was submitted with {content}"))?;
     let properties = ["name", "days", "loud", "size"];
     let mut fields = content
         .as_object()
@@ -86,14 +86,14 @@ async fn completed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.wire
         .notify("elicitation/complete", json!({"elicitationId": "nobodys"}))
         .await?;
-    lives(play, "the completion of what was not asked").await?;
+    lives(play, "`elicitation/complete` for an unknown elicitation").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
 async fn not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.wait_for_prompt().await?;
     if offers(play, FORM) || offers(play, "/clientCapabilities/elicitation") {
-        return skip("the client offers it");
+        return skip("the client supports it");
     }
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": form(),

@@ -10,11 +10,11 @@ use crate::wire::ReceivedResponse;
 use super::steps::{lives, takes};
 
 checks! { V1 Client "extensibility";
-    101 Must "A request of an extension is answered, with its id." => custom_request;
-    102 Should "The error for a request of an extension that the client does not have is -32601." => not_found;
-    103 Should "A notification of an extension that the client does not know is passed over." => custom_notification;
-    104 Must "`_meta` may be anywhere, with anything in it." => meta;
-    105 May "A notification that the client does not know is passed over, also one without an underscore." => other_notification;
+    101 Must "An extension request gets a response with its id." => custom_request;
+    102 Should "Unknown extension requests get error -32601." => not_found;
+    103 Should "Unknown extension notifications are ignored." => custom_notification;
+    104 Must "`_meta` with any content is accepted anywhere." => meta;
+    105 May "Unknown notifications are ignored, even without a leading underscore." => other_notification;
 }
 
 /// What no client has.
@@ -31,9 +31,7 @@ async fn not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match play.request(METHOD, json!([1, 2])).await? {
         ReceivedResponse::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
         ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
-        ReceivedResponse::Result(result) => {
-            fail(format!("it was answered with the result {result}"))
-        }
+        ReceivedResponse::Result(result) => fail(format!("it succeeded with {result}")),
     }
 }
 
@@ -63,6 +61,6 @@ async fn other_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.wire
         .notify("acp_check/unheard_of", json!({"a": 1}))
         .await?;
-    lives(play, "a notification that there is not").await?;
+    lives(play, "an unknown notification").await?;
     play.end_turn(&prompted, "end_turn").await
 }

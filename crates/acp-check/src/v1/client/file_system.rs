@@ -10,19 +10,19 @@ use crate::wire::ReceivedResponse;
 use super::steps::{ScratchDirectory, offers, prompted_with, refused, result};
 
 checks! { V1 Client "file-system";
-    101 Must "A file is read as it is, to the last line end." => reads;
-    102 Must "`line` counts from 1." => from_line;
-    103 Must "`limit` is the most lines that are read." => limited;
-    104 Must "`line` and `limit` together are a part of the file." => part;
-    105 Should "Reading a file that is not there is an error." => missing;
-    106 Should "The error for a file that is not there says so: by -32002, or in words." => says_missing;
-    107 Must "Writing creates a file that is not there." => creates;
-    108 Must "Writing replaces all that was in the file." => replaces;
-    109 Must "What was written is read back, every character of it." => reads_back;
-    110 May "A path that is not absolute is refused." => relative;
-    111 Should "What is outside of the session's directories is not lent." => outside;
-    112 Should "Reading that the client does not offer is an error." => reading_not_offered;
-    113 Should "Writing that the client does not offer is an error." => writing_not_offered;
+    101 Must "A file is read verbatim, including the final newline." => reads;
+    102 Must "`line` starts at 1." => from_line;
+    103 Must "`limit` is the maximum number of lines read." => limited;
+    104 Must "`line` and `limit` together select a range of lines." => part;
+    105 Should "Reading a missing file fails." => missing;
+    106 Should "The error for a missing file is -32002, or says so in its message." => says_missing;
+    107 Must "Writing creates a missing file." => creates;
+    108 Must "Writing replaces the whole file." => replaces;
+    109 Must "Written text is read back unchanged." => reads_back;
+    110 May "A relative path fails." => relative;
+    111 Should "Files outside the session's directories are not accessible." => outside;
+    112 Should "`fs/read_text_file` fails if the client does not support it." => reading_not_offered;
+    113 Should "`fs/write_text_file` fails if the client does not support it." => writing_not_offered;
 }
 
 const READING: &str = "/clientCapabilities/fs/readTextFile";
@@ -59,7 +59,7 @@ async fn reads_part(
     // Whether the end of the last line belongs to it, is not said.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
     require(same, || {
-        format!("of {TEXT:?} it gave {text:?} for {part}, and not {expected:?}")
+        format!("for {TEXT:?}, it returned {text:?} for {part}; expected {expected:?}")
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -96,13 +96,7 @@ async fn missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = ScratchDirectory::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    refused(
-        play,
-        "fs/read_text_file",
-        params,
-        "a file that is not there",
-    )
-    .await?;
+    refused(play, "fs/read_text_file", params, "a missing file").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -110,13 +104,7 @@ async fn says_missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = ScratchDirectory::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let answer = refused(
-        play,
-        "fs/read_text_file",
-        params,
-        "a file that is not there",
-    )
-    .await?;
+    let answer = refused(play, "fs/read_text_file", params, "a missing file").await?;
     let ReceivedResponse::Error { code, error, .. } = answer else {
         return Ok(());
     };
@@ -131,7 +119,7 @@ async fn says_missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ];
     require(
         code == -32002 || says.iter().any(|says| words.contains(says)),
-        || format!("the error does not say that there is no such file: {error}"),
+        || format!("the error does not say that the file is missing: {error}"),
     )?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -150,7 +138,7 @@ async fn write(
         // An editor may keep it unsaved.
         Err(_) if offers(play, READING) => read(play, session, path, json!({})).await,
         Err(e) => fail(format!(
-            "after it was written, {} cannot be read: {e}",
+            "cannot read {} after it was written: {e}",
             path.display()
         )),
     }
@@ -162,7 +150,7 @@ async fn creates(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let path = scratch.file("new.txt");
     let found = write(play, &prompted.session, &path, "new\n").await?;
     require(found == "new\n", || {
-        format!("\"new\\n\" was written, and {found:?} is there")
+        format!("wrote \"new\\n\", found {found:?}")
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -179,7 +167,7 @@ async fn replaces(play: &mut ClientHarness) -> Result<(), CheckStop> {
         std::fs::read_to_string(&path).unwrap_or_default()
     };
     require(found == "short\n", || {
-        format!("\"short\\n\" was written, and {found:?} is there")
+        format!("wrote \"short\\n\", found {found:?}")
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -192,9 +180,7 @@ async fn reads_back(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
     write(play, &prompted.session, &path, text).await?;
     let found = read(play, &prompted.session, &path, json!({})).await?;
-    require(found == text, || {
-        format!("{text:?} was written, and {found:?} is read")
-    })?;
+    require(found == text, || format!("wrote {text:?}, read {found:?}"))?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -204,7 +190,7 @@ async fn relative(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let file = scratch.with("notes.txt", TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
-        return skip("the check's file has no path from the session's `cwd` on");
+        return skip("the check's file is not below the session's `cwd`");
     };
     let params = json!({"sessionId": prompted.session, "path": path});
     refused(play, "fs/read_text_file", params, "a relative path").await?;
@@ -215,13 +201,13 @@ async fn outside(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = ScratchDirectory::new(play)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
-        return skip("the check cannot make a directory outside of the session's");
+        return skip("the check cannot create a directory outside the session's directory");
     };
     if elsewhere
         .path()
         .starts_with(scratch.path().parent().unwrap_or(scratch.path()))
     {
-        return skip("the session's directory has all of the machine's temporary files in it");
+        return skip("the session's directory contains the system's temporary directory");
     }
     let path = elsewhere.path().join("secret.txt");
     if let Err(e) = std::fs::write(&path, "secret\n") {
@@ -232,7 +218,7 @@ async fn outside(play: &mut ClientHarness) -> Result<(), CheckStop> {
         play,
         "fs/read_text_file",
         params,
-        "a file outside of the session's directories",
+        "a file outside the session's directories",
     )
     .await?;
     play.end_turn(&prompted, "end_turn").await

@@ -9,22 +9,22 @@ use crate::verdict::{CheckStop, fail, require};
 use super::steps::{lives, sent, watch};
 
 checks! { V1 Client "initialization";
-    101 Must "The client begins with `initialize`." => begins;
-    102 Must "`initialize` says the latest version that the client speaks." => says_version;
-    103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
-    104 Must "Whatever the agent does not offer counts as not offered." => nothing_offered;
-    105 Should "The client says its name and version." => says_its_name;
-    106 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
+    101 Must "The client's first message is `initialize`." => begins;
+    102 Must "`initialize` has the client's latest protocol version." => says_version;
+    103 Should "A client that does not support the agent's version closes the connection." => closes;
+    104 Must "Capabilities omitted by the agent are treated as unsupported." => nothing_offered;
+    105 Should "The client reports its name and version." => says_its_name;
+    106 Must "Unknown capabilities and fields are ignored." => unknown_capabilities;
     107 Must "`initialize` is sent once, at the beginning." => initializes_once;
-    108 Must "What is optional may be left out of the answer, or be null." => accepts_minimal_initialize;
-    109 Must "No session is opened before `initialize` is answered." => waits;
+    108 Must "Optional fields of the response may be omitted or null." => accepts_minimal_initialize;
+    109 Must "No session is opened before the response to `initialize`." => waits;
     110 Must "No session is opened when `initialize` fails." => opens_no_session_after_failure;
 }
 
 async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.expect("initialize").await?;
     require(play.messages.len() == 1, || {
-        "something else came before `initialize`".to_owned()
+        "the first message is not `initialize`".to_owned()
     })
 }
 
@@ -55,7 +55,9 @@ async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     };
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
-        Err(_) => fail(format!("in {patience:?} it has not closed the connection")),
+        Err(_) => fail(format!(
+            "it did not close the connection within {patience:?}"
+        )),
     }
 }
 
@@ -65,7 +67,9 @@ async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     for block in blocks {
         let kind = block["type"].as_str().unwrap_or_default();
         require(matches!(kind, "text" | "resource_link"), || {
-            format!("the prompt has a block of type {kind:?}, which was not offered")
+            format!(
+                "the prompt contains content of type {kind:?}, which the agent does not support"
+            )
         })?;
     }
     let sent = play.messages.iter().map(|message| message.method());
@@ -80,7 +84,9 @@ async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut others =
         sent.filter(|method| !baseline.contains(method) && !method.starts_with(['_', '$']));
     match others.next() {
-        Some(method) => fail(format!("it sent `{method}`, which was not offered")),
+        Some(method) => fail(format!(
+            "it sent `{method}`, which the agent does not support"
+        )),
         None => play.end_turn(&prompted, "end_turn").await,
     }
 }
@@ -125,7 +131,7 @@ async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
     watch(
         play,
         &["session/new", "session/load", "session/prompt"],
-        "before `initialize` was answered",
+        "before the response to `initialize`",
     )
     .await?;
     let introduction = play.introduction.clone();
@@ -142,7 +148,7 @@ async fn opens_no_session_after_failure(play: &mut ClientHarness) -> Result<(), 
     watch(
         play,
         &["session/new", "session/load", "session/prompt"],
-        "though `initialize` had failed",
+        "although `initialize` failed",
     )
     .await
 }

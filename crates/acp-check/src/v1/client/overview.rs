@@ -11,16 +11,16 @@ use acp_rules::schema::Envelope;
 use super::steps::{after, lives, refused, takes};
 
 checks! { V1 Client "overview";
-    101 Must "Each request is answered once." => responds_once;
-    102 Must "An answer has the id of its request: one that is a string stays a string." => string_id;
-    103 Must "An answer has the id of its request: a large number stays the same number." => large_id;
-    104 Must "The ids of either side are its own: an agent's request may have the id of a request of the client's." => same_id;
-    105 Must "A method that the client does not have is answered with an error." => unknown_method;
-    106 Should "The error for a method that the client does not have is -32601." => method_not_found;
-    107 Must "Notifications are not answered." => notifications;
-    108 May "An answer to what was never asked does no harm." => stray_answer;
-    109 Must "Requests that come one upon the other are all answered, each with its own id." => handles_many_requests;
-    110 Should "Fields that the client does not know do no harm: later versions of the protocol may add some." => unknown_fields;
+    101 Must "Every request gets exactly one response." => responds_once;
+    102 Must "A string id stays a string in the response." => string_id;
+    103 Must "A large numeric id is unchanged in the response." => large_id;
+    104 Must "Client and agent request ids are independent." => same_id;
+    105 Must "Unknown methods get an error." => unknown_method;
+    106 Should "Unknown methods get error -32601." => method_not_found;
+    107 Must "Notifications get no response." => notifications;
+    108 May "Responses to unknown requests are ignored." => stray_answer;
+    109 Must "Concurrent requests all get a response with their own id." => handles_many_requests;
+    110 Should "Unknown fields are ignored." => unknown_fields;
 }
 
 /// The ids of all answers that the client has given.
@@ -50,9 +50,7 @@ async fn responds_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .iter()
         .filter(|of| **of == id)
         .count();
-    require(times == 1, || {
-        format!("request {id} was answered {times} times")
-    })?;
+    require(times == 1, || format!("request {id} got {times} responses"))?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -105,7 +103,7 @@ async fn notifications(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .filter(|of| *of != id)
         .collect();
     require(others.is_empty(), || {
-        format!("it answered a notification, with the id {}", json!(others))
+        format!("it responded to a notification, with id {}", json!(others))
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -117,7 +115,7 @@ async fn stray_answer(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .await?;
     play.wire.answer(&json!("stray"), json!(null)).await?;
     play.wire.refuse(&json!(424_243), -32603, "stray").await?;
-    lives(play, "an answer to what it had not asked").await?;
+    lives(play, "a response to an unknown request").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -137,7 +135,7 @@ async fn handles_many_requests(play: &mut ClientHarness) -> Result<(), CheckStop
         let next = tokio::time::timeout(play.wire.patience(), play.next()).await;
         let Ok(Some(message)) = next.unwrap_or(Ok(None)) else {
             return fail(format!(
-                "of requests 0 to {last}, sent at once, these were not answered: {}",
+                "of the concurrent requests 0 to {last}, these got no response: {}",
                 json!(waiting)
             ));
         };
@@ -157,5 +155,5 @@ async fn unknown_fields(play: &mut ClientHarness) -> Result<(), CheckStop> {
         "content": {"type": "text", "text": "Hello.", "mood": 1},
         "mood": null,
     });
-    takes(play, "fields that it does not know", [update]).await
+    takes(play, "unknown fields", [update]).await
 }

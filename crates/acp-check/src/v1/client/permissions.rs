@@ -10,15 +10,15 @@ use crate::wire::ReceivedResponse;
 use super::steps::{answer, result, sent};
 
 checks! { V1 Client "tool-calls";
-    121 Must "A permission request is answered with one of its options, or as cancelled." => an_option;
-    122 Must "An option is named by its id exactly, whatever characters are in it." => odd_options;
-    123 Must "Of several options of the same kind one is named." => same_kind;
-    124 Must "Permission may be asked with a single option." => one_option;
-    125 Must "Permission may be asked for a tool call of which nothing is known but its id." => bare_call;
-    126 Must "Several permission requests may be open at once; each is answered with one of its own options." => handles_several_requests;
-    127 Should "`cancelled` is the answer in a turn that was cancelled, and in no other." => not_cancelled;
-    128 May "An option of a kind that the client does not know does no harm." => unknown_kind;
-    129 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
+    121 Must "The response to a permission request selects one of its options, or is `cancelled`." => an_option;
+    122 Must "Option ids are returned unchanged, whatever characters they contain." => odd_options;
+    123 Must "With several options of the same kind, one is selected." => same_kind;
+    124 Must "A permission request may have a single option." => one_option;
+    125 Must "A permission request may refer to a tool call by its id only." => bare_call;
+    126 Must "Concurrent permission requests are each answered with one of their own options." => handles_several_requests;
+    127 Should "The outcome is `cancelled` only if the turn was cancelled." => not_cancelled;
+    128 May "Unknown option kinds are accepted." => unknown_kind;
+    129 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
 }
 
 fn permission_params(session: &str, call: Value, options: Value) -> Value {
@@ -34,7 +34,7 @@ fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckSt
             let mut offered = options.as_array().into_iter().flatten();
             let chosen = &outcome["optionId"];
             require(offered.any(|option| option["optionId"] == *chosen), || {
-                format!("it chose {chosen}, which is not among the options")
+                format!("it selected {chosen}, which is not one of the options")
             })
         }
         _ => fail(format!("the outcome is {outcome}")),
@@ -70,7 +70,7 @@ fn yes_or_no() -> Value {
 async fn subagent(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = play.wait_for_prompt().await?;
     if play.capability("/clientCapabilities/subagents").is_null() {
-        return skip("the client does not say that it knows subagents");
+        return skip("the client does not support subagents");
     }
     let child = "acp-check-subagent";
     let announced =
@@ -137,9 +137,7 @@ async fn handles_several_requests(play: &mut ClientHarness) -> Result<(), CheckS
         match answer(play, &id).await? {
             ReceivedResponse::Result(answer) => require_offered_option(&answer, &options)?,
             ReceivedResponse::Error { code, message, .. } => {
-                return fail(format!(
-                    "request {id} was answered with error {code}: {message}"
-                ));
+                return fail(format!("request {id} failed with error {code}: {message}"));
             }
         }
     }
@@ -151,7 +149,7 @@ async fn not_cancelled(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let cancelled = sent(play, "session/cancel").next().is_some();
     require(
         cancelled || answer["outcome"]["outcome"] != "cancelled",
-        || "it answered `cancelled`, and has not cancelled the turn".to_owned(),
+        || "it responded with `cancelled`, but did not cancel the turn".to_owned(),
     )
 }
 

@@ -12,17 +12,17 @@ use super::steps::{
 };
 
 checks! { V1 Client "prompt-turn";
-    101 Should "While a turn runs, its session is not prompted again." => one_turn;
-    102 Must "What the agent says, what it thinks, and what the person has said is taken in pieces." => chunks;
-    103 Must "What the agent tells of the session itself is taken: its title, and how much of the model's window is used." => session_itself;
-    104 Should "An update of a kind that the client does not know is passed over." => unknown_update;
-    105 May "An update of a session that the client does not know does no harm." => unknown_session;
-    106 May "Updates that come after the end of the turn do no harm." => late_updates;
-    107 Must "Further prompts of the session go to the same session." => same_session;
-    108 Must "`session/cancel` names a session of the agent's." => cancels_session;
-    109 Must "When a turn is cancelled, every permission request that is open is answered with `cancelled`." => cancelled_permissions;
-    110 Should "Updates of tool calls are taken also after the client has cancelled." => updates_after_cancel;
-    111 Must "Between turns the agent's requests are answered." => between_turns;
+    101 Should "No prompt is sent while a turn is running in the session." => one_turn;
+    102 Must "Message, thought and user message chunks are accepted." => chunks;
+    103 Must "Session title and usage updates are accepted." => session_itself;
+    104 Should "Unknown update types are ignored." => unknown_update;
+    105 May "Updates for unknown sessions are ignored." => unknown_session;
+    106 May "Updates after the end of the turn are accepted." => late_updates;
+    107 Must "Further prompts use the same session id." => same_session;
+    108 Must "`session/cancel` has a known session id." => cancels_session;
+    109 Must "When a turn is cancelled, all pending permission requests get `cancelled`." => cancelled_permissions;
+    110 Should "Tool call updates are accepted after a cancel." => updates_after_cancel;
+    111 Must "Requests from the agent between turns get a response." => between_turns;
 }
 
 async fn one_turn(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -68,7 +68,7 @@ async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "mood_update", "mood": "good"}),
         json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
     ];
-    takes(play, "updates of kinds that there are not", updates).await
+    takes(play, "unknown update types", updates).await
 }
 
 async fn unknown_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -76,7 +76,7 @@ async fn unknown_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.say("sess_nobodys", "Is there anyone?").await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
     play.update("sess_nobodys", call).await?;
-    lives(play, "updates of a session that there is not").await?;
+    lives(play, "updates of an unknown session").await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -88,7 +88,7 @@ async fn next_prompt(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckSt
             session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
             prompt: params["prompt"].clone(),
         }),
-        None => skip("the client has prompted once only"),
+        None => skip("the client sent only one prompt"),
     }
 }
 
@@ -102,7 +102,7 @@ async fn answers_still(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let draining = async { while let Ok(Some(_)) = play.next().await {} };
     let _ = tokio::time::timeout(WATCHED, draining).await;
     if play.wire.has_ended() {
-        return skip("the client ended when its turn had");
+        return skip("the client exited after its turn");
     }
     fail(why)
 }
@@ -116,11 +116,11 @@ async fn late_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "usage_update", "used": 10, "size": 1000}),
     ] {
         if play.update(&prompted.session, update).await.is_err() {
-            return skip("the client ended when its turn had");
+            return skip("the client exited after its turn");
         }
     }
     after(
-        "updates behind the end of its turn",
+        "updates after the end of the turn",
         answers_still(play).await,
     )
 }
@@ -132,7 +132,7 @@ async fn same_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let opened = sent(play, "session/new").count();
     require(opened > 1 || second.session == first.session, || {
         format!(
-            "it prompted the session {:?}, which there is not; the first prompt was for {:?}",
+            "it sent a prompt to unknown session {:?}; the first prompt was for {:?}",
             second.session, first.session
         )
     })?;
@@ -158,7 +158,7 @@ async fn cancels_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let named = &params["sessionId"];
     require(*named == prompted.session, || {
         format!(
-            "it cancelled the session {named} instead of {:?}",
+            "it cancelled session {named} instead of {:?}",
             prompted.session
         )
     })?;
@@ -191,14 +191,12 @@ async fn cancelled_permissions(play: &mut ClientHarness) -> Result<(), CheckStop
     // Some say `cancelled` first and cancel then.
     open.retain(|id| come(play, id).as_ref().is_none_or(says_cancelled));
     if open.is_empty() {
-        return skip("the client has answered its permission requests before it cancelled");
+        return skip("the client responded to its permission requests before it cancelled");
     }
     for id in open {
         let said = after("`session/cancel`", answer(play, &id).await)?;
         require(says_cancelled(&said), || {
-            format!(
-                "a permission request that was open was answered with {said:?} instead of `cancelled`"
-            )
+            format!("a pending permission request got {said:?} instead of `cancelled`")
         })?;
     }
     play.end_turn(&prompted, "cancelled").await
@@ -214,7 +212,7 @@ async fn updates_after_cancel(play: &mut ClientHarness) -> Result<(), CheckStop>
         "content": [{"type": "content", "content": {"type": "text", "text": "Got to 17."}}],
     });
     play.update(&prompted.session, last).await?;
-    lives(play, "an update of a tool call behind `session/cancel`").await?;
+    lives(play, "a tool call update after `session/cancel`").await?;
     play.end_turn(&prompted, "cancelled").await
 }
 

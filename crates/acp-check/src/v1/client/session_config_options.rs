@@ -10,11 +10,11 @@ use super::steps::{lives, maybe, sent, takes};
 
 checks! { V1 Client "session-config-options";
     101 Must "A config option is set by its id, to one of its values." => known_value;
-    102 Must "Categories that are missing or that the client does not know are no hindrance." => categories;
-    103 Should "An option of a type that the client does not know is passed over." => unknown_type;
-    104 Must "Options that the agent has changed are taken." => follows_option_change;
-    105 Must "Values may be in groups." => groups;
-    106 Should "A client that sets config options leaves modes alone where the agent has both." => not_both;
+    102 Must "Missing and unknown categories are accepted." => categories;
+    103 Should "Options of unknown type are ignored." => unknown_type;
+    104 Must "Options changed by the agent are accepted." => follows_option_change;
+    105 Must "Grouped values are accepted." => groups;
+    106 Should "If the agent has both, a client that uses config options does not use modes." => not_both;
 }
 
 fn mode(value: &str) -> Value {
@@ -55,7 +55,7 @@ async fn known_value(play: &mut ClientHarness) -> Result<(), CheckStop> {
             params["configId"] == "mode" && ["ask", "code"].contains(&value),
             || {
                 format!(
-                    "it set {} to {}, which there is not",
+                    "it set {} to {}, which does not exist",
                     params["configId"], params["value"]
                 )
             },
@@ -138,6 +138,6 @@ async fn not_both(play: &mut ClientHarness) -> Result<(), CheckStop> {
         let _ = play.request("_acp_check/alive", json!({})).await;
     }
     require(sent(play, "session/set_mode").next().is_none(), || {
-        "it sent `session/set_mode` beside `session/set_config_option`".to_owned()
+        "it sent both `session/set_mode` and `session/set_config_option`".to_owned()
     })
 }

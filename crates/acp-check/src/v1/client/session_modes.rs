@@ -9,10 +9,10 @@ use crate::verdict::{CheckStop, require, skip};
 use super::steps::{maybe, sent, takes};
 
 checks! { V1 Client "session-modes";
-    101 Must "A mode is set by the id of one that the agent has, whatever characters are in it." => known_mode;
-    102 Must "A mode that the agent has changed to is taken." => follows_mode_change;
-    103 May "A mode that the agent never named does no harm." => unknown_mode;
-    104 Must "A mode may be set in no session but one of the agent's." => known_session;
+    101 Must "Mode ids are sent unchanged, whatever characters they contain." => known_mode;
+    102 Must "Mode changes by the agent are accepted." => follows_mode_change;
+    103 May "Unknown modes are accepted." => unknown_mode;
+    104 Must "`session/set_mode` has a known session id." => known_session;
 }
 
 /// The agent has modes.
@@ -48,7 +48,7 @@ async fn known_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
             "https://example.org/modes#code",
         ];
         require(known.contains(&mode), || {
-            format!("it set the mode {}, which there is not", params["modeId"])
+            format!("it set unknown mode {}", params["modeId"])
         })?;
     }
     Ok(())
@@ -66,17 +66,14 @@ async fn follows_mode_change(play: &mut ClientHarness) -> Result<(), CheckStop> 
 
 async fn unknown_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mode = json!({"sessionUpdate": "current_mode_update", "currentModeId": "dreaming"});
-    takes(play, "a mode that there is not", [mode]).await
+    takes(play, "an unknown mode", [mode]).await
 }
 
 async fn known_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
     setting(play).await?;
     for params in sent(play, "session/set_mode") {
         require(params["sessionId"] == play.session["sessionId"], || {
-            format!(
-                "it set a mode of the session {}, which there is not",
-                params["sessionId"]
-            )
+            format!("it set a mode of unknown session {}", params["sessionId"])
         })?;
     }
     Ok(())

@@ -12,18 +12,18 @@ use super::steps::{lives, maybe_after_turns, sent, watch};
 
 checks! { V1 Client "session-setup";
     101 Must "`cwd` is an absolute path." => absolute;
-    102 Must "`mcpServers` is a list, also if there are none." => servers;
-    103 Must "MCP servers over HTTP or SSE are given only to an agent that takes them." => offered_transports;
+    102 Must "`mcpServers` is a list, even if empty." => servers;
+    103 Must "HTTP and SSE MCP servers are passed only to agents that support them." => offered_transports;
     104 Must "The command of an MCP server is an absolute path." => absolute_command;
-    105 Must "A session is called by the id that the agent gave it: one that looks like a number stays a string." => number_like_id;
-    106 Must "A session is called by the id that the agent gave it, whatever characters are in it." => odd_id;
-    107 Must "A session is called by the id that the agent gave it, also if it is long." => long_id;
-    108 Should "Additional directories are given only to an agent that takes them." => no_directories;
-    109 Must "Nothing is prompted before the session is open." => waits;
-    110 Must "Nothing is prompted when no session could be opened." => sends_no_prompt_after_failure;
-    111 May "Updates that come before the answer to `session/new` do no harm." => early_updates;
-    112 Must "What is optional may be null in the answer to `session/new`." => nulls;
-    113 Should "Old sessions are called by ids that the agent has given, and only by methods that it offers." => old_sessions;
+    105 Must "A session id stays a string, even if it looks like a number." => number_like_id;
+    106 Must "Session ids are sent unchanged, whatever characters they contain." => odd_id;
+    107 Must "Long session ids are sent unchanged." => long_id;
+    108 Should "Additional directories are passed only to agents that support them." => no_directories;
+    109 Must "No prompt is sent before the session is open." => waits;
+    110 Must "No prompt is sent if the session cannot be opened." => sends_no_prompt_after_failure;
+    111 May "Updates before the response to `session/new` are accepted." => early_updates;
+    112 Must "Optional fields in the response to `session/new` may be null." => nulls;
+    113 Should "Existing sessions are opened only with ids from the agent, and with methods it supports." => old_sessions;
 }
 
 async fn absolute(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -54,7 +54,7 @@ async fn offered_transports(play: &mut ClientHarness) -> Result<(), CheckStop> {
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
         require(transport == "stdio", || {
-            format!("it gave a server over {transport}, which was not offered")
+            format!("it passed a server over {transport}, which the agent does not support")
         })?;
     }
     Ok(())
@@ -69,7 +69,7 @@ async fn absolute_command(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .filter_map(|server| server["command"].as_str())
         .peekable();
     if commands.peek().is_none() {
-        return skip("the client has given no MCP server that is a command");
+        return skip("the client passed no stdio MCP server");
     }
     match commands.find(|command| !absolute_anywhere(command)) {
         Some(command) => fail(format!("the command {command:?} is not absolute")),
@@ -83,7 +83,7 @@ async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(
     let params = sent(play, "session/prompt").next();
     let said = params.map_or(&Value::Null, |params| &params["sessionId"]);
     require(*said == id, || {
-        format!("the session {id:?} was called {said} in `session/prompt`")
+        format!("session {id:?} became {said} in `session/prompt`")
     })?;
     play.end_turn(&prompted, "end_turn").await
 }
@@ -104,14 +104,14 @@ async fn no_directories(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (_, params) = play.expect("session/new").await?;
     let directories = params["additionalDirectories"].as_array();
     require(directories.is_none_or(Vec::is_empty), || {
-        "it gave `additionalDirectories`, which were not offered".to_owned()
+        "it passed `additionalDirectories`, which the agent does not support".to_owned()
     })
 }
 
 async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("session/new").await?;
     let in_a_session = ["session/prompt", "session/set_mode"];
-    watch(play, &in_a_session, "before `session/new` was answered").await?;
+    watch(play, &in_a_session, "before the response to `session/new`").await?;
     let session = play.session.clone();
     play.wire.answer(&id, session).await?;
     let prompted = play.wait_for_prompt().await?;
@@ -121,7 +121,7 @@ async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn sends_no_prompt_after_failure(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = play.expect("session/new").await?;
     play.wire.refuse(&id, -32603, "There is no room").await?;
-    watch(play, &["session/prompt"], "though `session/new` had failed").await
+    watch(play, &["session/prompt"], "although `session/new` failed").await
 }
 
 async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -132,7 +132,7 @@ async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
     });
     play.update(SESSION, commands).await?;
     play.say(SESSION, "Good morning.").await?;
-    lives(play, "updates ahead of the answer to `session/new`").await?;
+    lives(play, "updates before the response to `session/new`").await?;
     let session = play.session.clone();
     play.wire.answer(&id, session).await?;
     let prompted = play.wait_for_prompt().await?;
@@ -183,16 +183,16 @@ async fn old_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
             seen = true;
             let named = &params["sessionId"];
             require(*named == OLD || *named == SESSION, || {
-                format!("`{method}` names the session {named}, which there is not")
+                format!("`{method}` refers to unknown session {named}")
             })?;
         }
     }
     require(sent(play, "session/fork").next().is_none(), || {
-        "it sent `session/fork`, which was not offered".to_owned()
+        "it sent `session/fork`, which the agent does not support".to_owned()
     })?;
     if seen {
         Ok(())
     } else {
-        skip("the client has done nothing with old sessions")
+        skip("the client did not open an existing session")
     }
 }

@@ -9,9 +9,9 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "slash-commands";
-    101 Must "Commands are taken, with input and without." => commands;
-    102 Must "Commands may change, and may all be gone." => follows_changed_commands;
-    103 May "Input of a kind that the client does not know does no harm." => unknown_input;
+    101 Must "Commands with and without input are accepted." => commands;
+    102 Must "Commands may change or be removed." => follows_changed_commands;
+    103 May "Unknown input types are accepted." => unknown_input;
 }
 
 fn available(commands: Value) -> Value {

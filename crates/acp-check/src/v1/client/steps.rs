@@ -79,7 +79,7 @@ pub(super) fn needs(play: &ClientHarness, pointer: &str) -> Result<(), CheckStop
         return Ok(());
     }
     let name = pointer.trim_start_matches('/').replace('/', ".");
-    skip(format!("the client does not offer `{name}`"))
+    skip(format!("the client does not support `{name}`"))
 }
 
 /// Whether the client offers what is at `pointer`.
@@ -108,9 +108,9 @@ pub(super) async fn result(
 ) -> Result<Value, CheckStop> {
     match play.request(method, params).await? {
         ReceivedResponse::Result(result) => Ok(result),
-        ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`{method}` was answered with error {code}: {message}"
-        )),
+        ReceivedResponse::Error { code, message, .. } => {
+            fail(format!("`{method}` failed with error {code}: {message}"))
+        }
     }
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn refused(
 ) -> Result<ReceivedResponse, CheckStop> {
     match play.request(method, params).await? {
         ReceivedResponse::Result(result) => {
-            fail(format!("{what} was answered with the result {result}"))
+            fail(format!("{what} succeeded with {result}; expected an error"))
         }
         error => Ok(error),
     }
@@ -208,7 +208,7 @@ impl ScratchDirectory {
         let cwd = sent(play, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
-            return skip("the session's `cwd` is no directory that the check can write to");
+            return skip("the session's `cwd` is not writable");
         };
         let made = tempfile::Builder::new()
             .prefix("acp-check-")

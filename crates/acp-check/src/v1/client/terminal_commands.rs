@@ -10,13 +10,13 @@ use super::steps::{ScratchDirectory, prompted_with, result};
 use super::terminals::{CheckTerminal, TERMINALS};
 
 checks! { V1 Client "terminals";
-    121 Must "Arguments reach the command as they are: no shell reads them." => arguments;
-    122 Must "The command has the environment variables that are given." => environment;
+    121 Must "Arguments are passed verbatim, without a shell." => arguments;
+    122 Must "The command gets the given environment variables." => environment;
     123 Must "The command runs in `cwd`." => directory;
-    124 Must "Of output beyond `outputByteLimit` the end is kept, no more than the limit has bytes." => limit;
-    125 Must "Output is cut at a character: it stays valid text." => boundary;
-    126 Must "`truncated` says whether output was cut." => reports_truncation;
-    127 Must "What a command prints to its standard error is output, too." => errors;
+    124 Must "Output beyond `outputByteLimit` is truncated from the start." => limit;
+    125 Must "Truncated output is valid UTF-8." => boundary;
+    126 Must "`truncated` is set if output was truncated." => reports_truncation;
+    127 Must "Output includes stderr." => errors;
 }
 
 /// What a command prints in all, as `terminal/output` answers when it has ended.
@@ -89,7 +89,7 @@ async fn directory(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let answer = finish_command(play, terminal).await?;
     require(output(&answer).trim_end() == "yes", || {
         format!(
-            "`cwd` was {}, and it ran in {}",
+            "`cwd` was {}, but it ran in {}",
             scratch.path().display(),
             output(&answer).trim_end()
         )
@@ -102,13 +102,13 @@ async fn limit(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kept = output(&answer);
     require(kept.len() <= 10, || {
         format!(
-            "the limit was 10 bytes, and {} were kept: {kept:?}",
+            "the limit was 10 bytes, but {} were returned: {kept:?}",
             kept.len()
         )
     })?;
     require(
         !kept.is_empty() && "0123456789abcdef".ends_with(kept),
-        || format!("the output ended with \"6789abcdef\", and {kept:?} was kept"),
+        || format!("the output ended with \"6789abcdef\", but {kept:?} was returned"),
     )
 }
 
@@ -119,7 +119,7 @@ async fn boundary(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kept = output(&answer);
     require(
         !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
-        || format!("output was cut within a character: {kept:?}"),
+        || format!("output was truncated within a character: {kept:?}"),
     )?;
     if kept.len() > 10 {
         return skip("the output was not cut; where is not to be seen");
@@ -139,7 +139,7 @@ async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
         _ => "was cut",
     };
     require(answer["truncated"] == (what == "was cut"), || {
-        format!("output {what}, and `truncated` is {}", answer["truncated"])
+        format!("output {what}, but `truncated` is {}", answer["truncated"])
     })?;
     cut.ask(play, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
@@ -147,7 +147,7 @@ async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let answer = finish_command(play, whole).await?;
     require(answer["truncated"] == false, || {
         format!(
-            "output was not cut, and `truncated` is {}",
+            "output was not truncated, but `truncated` is {}",
             answer["truncated"]
         )
     })
@@ -157,7 +157,7 @@ async fn errors(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let answer = command_result(play, "echo wrong >&2", json!({})).await?;
     require(output(&answer).trim_end() == "wrong", || {
         format!(
-            "\"wrong\" was printed to the standard error, and the output is {:?}",
+            "\"wrong\" was written to stderr, but the output is {:?}",
             output(&answer)
         )
     })

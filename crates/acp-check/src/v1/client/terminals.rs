@@ -13,20 +13,20 @@ use super::steps::{
 };
 
 checks! { V1 Client "terminals";
-    101 Must "`terminal/create` is answered at once, while the command runs." => responds_at_once;
-    102 Must "`terminal/output` is answered while the command runs." => output_meanwhile;
-    103 Must "As long as the command runs, `terminal/output` has no exit status." => no_status;
-    104 Must "When the command has ended, `terminal/output` has its exit status." => status;
-    105 Must "`terminal/wait_for_exit` is answered with the exit code." => exit_code;
-    106 Must "`terminal/wait_for_exit` is not answered before the command has ended." => waits;
-    107 Must "Several may wait for the end of one command." => two_wait;
-    108 Must "`terminal/kill` ends the command." => kill_ends;
-    109 Must "After `terminal/kill` what the command printed can still be had." => killed_output;
-    110 Must "`terminal/release` ends a command that runs." => release_ends;
-    111 Must "After `terminal/release` the terminal's id is not valid any more." => rejects_released_terminal;
-    112 Must "An id that no terminal has is an error." => unknown_id;
-    113 Should "Terminals that the client does not offer are an error." => not_offered;
-    114 Must "A command that a signal has ended has no exit code of success." => reports_no_success_after_signal;
+    101 Must "`terminal/create` returns immediately, while the command runs." => responds_at_once;
+    102 Must "`terminal/output` works while the command runs." => output_meanwhile;
+    103 Must "While the command runs, `terminal/output` has no exit status." => no_status;
+    104 Must "After the command exits, `terminal/output` has its exit status." => status;
+    105 Must "`terminal/wait_for_exit` returns the exit code." => exit_code;
+    106 Must "`terminal/wait_for_exit` does not return before the command exits." => waits;
+    107 Must "Concurrent `terminal/wait_for_exit` requests are supported." => two_wait;
+    108 Must "`terminal/kill` kills the command." => kill_ends;
+    109 Must "After `terminal/kill`, the output is still available." => killed_output;
+    110 Must "`terminal/release` kills a running command." => release_ends;
+    111 Must "After `terminal/release`, the terminal id is invalid." => rejects_released_terminal;
+    112 Must "An unknown terminal id fails." => unknown_id;
+    113 Should "`terminal/*` fails if the client does not support it." => not_offered;
+    114 Must "A command terminated by a signal does not report exit code 0." => reports_no_success_after_signal;
 }
 
 pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
@@ -48,7 +48,7 @@ impl CheckTerminal {
         more: Value,
     ) -> Result<Self, CheckStop> {
         if cfg!(windows) {
-            return skip("the commands of these checks are of Unix");
+            return skip("these checks use Unix commands");
         }
         let prompted = prompted_with(play, TERMINALS).await?;
         Self::run_in(play, prompted, line, more).await
@@ -103,9 +103,7 @@ impl CheckTerminal {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(output) => output,
-            Err(_) => fail(format!(
-                "in {patience:?} the command's output was not there"
-            )),
+            Err(_) => fail(format!("no command output within {patience:?}")),
         }
     }
 
@@ -127,7 +125,7 @@ async fn output_meanwhile(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
     let output = terminal.output(play).await?;
     require(output.trim_end() == "begun", || {
-        format!("the command printed \"begun\", and `terminal/output` gave {output:?}")
+        format!("the command printed \"begun\", but `terminal/output` returned {output:?}")
     })?;
     terminal.done(play).await
 }
@@ -138,7 +136,7 @@ async fn no_status(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"].is_null(), || {
         format!(
-            "the command runs, and has the exit status {}",
+            "the command is running, but has exit status {}",
             answer["exitStatus"]
         )
     })?;
@@ -151,7 +149,7 @@ async fn status(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"]["exitCode"] == 3, || {
         format!(
-            "the command ended with 3, and has the exit status {}",
+            "the command exited with 3, but has exit status {}",
             answer["exitStatus"]
         )
     })?;
@@ -162,7 +160,7 @@ async fn exit_code(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(play, "exit 7", json!({})).await?;
     let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] == 7, || {
-        format!("the command ended with 7, and the answer was {answer}")
+        format!("the command exited with 7, but the response was {answer}")
     })?;
     terminal.done(play).await
 }
@@ -175,7 +173,10 @@ async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .await?;
     let early = tokio::time::timeout(WATCHED, play.answer(&id)).await;
     if let Ok(answer) = early {
-        return fail(format!("the command runs, and it answered {:?}", answer?));
+        return fail(format!(
+            "the command is running, but it returned {:?}",
+            answer?
+        ));
     }
     terminal.ask(play, "terminal/kill").await?;
     answer(play, &id).await?;
@@ -218,7 +219,7 @@ async fn killed_output(play: &mut ClientHarness) -> Result<(), CheckStop> {
     )?;
     let output = answer["output"].as_str().unwrap_or_default();
     require(output.trim_end() == "begun", || {
-        format!("the command had printed \"begun\", and after `terminal/kill` there was {output:?}")
+        format!("the command printed \"begun\", but after `terminal/kill` the output is {output:?}")
     })?;
     terminal.done(play).await
 }
@@ -269,7 +270,7 @@ async fn unknown_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(play, TERMINALS).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
-        let what = format!("`{method}` of a terminal that there is not");
+        let what = format!("`{method}` of an unknown terminal");
         refused(play, method, params, &what).await?;
     }
     play.end_turn(&prompted, "end_turn").await
@@ -295,7 +296,7 @@ async fn reports_no_success_after_signal(play: &mut ClientHarness) -> Result<(),
     let terminal = CheckTerminal::run(play, "kill -KILL $$", json!({})).await?;
     let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] != 0, || {
-        format!("a signal ended the command, and the answer was {answer}")
+        format!("the command was terminated by a signal, but the response was {answer}")
     })?;
     terminal.done(play).await
 }

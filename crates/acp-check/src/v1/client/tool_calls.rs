@@ -9,17 +9,17 @@ use crate::verdict::CheckStop;
 use super::steps::takes;
 
 checks! { V1 Client "tool-calls";
-    101 Must "Tool calls of every kind and status are taken." => kinds;
-    102 Must "An update of a tool call may change any part of it and leave out, or have null for, the rest." => accepts_partial_update;
-    103 Must "Diffs are taken, also of a file that is new." => diffs;
-    104 Must "Blocks of content and locations are taken." => contents;
-    105 Must "What a tool was given and gave may be any JSON." => accepts_raw_values;
-    106 Must "The id of a tool call may be any string." => odd_ids;
-    107 May "An update of a tool call that was never announced does no harm." => accepts_unannounced_call;
-    108 May "A tool call that is announced twice does no harm." => accepts_call_twice;
-    109 May "A terminal that there is not does no harm in a tool call." => unknown_terminal;
-    110 May "Kinds, statuses and contents that the client does not know do no harm." => accepts_unknown_values;
-    111 May "Text that a tool call shows of a terminal of the agent's own, in `_meta`, does no harm." => own_terminal;
+    101 Must "Tool calls of every kind and status are accepted." => kinds;
+    102 Must "A tool call update may change any field and omit or null the rest." => accepts_partial_update;
+    103 Must "Diffs are accepted, including for new files." => diffs;
+    104 Must "Content blocks and locations are accepted." => contents;
+    105 Must "`rawInput` and `rawOutput` may be any JSON." => accepts_raw_values;
+    106 Must "A tool call id may be any string." => odd_ids;
+    107 May "Updates of unknown tool calls are accepted." => accepts_unannounced_call;
+    108 May "A tool call announced twice is accepted." => accepts_call_twice;
+    109 May "An unknown terminal in a tool call is accepted." => unknown_terminal;
+    110 May "Unknown kinds, statuses and content types are accepted." => accepts_unknown_values;
+    111 May "Agent terminal output in `_meta` is accepted." => own_terminal;
 }
 
 /// A tool call that begins.
@@ -176,7 +176,7 @@ async fn accepts_call_twice(play: &mut ClientHarness) -> Result<(), CheckStop> {
         call("twice", json!({"status": "pending", "kind": "read"})),
         update("twice", json!({"status": "in_progress"})),
     ];
-    takes(play, "a tool call that was announced twice", updates).await
+    takes(play, "a tool call announced twice", updates).await
 }
 
 async fn unknown_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -185,7 +185,7 @@ async fn unknown_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
         call("run", json!({"kind": "execute", "content": content})),
         update("run", json!({"content": content, "status": "completed"})),
     ];
-    takes(play, "a terminal that there is not", updates).await
+    takes(play, "an unknown terminal", updates).await
 }
 
 async fn accepts_unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -196,7 +196,7 @@ async fn accepts_unknown_values(play: &mut ClientHarness) -> Result<(), CheckSto
             json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
         ),
     ];
-    takes(play, "kinds of tool calls that there are not", updates).await
+    takes(play, "unknown tool call kinds", updates).await
 }
 
 async fn own_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -219,5 +219,5 @@ async fn own_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
             ),
         ),
     ];
-    takes(play, "a terminal of the agent's own", updates).await
+    takes(play, "an agent terminal", updates).await
 }

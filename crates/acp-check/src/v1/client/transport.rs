@@ -11,16 +11,16 @@ use crate::verdict::{CheckStop, fail};
 use super::steps::{after, answer, lives, takes};
 
 checks! { V1 Client "transport";
-    101 Must "A message may have whitespace of JSON around it: a line may end with a carriage return before its line feed." => carriage_return;
-    102 May "Empty lines are passed over." => empty_lines;
-    103 Must "A message is whole at its line feed, however many pieces it comes in." => pieces;
-    104 Must "Messages that come at once are all read." => at_once;
-    105 May "Lines that are no message, which agents print by mistake, do not end the connection." => noise;
-    106 Should "A message of 1 MB is read." => large;
-    107 Must "Messages are UTF-8: characters outside of ASCII come back as they were sent." => utf8;
-    108 May "A line that is no UTF-8 does not end the connection." => no_utf8;
-    109 May "An agent that ends in the middle of a turn is not waited for." => agent_ends;
-    110 Must "Messages are JSON: escapes mean the characters they stand for, and the order of fields means nothing." => escapes;
+    101 Must "A line may end with a carriage return and line feed." => carriage_return;
+    102 May "Empty lines are ignored." => empty_lines;
+    103 Must "A message may arrive in pieces." => pieces;
+    104 Must "Messages that arrive at once are all processed." => at_once;
+    105 May "Lines that are not messages do not close the connection." => noise;
+    106 Should "A 1 MB message is processed." => large;
+    107 Must "Non-ASCII characters are preserved." => utf8;
+    108 May "A line of invalid UTF-8 does not close the connection." => no_utf8;
+    109 May "The client does not wait for an agent that exits during a turn." => agent_ends;
+    110 Must "JSON escapes are decoded, and field order does not matter." => escapes;
 }
 
 /// How long lies between two pieces of a message, so that they are read one by one.
@@ -83,7 +83,7 @@ async fn at_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn noise(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let lines = b"Loading the model... done\n{\"jsonrpc\": \"2.0\", \n[1, 2\n\"text\"\n";
-    send_bytes(play, "lines that are no messages", lines).await
+    send_bytes(play, "lines that are not messages", lines).await
 }
 
 async fn large(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -105,7 +105,7 @@ async fn no_utf8(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp_check/note","params":{"text":""#.to_vec();
     line.extend_from_slice(&[0xff, 0xfe, 0xc3]);
     line.extend_from_slice(b"\"}}\n");
-    send_bytes(play, "bytes that are no UTF-8", &line).await
+    send_bytes(play, "invalid UTF-8", &line).await
 }
 
 async fn agent_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -120,7 +120,7 @@ async fn agent_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
         Err(_) => fail(format!(
-            "{patience:?} after the agent's end it has not closed the connection"
+            "it did not close the connection within {patience:?} after the agent exited"
         )),
     }
 }

@@ -9,10 +9,10 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "agent-plan";
-    1 Must "A plan, of whichever type, has an id." => has_id;
-    2 Must "The name of a type of plans of one's own begins with `_`." => own_types;
-    3 Must "The name of a priority of one's own begins with `_`." => own_priorities;
-    4 Must "The name of a status of one's own begins with `_`." => own_statuses;
+    1 Must "Every plan has an id." => has_id;
+    2 Must "Custom plan types start with `_`." => own_types;
+    3 Must "Custom priorities start with `_`." => own_priorities;
+    4 Must "Custom statuses start with `_`." => own_statuses;
 }
 
 /// The plans that are shown for a task that needs one.
@@ -25,7 +25,7 @@ async fn plans(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
         .filter(|update| kind(update) == "plan_update");
     let plans: Vec<Value> = plans.map(|update| update["plan"].clone()).collect();
     if plans.is_empty() {
-        return skip("the agent has shown no plan");
+        return skip("the agent reported no plan");
     }
     Ok(plans)
 }
@@ -52,7 +52,7 @@ fn require_known_or_custom<'a>(
     let mut names = values.filter_map(Value::as_str);
     match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
-            "there is no {what} {name:?}; one's own begins with `_`"
+            "unknown {what} {name:?}; custom names start with `_`"
         )),
         None => Ok(()),
     }

@@ -9,11 +9,11 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "authentication";
-    1 Must "An agent that names ways to authenticate takes `auth/login`." => takes_login;
-    2 Must "An agent that names ways to authenticate takes `auth/logout`." => takes_logout;
-    3 Must "Each way to authenticate has an id of its own." => ids;
-    4 Must "Ways to authenticate in a terminal are named only to a client that can run the agent in one." => offers_terminal_login;
-    5 Must "The environment variables of a way to authenticate in a terminal have different names." => variables;
+    1 Must "An agent with auth methods supports `auth/login`." => takes_login;
+    2 Must "An agent with auth methods supports `auth/logout`." => takes_logout;
+    3 Must "Auth method ids are unique." => ids;
+    4 Must "`terminal` auth methods are offered only to clients that support them." => offers_terminal_login;
+    5 Must "Environment variable names of a `terminal` auth method are unique." => variables;
 }
 
 /// The ways to authenticate that are named to a client with these capabilities. A skip if there are none.
@@ -23,7 +23,7 @@ async fn methods(play: &mut AgentHarness, capabilities: Value) -> Result<Vec<Val
     let said = play.initialize_with(params).await?;
     match said["authMethods"].as_array() {
         Some(methods) if !methods.is_empty() => Ok(methods.clone()),
-        _ => skip("the agent names no way to authenticate"),
+        _ => skip("the agent offers no auth methods"),
     }
 }
 
@@ -41,7 +41,7 @@ async fn takes_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
     methods(play, json!({})).await?;
     // Who is logged out by a check must have said how to get in again.
     let Some(method) = play.login().map(str::to_owned) else {
-        return skip("it would log you out: name a method with --login");
+        return skip("this would log you out; choose an auth method with --login");
     };
     play.result("auth/login", json!({"methodId": method}))
         .await?;
@@ -50,16 +50,16 @@ async fn takes_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
         ReceivedResponse::Error { code: -32601, .. } => {
             fail("`authMethods` is not empty, but `auth/logout` is an unknown method")
         }
-        ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "`auth/logout` was answered with error {code}: {message}"
-        )),
+        ReceivedResponse::Error { code, message, .. } => {
+            fail(format!("`auth/logout` failed with error {code}: {message}"))
+        }
     }
 }
 
 async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
     match repeated(methods.iter().map(|method| &method["methodId"])) {
-        Some(id) => fail(format!("two ways to authenticate have the id {id}")),
+        Some(id) => fail(format!("duplicate auth method id {id}")),
         None => Ok(()),
     }
 }
@@ -68,7 +68,7 @@ async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop>
     let methods = methods(play, json!({})).await?;
     let terminal = |method: &Value| method["type"] == "terminal";
     require(!methods.iter().any(terminal), || {
-        "a method of type `terminal` is named to a client that does not offer `auth.terminal`"
+        "a `terminal` auth method was offered to a client that does not support `auth.terminal`"
             .to_owned()
     })
 }
@@ -81,7 +81,7 @@ async fn variables(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let variables = method["env"].as_array().into_iter().flatten();
         if let Some(name) = repeated(variables.map(|variable| &variable["name"])) {
             return fail(format!(
-                "the environment of {} has the variable {name} twice",
+                "the environment of {} contains {name} twice",
                 method["methodId"]
             ));
         }
@@ -89,6 +89,6 @@ async fn variables(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if seen {
         Ok(())
     } else {
-        skip("the agent names no way to authenticate in a terminal")
+        skip("the agent offers no `terminal` auth method")
     }
 }

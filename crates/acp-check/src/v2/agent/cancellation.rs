@@ -12,16 +12,16 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    31 Should "Work that was cancelled ends: the agent is idle again." => ends;
-    32 Should "Work that was cancelled ends with the stop reason `cancelled`." => says_cancelled;
-    33 Must "A prompt that comes after a cancelled one is worked on." => takes_another;
-    34 Must "A cancel when there is nothing to cancel does nothing: the next prompt is worked on to its end." => idle_is_left;
-    35 Must "A cancel for a session that there is not does nothing." => unknown_session;
-    36 Must "Work is cancelled in its own session only." => other_session;
-    37 Should "Work that is cancelled while it waits for permission ends, too, with the stop reason `cancelled`." => cancels_while_asking;
-    38 Must "What was to be allowed is not done when the permission request is answered with `cancelled`." => leaves_action_undone;
-    39 Must "A request that was cancelled by `$/cancel_request` is answered: with a result, or with error -32800." => answers_cancelled_request;
-    40 Must "`$/cancel_request` for a request that there is not does nothing." => unknown_request;
+    31 Should "After a cancel, the agent becomes idle." => ends;
+    32 Should "A cancelled turn ends with stop reason `cancelled`." => says_cancelled;
+    33 Must "A prompt after a cancelled turn is processed." => takes_another;
+    34 Must "A cancel while idle has no effect on the next turn." => idle_is_left;
+    35 Must "A cancel for an unknown session is ignored." => unknown_session;
+    36 Must "A cancel does not affect other sessions." => other_session;
+    37 Should "A turn cancelled during a permission request ends with stop reason `cancelled`." => cancels_while_asking;
+    38 Must "A tool call is not executed if its permission request gets `cancelled`." => leaves_action_undone;
+    39 Must "A request cancelled with `$/cancel_request` gets a result or error -32800." => answers_cancelled_request;
+    40 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
 /// Begins a long task, and goes on when the agent is at work. One that is over at once cannot be cancelled: that is a
@@ -40,7 +40,7 @@ async fn start_long_prompt(
     play.hush().await?;
     if play.finished_turn_v2(&begun).is_some() {
         return skip(
-            "the work was over before it could be cancelled; name a task that takes longer",
+            "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
         );
     }
     Ok(begun)
@@ -65,7 +65,7 @@ async fn says_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     cancel(play, &session).await?;
     let turn = play.finish_v2(&begun).await?;
     require(turn.stop == "cancelled", || {
-        format!("it was cancelled, and ended with {:?}", turn.stop)
+        format!("it was cancelled, but ended with {:?}", turn.stop)
     })
 }
 
@@ -85,7 +85,7 @@ async fn idle_is_left(play: &mut AgentHarness) -> Result<(), CheckStop> {
     cancel(play, &session).await?;
     let turn = play.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
-        "a cancel that came before the prompt has cancelled it".to_owned()
+        "a cancel sent before the prompt cancelled it".to_owned()
     })
 }
 
@@ -106,7 +106,7 @@ async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .updates_of_prompt_v2(&begun)
         .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
     require(!cancelled, || {
-        "a cancel in another session has cancelled it".to_owned()
+        "a cancel in another session cancelled it".to_owned()
     })
 }
 
@@ -120,7 +120,7 @@ async fn wait_for_permission(
     let asked = play.wait_for_permission_v2(&begun).await?;
     match asked {
         Some((id, _)) => Ok((begun, id)),
-        None => skip("the agent asks for no permission"),
+        None => skip("the agent requested no permission"),
     }
 }
 
@@ -135,7 +135,7 @@ async fn cancels_while_asking(play: &mut AgentHarness) -> Result<(), CheckStop> 
         .await?;
     let turn = play.finish_v2(&begun).await?;
     require(turn.stop == "cancelled", || {
-        format!("it was cancelled, and ended with {:?}", turn.stop)
+        format!("it was cancelled, but ended with {:?}", turn.stop)
     })
 }
 
@@ -164,7 +164,7 @@ async fn answers_cancelled_request(play: &mut AgentHarness) -> Result<(), CheckS
             ..
         } => Ok(()),
         ReceivedResponse::Error { code, .. } => fail(format!(
-            "a request that was cancelled was answered with error {code}, not -32800"
+            "a cancelled request failed with error {code}; expected -32800"
         )),
     }
 }

@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
 
 checks! { V2 Agent "content";
-    1 Must "Images, audio and binary resources are base64." => base64;
+    1 Must "Images, audio and binary resources are valid base64." => base64;
 }
 
 /// Gives every object in a value to `look`, but for what is in fields that anything may be in.
@@ -56,8 +56,8 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
         each_object(params, &mut look);
     }
     match (seen, wrong) {
-        (0, _) => skip("the agent has shown no image, audio or binary resource"),
-        (_, Some(kind)) => fail(format!("the data of content of type `{kind}` is no base64")),
+        (0, _) => skip("the agent sent no image, audio or binary resource"),
+        (_, Some(kind)) => fail(format!("content of type `{kind}` is not valid base64")),
         (_, None) => Ok(()),
     }
 }

@@ -10,10 +10,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use super::content::each_object;
 
 checks! { V2 Agent "tool-calls";
-    21 Should "A diff has a patch, wherever that can be." => has_patch;
-    22 Must "The paths in a patch are absolute." => uses_absolute_paths;
-    23 Must "A patch begins with its first file: no commit's metadata, no head of an e-mail." => has_git_header;
-    24 Must "A patch and the changes beside it agree: each file of the patch is one of the changes." => patch_matches_changes;
+    21 Should "A diff includes a patch whenever possible." => has_patch;
+    22 Must "Paths in a patch are absolute." => uses_absolute_paths;
+    23 Must "A patch has no commit metadata or email header." => has_git_header;
+    24 Must "Every file of a patch is listed in `changes`." => patch_matches_changes;
 }
 
 /// The diffs that are shown when a file is edited.
@@ -32,7 +32,7 @@ async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
         });
     }
     if diffs.is_empty() {
-        return skip("the agent has shown no diff");
+        return skip("the agent sent no diff");
     }
     Ok(diffs)
 }
@@ -47,7 +47,7 @@ async fn patches(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckS
         .filter_map(|diff| Some((diff["patch"]["text"].as_str()?.to_owned(), diff)))
         .collect();
     if patches.is_empty() {
-        return skip("the agent has shown no patch in Git's form");
+        return skip("the agent sent no Git patch");
     }
     Ok(patches)
 }
@@ -138,7 +138,7 @@ async fn patch_matches_changes(play: &mut AgentHarness) -> Result<(), CheckStop>
         let of_patch = paths(&patch).into_iter().filter(plain);
         if let Some(path) = of_patch.into_iter().find(other) {
             return fail(format!(
-                "the patch changes {path:?}, which is none of the `changes`"
+                "the patch changes {path:?}, which is not listed in `changes`"
             ));
         }
     }

@@ -8,9 +8,9 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "elicitation";
-    1 Must "A client that offers forms alone is asked by forms alone." => sends_forms_only;
-    2 Must "A client that offers addresses alone is asked by addresses alone." => sends_urls_only;
-    3 Must "A choice in a form has something to choose from." => choices;
+    1 Must "A client that supports only forms gets only forms." => sends_forms_only;
+    2 Must "A client that supports only URLs gets only URLs." => sends_urls_only;
+    3 Must "A select field has at least one choice." => choices;
     4 Must "A form's required fields are among its fields." => requires_existing_fields;
 }
 
@@ -28,7 +28,7 @@ async fn elicitations(play: &mut AgentHarness, offered: Value) -> Result<Vec<Val
         .filter(|(method, _)| *method == "elicitation/create");
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
-        return skip("the agent elicits nothing");
+        return skip("the agent sent no elicitation");
     }
     Ok(asked)
 }
@@ -37,7 +37,7 @@ async fn require_only_mode(play: &mut AgentHarness, mode: &str) -> Result<(), Ch
     let asked = elicitations(play, json!({mode: {}})).await?;
     match asked.iter().find(|params| params["mode"] != *mode) {
         Some(params) => fail(format!(
-            "`elicitation.{mode}` was offered, and it asked in the mode {}",
+            "the client supports only `elicitation.{mode}`, but it used mode {}",
             params["mode"]
         )),
         None => Ok(()),
@@ -75,7 +75,7 @@ async fn choices(play: &mut AgentHarness) -> Result<(), CheckStop> {
                 .iter()
                 .any(|list| list.as_array().is_some_and(Vec::is_empty));
             require(!empty, || {
-                format!("the field {name:?} of a form is a choice of nothing")
+                format!("field {name:?} of a form has no choices")
             })?;
         }
     }
@@ -87,7 +87,7 @@ async fn requires_existing_fields(play: &mut AgentHarness) -> Result<(), CheckSt
         let required = form["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
             require(form["properties"].get(name).is_some(), || {
-                format!("the form requires {name:?}, which is none of its fields")
+                format!("the form requires {name:?}, which is not one of its fields")
             })?;
         }
     }

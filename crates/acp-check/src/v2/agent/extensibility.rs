@@ -10,15 +10,15 @@ use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "extensibility";
-    1 Should "A request of an extension that the agent does not know is answered with error -32601." => unknown_request;
-    2 Should "A notification of an extension that the agent does not know is passed over." => unknown_notification;
-    3 Must "What is in `_meta` is nothing to rely on: whatever it is, requests with it are carried out." => any_meta;
-    4 Must "The name of a kind of updates of one's own begins with `_`." => own_updates;
-    5 Must "The values of one's own for what a tool call is and how it goes begin with `_`." => own_values;
-    6 Must "The reason of one's own to stop begins with `_`." => own_stop_reasons;
-    7 Must "The kind of one's own of a permission option begins with `_`." => own_option_kinds;
-    8 Must "The category of one's own of a config option begins with `_`." => own_categories;
-    9 Must "The type of one's own of content begins with `_`." => own_content;
+    1 Should "Unknown extension requests get error -32601." => unknown_request;
+    2 Should "Unknown extension notifications are ignored." => unknown_notification;
+    3 Must "Requests with any `_meta` are processed." => any_meta;
+    4 Must "Custom update types start with `_`." => own_updates;
+    5 Must "Custom tool call kinds and statuses start with `_`." => own_values;
+    6 Must "Custom stop reasons start with `_`." => own_stop_reasons;
+    7 Must "Custom permission option kinds start with `_`." => own_option_kinds;
+    8 Must "Custom config option categories start with `_`." => own_categories;
+    9 Must "Custom content types start with `_`." => own_content;
 }
 
 async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -26,9 +26,9 @@ async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match play.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => {
-            fail(format!("it was answered with error {code}, not -32601"))
+            fail(format!("it failed with error {code}; expected -32601"))
         }
-        ReceivedResponse::Result(_) => fail("it was answered with a result"),
+        ReceivedResponse::Result(_) => fail("it succeeded; expected an error"),
     }
 }
 
@@ -68,7 +68,7 @@ fn require_known_or_custom<'a>(
     let mut names = values.into_iter().filter_map(Value::as_str);
     match names.find(|name| !known.contains(name) && !name.starts_with('_')) {
         Some(name) => fail(format!(
-            "there is no {what} {name:?}; one's own begins with `_`"
+            "unknown {what} {name:?}; custom names start with `_`"
         )),
         None => Ok(()),
     }

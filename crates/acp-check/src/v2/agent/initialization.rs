@@ -9,14 +9,14 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "initialization";
-    1 Must "The agent answers `initialize` with the protocol version and with its own name and version." => says_who;
-    2 Must "An agent that speaks version 2 answers with it when it is asked for it." => same_version;
-    3 Must "An agent that does not speak the version it is asked for answers with the latest that it does speak." => latest_version;
-    4 Must "Where version 1 was agreed on, version 1 is spoken: the answer to a prompt ends its turn." => negotiates_version_1;
-    5 Must "Capabilities and fields that the agent does not know do not keep it from answering." => unknown_capabilities;
-    6 Must "Whatever a client does not offer in `initialize` counts as not offered." => nothing_offered;
-    7 Must "Version 2 has no methods for a client's files and terminals: none is called, whatever the client also says for agents of version 1." => no_client_files;
-    8 Must "What version 1 alone has is not sent in version 2: no `tool_call`, `plan` or `current_mode_update`." => no_old_updates;
+    1 Must "The response to `initialize` has the protocol version and the agent's name and version." => says_who;
+    2 Must "An agent that supports version 2 responds with it when requested." => same_version;
+    3 Must "If the agent does not support the requested version, it responds with its latest version." => latest_version;
+    4 Must "If version 1 is negotiated, the response to a prompt ends its turn." => negotiates_version_1;
+    5 Must "Unknown capabilities and fields in `initialize` are ignored." => unknown_capabilities;
+    6 Must "Capabilities omitted in `initialize` are treated as unsupported." => nothing_offered;
+    7 Must "In version 2, no client file or terminal methods are called, whatever the client offers for version 1." => no_client_files;
+    8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => no_old_updates;
 }
 
 /// The code of an agent that speaks no version as old as the one that it is asked for.
@@ -38,9 +38,9 @@ async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let said = play.result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(2) => Ok(()),
-        Some(1) => skip("it speaks version 1, and not 2"),
+        Some(1) => skip("it speaks version 1, not 2"),
         _ => fail(format!(
-            "asked for version 2, it answered {}",
+            "requested version 2, got {}",
             said["protocolVersion"]
         )),
     }
@@ -53,7 +53,7 @@ async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match said["protocolVersion"].as_u64() {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
-            "asked for version 65535, which nobody speaks, it answered {}",
+            "requested version 65535, which does not exist, got {}",
             said["protocolVersion"]
         )),
     }
@@ -73,9 +73,7 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
             ..
         } => return skip("it does not speak version 1"),
         ReceivedResponse::Error { code, message, .. } => {
-            return fail(format!(
-                "`initialize` was answered with error {code}: {message}"
-            ));
+            return fail(format!("`initialize` failed with error {code}: {message}"));
         }
     };
     match said["protocolVersion"].as_u64() {
@@ -83,7 +81,7 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
         Some(2) => return skip("it does not speak version 1"),
         _ => {
             return fail(format!(
-                "asked for version 1, it answered {}",
+                "requested version 1, got {}",
                 said["protocolVersion"]
             ));
         }
@@ -91,12 +89,10 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
     let opened = match play.request("session/new", play.session_params()).await? {
         ReceivedResponse::Result(opened) => opened,
         ReceivedResponse::Error { code: -32000, .. } => {
-            return skip("the agent wants a login first");
+            return skip("the agent requires a login");
         }
         ReceivedResponse::Error { code, message, .. } => {
-            return fail(format!(
-                "`session/new` was answered with error {code}: {message}"
-            ));
+            return fail(format!("`session/new` failed with error {code}: {message}"));
         }
     };
     let session = opened["sessionId"].as_str().unwrap_or_default();
@@ -106,7 +102,7 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
     play.turn_since(session, answer, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
     require(!play.updates().any(new), || {
-        "a `state_update`, which is version 2's, was sent in version 1".to_owned()
+        "a `state_update`, which exists only in version 2, was sent in version 1".to_owned()
     })
 }
 
@@ -118,7 +114,7 @@ async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> 
     match play.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
-            fail(format!("it answered with error {code}: {message}"))
+            fail(format!("it failed with error {code}: {message}"))
         }
     }
 }
@@ -138,7 +134,7 @@ async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let called = called_methods(play).await?;
     require(
         !called.iter().any(|name| name == "elicitation/create"),
-        || "it called `elicitation/create`, which was not offered".to_owned(),
+        || "it called `elicitation/create`, which the client does not support".to_owned(),
     )
 }
 
@@ -150,7 +146,9 @@ async fn no_client_files(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let called = called_methods(play).await?;
     let old = |name: &&String| name.starts_with("fs/") || name.starts_with("terminal/");
     match called.iter().find(old) {
-        Some(name) => fail(format!("it called `{name}`, which version 2 has not")),
+        Some(name) => fail(format!(
+            "it called `{name}`, which does not exist in version 2"
+        )),
         None => Ok(()),
     }
 }
@@ -168,7 +166,7 @@ async fn no_old_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .filter(|kind| matches!(*kind, "tool_call" | "plan" | "current_mode_update"));
     match old.next() {
         Some(kind) => fail(format!(
-            "it has sent the update `{kind}`, which version 2 has not"
+            "it sent the update `{kind}`, which does not exist in version 2"
         )),
         None => Ok(()),
     }

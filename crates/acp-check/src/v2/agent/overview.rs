@@ -9,10 +9,10 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
 checks! { V2 Agent "overview";
-    1 Must "A request of a method that there is not is answered with error -32601." => unknown_method;
-    2 Must "An answer has the id of its request as it was: a string stays that string." => string_id;
-    3 Must "Notifications are not answered." => notifications;
-    4 Must "Answers come for every request, though several are open at once." => handles_several_requests;
+    1 Must "Unknown methods get error -32601." => unknown_method;
+    2 Must "A string id is unchanged in the response." => string_id;
+    3 Must "Notifications get no response." => notifications;
+    4 Must "Concurrent requests all get a response." => handles_several_requests;
 }
 
 async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -20,11 +20,9 @@ async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match play.request("session/acp_check_no_such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => fail(format!(
-            "a method that there is not was answered with error {code}, not -32601"
+            "an unknown method got error {code}; expected -32601"
         )),
-        ReceivedResponse::Result(_) => {
-            fail("a method that there is not was answered with a result")
-        }
+        ReceivedResponse::Result(_) => fail("an unknown method succeeded; expected an error"),
     }
 }
 
@@ -67,7 +65,7 @@ async fn notifications(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match odd {
         None => Ok(()),
         Some(id) => fail(format!(
-            "after two notifications it has sent an answer with the id {id}, which no request had"
+            "after two notifications, it sent a response with unknown id {id}"
         )),
     }
 }
@@ -97,6 +95,6 @@ async fn handles_several_requests(play: &mut AgentHarness) -> Result<(), CheckSt
         stopped?;
     }
     require(open.is_empty(), || {
-        format!("of {asked} requests {} were not answered", open.len())
+        format!("{} of {asked} requests got no response", open.len())
     })
 }

@@ -12,16 +12,16 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
-    41 Must "A permission request has options to choose from: one at least." => has_options;
-    42 Must "Each option of a permission request has an id of its own." => option_ids;
-    43 Should "A permission request has a title that a person can read." => has_title;
-    44 Must "A permission request names the session that it is about." => names_session;
-    45 Should "While the agent waits for permission its state is `requires_action`." => requires_action;
-    46 Should "When the agent has its permission its state is `running` again." => runs_again;
-    47 Must "When the agent has its permission the work goes on to its end." => continues_after_allow;
-    48 Must "What was rejected is not done." => respects_rejection;
-    49 Must "An outcome that the agent does not know is not taken for an approval." => unknown_outcome;
-    50 Must "A permission request that fails is not taken for an approval." => failed_request;
+    41 Must "A permission request has at least one option." => has_options;
+    42 Must "Permission option ids are unique." => option_ids;
+    43 Should "A permission request has a human-readable title." => has_title;
+    44 Must "A permission request has the id of its session." => names_session;
+    45 Should "While the agent waits for permission, its state is `requires_action`." => requires_action;
+    46 Should "After a permission response, the state is `running` again." => runs_again;
+    47 Must "After permission is granted, the turn continues to its end." => continues_after_allow;
+    48 Must "A rejected tool call is not executed." => respects_rejection;
+    49 Must "An unknown outcome is not treated as approval." => unknown_outcome;
+    50 Must "A failed permission request is not treated as approval." => failed_request;
 }
 
 /// A task for which permission is asked: what has begun, the id of the request, and its params.
@@ -33,7 +33,7 @@ async fn wait_for_permission(
     let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
     match play.wait_for_permission_v2(&begun).await? {
         Some((id, params)) => Ok((begun, id, params)),
-        None => skip("the agent asks for no permission"),
+        None => skip("the agent requested no permission"),
     }
 }
 
@@ -49,9 +49,7 @@ async fn option_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, params) = wait_for_permission(play).await?;
     let options = params["options"].as_array().into_iter().flatten();
     match repeated(options.map(|option| &option["optionId"])) {
-        Some(id) => fail(format!(
-            "two options of a permission request have the id {id}"
-        )),
+        Some(id) => fail(format!("duplicate option id {id} in a permission request")),
         None => Ok(()),
     }
 }
@@ -69,11 +67,11 @@ async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     play.host.permission = PermissionReply::Hold;
     let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
     let Some((_, params)) = play.wait_for_permission_v2(&begun).await? else {
-        return skip("the agent asks for no permission");
+        return skip("the agent requested no permission");
     };
     require(params["sessionId"] == *session, || {
         format!(
-            "the permission request is about the session {}, not {session:?}",
+            "the permission request is for session {}, not {session:?}",
             params["sessionId"]
         )
     })
@@ -110,7 +108,7 @@ async fn runs_again(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (begun, id, params) = wait_for_permission(play).await?;
     play.host.permission = PermissionReply::Allow;
     if latest_state(play, &begun) != Some("requires_action") {
-        return skip("the agent does not tell that it requires an action");
+        return skip("the agent does not report `requires_action`");
     }
     play.wire.answer(&id, allow(&params)).await?;
     let turn = play.finish_v2(&begun).await?;
@@ -119,7 +117,7 @@ async fn runs_again(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let next = states.next();
     require(next == Some("running"), || {
         format!(
-            "after `requires_action` came {}, not `running`",
+            "`requires_action` was followed by {}; expected `running`",
             next.unwrap_or("nothing")
         )
     })
@@ -141,7 +139,7 @@ async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .iter()
         .any(|(method, _)| method == "session/request_permission");
     if !asked {
-        return skip("the agent asks for no permission");
+        return skip("the agent requested no permission");
     }
     play.require_file_unchanged_v2()
 }

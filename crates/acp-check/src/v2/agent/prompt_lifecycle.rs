@@ -11,23 +11,23 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "prompt-lifecycle";
-    1 Must "A prompt that the agent takes is answered: that acknowledges it." => acknowledges;
-    2 Must "That the agent works on a prompt is told by a `state_update`: running." => runs;
-    3 Must "That the work has ended is told by a `state_update`: idle." => idles;
-    4 Should "The `idle` that ends the work says why it ended." => says_why;
-    5 Should "A state is told when it has changed: the work on a prompt ends once." => ends_once;
-    6 Should "The agent reports the message that it has taken." => reports_prompt;
-    7 Should "The message that is reported is the one that was sent." => reports_as_sent;
-    8 Must "A message's id is its own: the person's words, the agent's and its thoughts have different ones." => ids_of_roles;
-    9 Must "A message's id is its own: what the agent says to the next prompt has another one." => ids_of_turns;
-    10 Must "When the agent is idle it takes another prompt." => takes_another;
-    11 Must "Every agent takes text in prompts." => takes_text;
-    12 Must "Every agent takes resource links in prompts." => takes_links;
-    13 Must "An agent that offers `session.prompt.image` takes images in prompts." => takes_images;
-    14 Must "An agent that offers `session.prompt.audio` takes audio in prompts." => takes_audio;
-    15 Must "An agent that offers `session.prompt.embeddedContext` takes embedded resources in prompts." => takes_resources;
-    16 Must "A prompt for a session that there is not is not taken." => unknown_session;
-    17 Should "The agent works in two sessions at once, each with a turn of its own." => two_sessions;
+    1 Must "An accepted prompt gets a response." => acknowledges;
+    2 Must "The start of a turn is reported with `state_update` `running`." => runs;
+    3 Must "The end of a turn is reported with `state_update` `idle`." => idles;
+    4 Should "The `idle` that ends a turn has a stop reason." => says_why;
+    5 Should "A turn ends with exactly one `idle`." => ends_once;
+    6 Should "The agent reports the accepted user message." => reports_prompt;
+    7 Should "The reported user message matches the prompt." => reports_as_sent;
+    8 Must "User messages, agent messages and thoughts have different ids." => ids_of_roles;
+    9 Must "Messages of different turns have different ids." => ids_of_turns;
+    10 Must "When idle, the agent accepts another prompt." => takes_another;
+    11 Must "Every agent accepts text in prompts." => takes_text;
+    12 Must "Every agent accepts resource links in prompts." => takes_links;
+    13 Must "An agent with `session.prompt.image` accepts images in prompts." => takes_images;
+    14 Must "An agent with `session.prompt.audio` accepts audio in prompts." => takes_audio;
+    15 Must "An agent with `session.prompt.embeddedContext` accepts embedded resources in prompts." => takes_resources;
+    16 Must "A prompt for an unknown session fails." => unknown_session;
+    17 Should "Turns in two sessions run concurrently." => two_sessions;
 }
 
 async fn acknowledges(play: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -47,7 +47,7 @@ async fn runs(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finished_prompt(play).await?;
     let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
     require(states.contains(&"running"), || {
-        format!("no `state_update` said that it is running; told were: {states:?}")
+        format!("no `state_update` with `running`; got: {states:?}")
     })
 }
 
@@ -58,7 +58,7 @@ async fn idles(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn says_why(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finished_prompt(play).await?;
     require(!turn.stop.is_empty(), || {
-        "the `idle` that ended the work has no `stopReason`".to_owned()
+        "the `idle` that ended the turn has no `stopReason`".to_owned()
     })
 }
 
@@ -72,7 +72,7 @@ async fn ends_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
     require(ends <= 1, || {
-        format!("the end of one turn was told {ends} times")
+        format!("the end of one turn was reported {ends} times")
     })
 }
 
@@ -99,7 +99,7 @@ fn reported_prompt(turn: &CheckTurn) -> Option<String> {
 async fn reports_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finished_prompt(play).await?;
     require(reported_prompt(&turn).is_some(), || {
-        "neither `user_message` nor `user_message_chunk` came for the prompt".to_owned()
+        "no `user_message` or `user_message_chunk` for the prompt".to_owned()
     })
 }
 
@@ -108,7 +108,7 @@ async fn reports_as_sent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let sent = play.text_for(AgentTask::Answer);
     match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
-            format!("the message was {sent:?}, and is reported as {said:?}")
+            format!("the message was {sent:?}, but is reported as {said:?}")
         }),
         None => skip("the agent does not report the message"),
     }
@@ -131,7 +131,9 @@ async fn ids_of_roles(play: &mut AgentHarness) -> Result<(), CheckStop> {
                 .clone()
                 .find(|other| ids(&turn, other).any(|o| o == id))
             {
-                return fail(format!("`{side}` and `{other}` have the message id {id:?}"));
+                return fail(format!(
+                    "`{side}` and `{other}` have the same message id {id:?}"
+                ));
             }
         }
     }
@@ -143,9 +145,7 @@ async fn ids_of_turns(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let second = play.turn_v2(&session, AgentTask::Answer).await?;
     let before: Vec<&str> = ids(&first, "agent_message").collect();
     match ids(&second, "agent_message").find(|id| before.contains(id)) {
-        Some(id) => fail(format!(
-            "what it said in two turns has the same message id {id:?}"
-        )),
+        Some(id) => fail(format!("messages of two turns have the same id {id:?}")),
         None => Ok(()),
     }
 }
@@ -174,7 +174,7 @@ async fn require_accepted(
     match play.request("session/prompt", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
-            "a prompt with a block of type `{kind}` was answered with error {code}: {message}"
+            "a prompt with content of type `{kind}` failed with error {code}: {message}"
         )),
     }
 }
@@ -230,9 +230,7 @@ async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
     match play.request("session/prompt", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => {
-            fail("it has taken a prompt for a session that there is not")
-        }
+        ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
     }
 }
 

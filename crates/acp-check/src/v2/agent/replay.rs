@@ -10,12 +10,12 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-setup";
-    21 Should "A session resumed with `replayFrom` start is told again from its beginning: the person's words and the agent's." => replays;
-    22 Should "What is replayed comes before the answer to `session/resume`." => before_answer;
-    23 Should "Without `replayFrom` nothing is replayed." => replays_nothing;
-    24 Should "`replayFrom` null is as if it were not there." => null_is_nothing;
-    25 Should "A place to replay from that the agent does not know is refused: it does not guess." => unknown_cursor;
-    26 Must "A replayed message has an id of its own: the person's words and the agent's have different ones." => ids;
+    21 Should "With `replayFrom` `start`, the user's and the agent's messages are replayed from the beginning." => replays;
+    22 Should "The replay is complete before the response to `session/resume`." => before_answer;
+    23 Should "Without `replayFrom`, nothing is replayed." => replays_nothing;
+    24 Should "A null `replayFrom` is treated as absent." => null_is_nothing;
+    25 Should "An unknown `replayFrom` fails." => unknown_cursor;
+    26 Must "Replayed user and agent messages have different ids." => ids;
 }
 
 /// Whether an update is of the conversation.
@@ -71,20 +71,20 @@ async fn replays(play: &mut AgentHarness) -> Result<(), CheckStop> {
         ("agent_message", "the agent's"),
     ] {
         require(messages(&told, of).next().is_some(), || {
-            format!("nothing of {whose} words was replayed")
+            format!("no messages of {whose} were replayed")
         })?;
     }
     let said = Value::from(told).to_string();
     let asked = json!(play.text_for(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
-        "the prompt was not replayed as it was".to_owned()
+        "the prompt was not replayed unchanged".to_owned()
     })
 }
 
 async fn before_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, late) = resume_session(play, replay_from_start()).await?;
     match late.first() {
-        Some(update) => fail(format!("`{}` came after the answer", kind(update))),
+        Some(update) => fail(format!("`{}` was sent after the response", kind(update))),
         None => Ok(()),
     }
 }
@@ -95,7 +95,7 @@ async fn require_no_replay(
 ) -> Result<(), CheckStop> {
     let (told, late) = resume_session(play, replay_from).await?;
     match told.iter().chain(&late).next() {
-        Some(update) => fail(format!("it has replayed: `{}` came", kind(update))),
+        Some(update) => fail(format!("it replayed `{}`", kind(update))),
         None => Ok(()),
     }
 }
@@ -115,7 +115,7 @@ async fn unknown_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
     match play.request("session/resume", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
-            fail("asked to replay from a place it cannot know, it has resumed the session")
+            fail("it resumed the session despite an unknown `replayFrom`")
         }
     }
 }
@@ -128,7 +128,7 @@ async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let same = |other: &&Value| !id.is_null() && other["messageId"] == *id;
         if messages(&told, "agent_").any(|other| same(&other)) {
             return fail(format!(
-                "the person's words and the agent's have the id {id}"
+                "a user message and an agent message have the same id {id}"
             ));
         }
     }

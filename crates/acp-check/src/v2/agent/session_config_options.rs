@@ -9,13 +9,13 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 checks! { V2 Agent "session-config-options";
-    1 Must "Each config option of a session has an id of its own." => ids;
-    2 Must "Each value of a config option has an id of its own." => value_ids;
-    3 Must "Every config option has a value from the beginning: one of those that there are to choose from." => defaults;
-    4 Must "The answer to `session/set_config_option` has all config options." => all_options;
-    5 Must "The answer to `session/set_config_option` has the values as they are then: the option has the one it was set to." => new_value;
-    6 Must "An option that is on or off can be set, and the answer has it so." => boolean;
-    7 Must "A value set in one session leaves the other sessions as they are." => one_session;
+    1 Must "Config option ids are unique." => ids;
+    2 Must "Value ids of a config option are unique." => value_ids;
+    3 Must "Every config option has a valid initial value." => defaults;
+    4 Must "The response to `session/set_config_option` contains all config options." => all_options;
+    5 Must "The response to `session/set_config_option` has the new value." => new_value;
+    6 Must "Boolean options can be set." => boolean;
+    7 Must "Setting a config option does not affect other sessions." => one_session;
 }
 
 /// A session, and its config options. A skip if there are none.
@@ -83,7 +83,7 @@ async fn set_option(
 async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = options(play).await?;
     match repeated(options.iter().map(|option| &option["configId"])) {
-        Some(id) => fail(format!("two config options have the id {id}")),
+        Some(id) => fail(format!("duplicate config option id {id}")),
         None => Ok(()),
     }
 }
@@ -94,7 +94,7 @@ async fn value_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         let mut lists = value_lists(option).into_iter();
         if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
             return fail(format!(
-                "the config option {} has the value {value} twice",
+                "config option {} has value {value} twice",
                 option["configId"]
             ));
         }
@@ -107,7 +107,7 @@ async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
     for option in options.iter().filter(|option| option["type"] == "select") {
         require(values(option).contains(&&option["currentValue"]), || {
             format!(
-                "the config option {} has the value {}, which is none of those to choose from",
+                "config option {} has the invalid value {}",
                 option["configId"], option["currentValue"]
             )
         })?;
@@ -118,7 +118,7 @@ async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = options(play).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
-        return skip("the session has no option to choose from");
+        return skip("the session has no select option");
     };
     // Set to what it is: nothing else has a reason to change.
     let value = ("id", &option["currentValue"]);
@@ -129,7 +129,7 @@ async fn all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     match options.iter().find(gone) {
         Some(option) => fail(format!(
-            "the config option {} is missing in the answer",
+            "config option {} is missing in the response",
             option["configId"]
         )),
         None => Ok(()),
@@ -153,21 +153,21 @@ async fn new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let now = set_option(play, &session, id, ("id", value)).await?;
     let now = current_value(&now, id);
     require(now == *value, || {
-        format!("the option {id} was set to {value}, and is {now} in the answer")
+        format!("option {id} was set to {value}, but is {now} in the response")
     })
 }
 
 async fn boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, options) = options(play).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "boolean") else {
-        return skip("the session has no option that is on or off");
+        return skip("the session has no boolean option");
     };
     let id = &option["configId"];
     let value = json!(option["currentValue"] != json!(true));
     let now = set_option(play, &session, id, ("boolean", &value)).await?;
     let now = current_value(&now, id);
     require(now == value, || {
-        format!("the option {id} was set to {value}, and is {now} in the answer")
+        format!("option {id} was set to {value}, but is {now} in the response")
     })
 }
 
@@ -186,6 +186,6 @@ async fn one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
             && options.is_some_and(|options| current_value(options, id) == *value)
     });
     require(changed.is_none(), || {
-        format!("the option {id} was set in one session, and has changed in another")
+        format!("option {id} was set in one session, but changed in another")
     })
 }

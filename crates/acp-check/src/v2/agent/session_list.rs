@@ -11,14 +11,14 @@ use crate::v1::agent::session_list::NEW_TITLE;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-list";
-    1 Must "An agent that offers sessions takes `session/list`." => lists;
-    2 Should "The list has the sessions that there are: one that was prompted is among them." => knows_sessions;
-    3 Should "Asked for one directory, the list has the sessions of no other." => by_directory;
-    4 Must "No two sessions of the list have the same id." => ids;
-    5 Must "A session that was deleted is not listed any more." => deletes;
-    6 Must "A title that was set is answered, and the session is listed with it." => title;
-    7 Must "An empty title is refused as wrong params." => empty_title;
-    8 Must "Setting the title of a session that there is not is refused." => rejects_title_of_unknown;
+    1 Must "An agent with the `session` capability supports `session/list`." => lists;
+    2 Should "A session with at least one prompt is listed." => knows_sessions;
+    3 Should "With `cwd`, only sessions of that directory are listed." => by_directory;
+    4 Must "Session ids in the list are unique." => ids;
+    5 Must "A deleted session is no longer listed." => deletes;
+    6 Must "`session/set_title` returns the new title, and the session is listed with it." => title;
+    7 Must "An empty title fails with invalid params." => empty_title;
+    8 Must "Setting the title of an unknown session fails." => rejects_title_of_unknown;
 }
 
 const TITLE: &str = "/capabilities/session/title";
@@ -56,7 +56,7 @@ async fn by_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let listed = play.list_sessions_v2(json!({"cwd": elsewhere})).await?;
     match listed.first() {
         Some(info) => fail(format!(
-            "asked for the sessions of another directory, it lists one of {}",
+            "sessions of another directory were requested, but it listed one of {}",
             info["cwd"]
         )),
         None => Ok(()),
@@ -82,7 +82,7 @@ async fn deletes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let cwd = play.place().project().to_owned();
     let listed = play.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(!contains_session(&listed, &session), || {
-        format!("the session {session:?} is still listed after it was deleted")
+        format!("session {session:?} was deleted, but is still listed")
     })
 }
 
@@ -105,7 +105,7 @@ async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let found = listed.iter().find(|info| info["sessionId"] == *session);
     let listed = found.map_or(&Value::Null, |info| &info["title"]);
     require(listed == kept, || {
-        format!("the title was answered as {kept:?}, and is listed as {listed}")
+        format!("the returned title is {kept:?}, but it is listed as {listed}")
     })
 }
 

@@ -8,23 +8,23 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Agent "session-setup";
-    1 Must "Every session has an id of its own." => ids;
-    2 Must "A session can be opened without naming MCP servers." => no_servers;
-    3 Must "An agent that offers `session.additionalDirectories` takes them when a session is opened." => more_directories;
-    4 Must "An agent that offers sessions takes `session/resume`." => resumes;
-    5 Must "A session that was resumed goes on: it takes prompts." => continues_after_resume;
-    6 Must "An agent that offers sessions takes `session/close`." => closes;
-    7 Must "`session/close` ends what the agent is doing in the session." => ends_work;
-    8 Must "Closing one session leaves the others as they are." => closes_one;
-    9 Must "An update names the session that it is about." => names_session;
-    10 Should "An MCP server whose transport the agent does not know is passed over, or the session is refused." => unknown_server;
+    1 Must "Session ids are unique." => ids;
+    2 Must "`session/new` works without MCP servers." => no_servers;
+    3 Must "An agent with `session.additionalDirectories` accepts them in `session/new`." => more_directories;
+    4 Must "An agent with the `session` capability supports `session/resume`." => resumes;
+    5 Must "A resumed session accepts prompts." => continues_after_resume;
+    6 Must "An agent with the `session` capability supports `session/close`." => closes;
+    7 Must "`session/close` cancels the running turn." => ends_work;
+    8 Must "Closing a session does not affect other sessions." => closes_one;
+    9 Must "Every update has the id of its session." => names_session;
+    10 Should "An MCP server with an unknown transport is ignored, or the request fails." => unknown_server;
 }
 
 async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = play.session_v2().await?;
     let second = play.session_v2().await?;
     require(first != second, || {
-        format!("two sessions have the id {first:?}")
+        format!("duplicate session id {first:?}")
     })
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn ends_by(
     });
     match spoken.next() {
         Some(params) => fail(format!(
-            "after `{method}` was answered, it went on with `{}`",
+            "it continued with `{}` after the response to `{method}`",
             params["update"]["sessionUpdate"]
                 .as_str()
                 .unwrap_or_default()
@@ -118,7 +118,7 @@ async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
     match play.updates().find(strange) {
         Some(params) => fail(format!(
-            "an update names the session {}, and nobody opened that",
+            "an update is for session {}, which was not opened",
             params["sessionId"]
         )),
         None => Ok(()),

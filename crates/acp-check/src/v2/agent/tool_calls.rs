@@ -12,12 +12,12 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V2 Agent "tool-calls";
-    1 Should "A tool call's status goes forward: what has ended is not pending or in progress again." => advances_status;
-    2 Must "A tool call's id is its own: what the agent does for the next prompt has another one." => ids;
-    3 Should "A piece of content is for a tool call that was told of." => chunk_of_call;
-    4 Must "The output of a terminal is base64, each piece by itself." => base64;
-    5 Should "Output is for a terminal that was told of." => output_of_terminal;
-    6 Should "A terminal that a tool call shows is told of." => shown_terminal;
+    1 Should "A finished tool call does not return to pending or in progress." => advances_status;
+    2 Must "Tool calls of different turns have different ids." => ids;
+    3 Should "Content chunks refer to an announced tool call." => chunk_of_call;
+    4 Must "Each terminal output chunk is valid base64." => base64;
+    5 Should "Terminal output refers to an announced terminal." => output_of_terminal;
+    6 Should "A terminal embedded in a tool call is announced." => shown_terminal;
 }
 
 /// All updates of the tasks that tools are used for.
@@ -49,7 +49,7 @@ async fn advances_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
         match (ended.get(id), status) {
             (Some(before), "pending" | "in_progress") => {
                 return fail(format!(
-                    "the tool call {id:?} was {before}, and is {status} now"
+                    "tool call {id:?} changed from {before} to {status}"
                 ));
             }
             (_, status) if is_final(status) => {
@@ -64,7 +64,7 @@ async fn advances_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
 fn require_calls(updates: &[Value]) -> Result<(), CheckStop> {
     match updates_of_kind(updates, "tool_call_update").next() {
         Some(_) => Ok(()),
-        None => skip("the agent has told of no tool call"),
+        None => skip("the agent reported no tool call"),
     }
 }
 
@@ -90,7 +90,7 @@ async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     });
     match again {
         Some(update) => fail(format!(
-            "the id {} was used in two turns for a tool call of its own",
+            "tool call id {} was used in two turns",
             update["toolCallId"]
         )),
         None => Ok(()),
@@ -107,7 +107,7 @@ async fn chunk_of_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
             "tool_call_content_chunk" => {
                 seen = true;
                 require(known.contains(&id), || {
-                    format!("content came for the tool call {id}, of which nothing was told")
+                    format!("content was sent for tool call {id}, which was not announced")
                 })?;
             }
             _ => {}
@@ -116,7 +116,7 @@ async fn chunk_of_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if seen {
         Ok(())
     } else {
-        skip("the agent has sent no content of a tool call piece by piece")
+        skip("the agent sent no tool call content in chunks")
     }
 }
 
@@ -128,7 +128,7 @@ async fn terminal(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     if updates.iter().any(of_terminal) || shown_terminals(&updates).next().is_some() {
         Ok(updates)
     } else {
-        skip("the agent has shown no terminal")
+        skip("the agent reported no terminal")
     }
 }
 
@@ -152,7 +152,7 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
             _ => continue,
         };
         if let Some(data) = data.as_str().filter(|data| !is_base64(data)) {
-            return fail(format!("the output {data:?} of a terminal is no base64"));
+            return fail(format!("terminal output {data:?} is not valid base64"));
         }
     }
     Ok(())
@@ -166,7 +166,7 @@ async fn output_of_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
         match kind(update) {
             "terminal_update" => known.push(id),
             "terminal_output_chunk" => require(known.contains(&id), || {
-                format!("output came for the terminal {id}, of which nothing was told")
+                format!("output was sent for terminal {id}, which was not announced")
             })?,
             _ => {}
         }
@@ -182,7 +182,7 @@ async fn shown_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
         .collect();
     match shown_terminals(&updates).find(|id| !told.contains(id)) {
         Some(id) => fail(format!(
-            "a tool call shows the terminal {id}, of which nothing was told"
+            "a tool call embeds terminal {id}, which was not announced"
         )),
         None => Ok(()),
     }

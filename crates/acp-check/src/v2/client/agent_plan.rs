@@ -7,9 +7,9 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "agent-plan";
-    101 Must "There may be several plans, and each may change and become empty." => accepts_several_plans;
-    102 Should "A plan of a type that the client does not know is passed over, or shown in some way." => unknown_type;
-    103 Should "A priority and a status that the client does not know are no obstacle." => unknown_values;
+    101 Must "Several plans are accepted, and each may change or become empty." => accepts_several_plans;
+    102 Should "Unknown plan types are accepted." => unknown_type;
+    103 Should "Unknown priorities and statuses are accepted." => unknown_values;
 }
 
 fn plan(plan: &Value) -> Value {

@@ -8,10 +8,10 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "authentication";
-    101 Must "Where the agent names no way to authenticate, the client neither logs in nor out." => logs_in_only_if_offered;
-    102 Must "A way to authenticate in a terminal is not given to `auth/login`." => not_terminal;
-    103 Must "The client logs in with one of the ways that the agent has named." => uses_offered_auth_method;
-    104 May "A client that has logged in goes on: it opens its session." => continues_after_login;
+    101 Must "Without auth methods, neither `auth/login` nor `auth/logout` is sent." => logs_in_only_if_offered;
+    102 Must "`auth/login` is not sent with a `terminal` auth method." => not_terminal;
+    103 Must "`auth/login` uses an auth method the agent offered." => uses_offered_auth_method;
+    104 May "After a login, the client opens its session." => continues_after_login;
 }
 
 /// Refuses sessions until the client has logged in, and gives what it has logged in with; `None` if it has not.
@@ -53,17 +53,14 @@ async fn login(play: &mut ClientHarness, methods: Value) -> Result<Option<Value>
 
 async fn logs_in_only_if_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match login(play, json!([])).await? {
-        Some(_) => {
-            fail("it called `auth/login`, though the agent has named no way to authenticate")
-        }
+        Some(_) => fail("it called `auth/login`, although the agent offers no auth methods"),
         None => {
             let out = play
                 .messages
                 .iter()
                 .any(|message| message.method() == "auth/logout");
             require(!out, || {
-                "it called `auth/logout`, though the agent has named no way to authenticate"
-                    .to_owned()
+                "it called `auth/logout`, although the agent offers no auth methods".to_owned()
             })
         }
     }
@@ -74,7 +71,7 @@ async fn not_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
     match login(play, methods).await? {
         Some(method) => fail(format!(
-            "it called `auth/login` with {method}; there is a way for terminals only"
+            "it called `auth/login` with {method}, which is a `terminal` auth method"
         )),
         None => Ok(()),
     }
@@ -87,7 +84,7 @@ fn key() -> Value {
 async fn uses_offered_auth_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match login(play, key()).await? {
         Some(method) => require(method == "acp-check-key", || {
-            format!("it called `auth/login` with {method}, which the agent has not named")
+            format!("it called `auth/login` with {method}, which the agent did not offer")
         }),
         None => skip("the client has not logged in"),
     }

@@ -12,10 +12,10 @@ use acp_rules::schema::Envelope;
 use super::permissions::request;
 
 checks! { V2 Client "prompt-lifecycle";
-    131 Must "A client that cancels answers its open permission requests with `cancelled`." => answers_open;
-    132 Should "A client that has cancelled still takes what the agent tells." => takes_the_rest;
-    133 Must "A request that was cancelled by `$/cancel_request` is answered all the same." => answers_cancelled_request;
-    134 Must "`$/cancel_request` for a request that there is not does nothing." => unknown_request;
+    131 Must "After a cancel, pending permission requests get `cancelled`." => answers_open;
+    132 Should "Updates are accepted after a cancel." => takes_the_rest;
+    133 Must "A request cancelled with `$/cancel_request` still gets a response." => answers_cancelled_request;
+    134 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
 /// Waits for the client to cancel: it is asked to, which a person or a script may do.
@@ -28,11 +28,11 @@ async fn request_cancel(
     match play.expect("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
-                "it has cancelled the session {}, not its own",
+                "it cancelled session {}, which is not its own",
                 params["sessionId"]
             )
         }),
-        Err(_) => skip("the client has not cancelled when it was asked to"),
+        Err(_) => skip("the client did not cancel when asked to"),
     }
 }
 
@@ -62,11 +62,11 @@ async fn answers_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
     match answer {
         ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
-            "it has cancelled, and answered its permission request with {}",
+            "it cancelled, but responded to its permission request with {}",
             result["outcome"]
         )),
         ReceivedResponse::Error { code, .. } => fail(format!(
-            "it has cancelled, and answered its permission request with error {code}"
+            "it cancelled, but its permission request failed with error {code}"
         )),
     }
 }
@@ -100,6 +100,5 @@ async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
-    play.alive_v2("the cancel of a request that there is not")
-        .await
+    play.alive_v2("a cancel of an unknown request").await
 }

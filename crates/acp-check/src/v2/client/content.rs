@@ -7,8 +7,8 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "content";
-    101 Should "Content of a type that the client does not know is passed over, or shown in some way." => unknown_type;
-    102 Must "All types of content may come in a message." => all_types;
+    101 Should "Unknown content types are accepted." => unknown_type;
+    102 Must "All content types are accepted in messages." => all_types;
 }
 
 fn chunk(content: Value) -> Value {

@@ -10,21 +10,21 @@ use crate::wire::ReceivedResponse;
 use acp_rules::schema::{Direction, Schema, SchemaVersion};
 
 checks! { V2 Client "initialization";
-    101 Must "The client begins with `initialize`." => begins;
-    102 Must "`initialize` says who the client is: its name and version." => says_who;
-    103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
-    104 Must "Capabilities and fields that the client does not know do not keep it from going on." => unknown_capabilities;
-    105 Must "The sessions of an agent that does not offer them are not used." => no_sessions;
-    106 Must "Where the agent answers version 1, version 1 is spoken." => negotiates_version_1;
-    107 Must "A prompt has no content that the agent has not offered to take." => baseline_content;
-    108 Must "Version 2 has no methods for a client's files: they are neither read nor written." => no_files;
-    109 Must "Version 2 has no methods for a client's terminals: none is made." => no_terminals;
+    101 Must "The client's first message is `initialize`." => begins;
+    102 Must "`initialize` has the client's name and version." => says_who;
+    103 Should "A client that does not support the agent's version closes the connection." => closes;
+    104 Must "Unknown capabilities and fields are ignored." => unknown_capabilities;
+    105 Must "No session methods are sent to agents without the `session` capability." => no_sessions;
+    106 Must "If the agent responds with version 1, version 1 is used." => negotiates_version_1;
+    107 Must "A prompt contains only content types the agent supports." => baseline_content;
+    108 Must "In version 2, file methods fail." => no_files;
+    109 Must "In version 2, terminal methods fail." => no_terminals;
 }
 
 async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
     play.asked_to_begin_v2().await?;
     require(play.messages.len() == 1, || {
-        "something else came before `initialize`".to_owned()
+        "the first message is not `initialize`".to_owned()
     })
 }
 
@@ -52,7 +52,9 @@ async fn is_closed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     };
     match tokio::time::timeout(patience, ending).await {
         Ok(ended) => ended,
-        Err(_) => fail(format!("in {patience:?} it has not closed the connection")),
+        Err(_) => fail(format!(
+            "it did not close the connection within {patience:?}"
+        )),
     }
 }
 
@@ -78,7 +80,7 @@ async fn no_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
         while let Some(message) = play.next().await? {
             if message.method().starts_with("session/") {
                 return fail(format!(
-                    "it sent `{}`, though the agent offers no sessions",
+                    "it sent `{}`, although the agent does not support sessions",
                     message.method()
                 ));
             }
@@ -113,7 +115,7 @@ async fn negotiates_version_1(play: &mut ClientHarness) -> Result<(), CheckStop>
         let faults = schema.check_message(Direction::ToAgent, &message.0, None);
         if let Some(fault) = faults.first() {
             return fail(format!(
-                "the agent has answered version 1, and `{}` is none of it: {fault}",
+                "the agent responded with version 1, but `{}` is not valid in it: {fault}",
                 message.method()
             ));
         }
@@ -128,7 +130,7 @@ async fn baseline_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let baseline = |kind: &str| matches!(kind, "text" | "resource_link") || kind.starts_with('_');
     match kinds.find(|kind| !baseline(kind)) {
         Some(kind) => fail(format!(
-            "the prompt has a block of type `{kind}`, which the agent has not offered to take"
+            "the prompt contains content of type `{kind}`, which the agent does not support"
         )),
         None => Ok(()),
     }
@@ -144,7 +146,7 @@ async fn require_method_not_found(
     match play.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
-            "`{method}`, which version 2 has not, was answered with a result"
+            "`{method}` succeeded, although it does not exist in version 2"
         )),
     }
 }

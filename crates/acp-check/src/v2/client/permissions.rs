@@ -7,13 +7,13 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require};
 
 checks! { V2 Client "tool-calls";
-    121 Must "The option that is selected is one of those that were offered." => selects_offered;
-    122 Must "A permission request need not say what it is about." => no_subject;
-    123 Must "Permission may be asked for a command." => command;
-    124 Should "Permission for what the client does not know is asked for in some way, or declined." => unknown_subject;
-    125 Should "A kind of option that the client does not know is no obstacle." => unknown_option;
-    126 Must "A permission request may be about a tool call that was not told of before." => new_call;
-    127 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
+    121 Must "The selected option is one of the offered options." => selects_offered;
+    122 Must "A permission request may omit its subject." => no_subject;
+    123 Must "A permission request may be about a command." => command;
+    124 Should "A permission request with an unknown subject gets a response." => unknown_subject;
+    125 Should "Unknown option kinds are accepted." => unknown_option;
+    126 Must "A permission request may refer to a tool call that was not announced." => new_call;
+    127 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
 }
 
 /// The params of a permission request: to be allowed or rejected.
@@ -45,14 +45,14 @@ async fn request_permission(
             let mut offered = options.as_array().into_iter().flatten();
             let chosen = &outcome["optionId"];
             require(offered.any(|option| option["optionId"] == *chosen), || {
-                format!("it has selected the option {chosen}, which was not offered")
+                format!("it selected option {chosen}, which was not offered")
             })?;
         }
         Some("cancelled") => {}
         Some(own) if own.starts_with('_') => {}
         _ => {
             return fail(format!(
-                "the outcome is {}, and not `selected`, `cancelled` or one of its own with `_`",
+                "invalid outcome {}; expected `selected`, `cancelled` or a name starting with `_`",
                 outcome["outcome"]
             ));
         }

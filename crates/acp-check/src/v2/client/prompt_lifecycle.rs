@@ -8,15 +8,15 @@ use crate::client_harness_v2::{WATCHED, said};
 use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
-    101 Must "That a prompt was taken does not mean that the work is done: the client waits for its end." => waits;
-    102 Must "An `idle` need not say why the work has ended." => no_reason;
-    103 Should "A stop reason that the client does not know is no obstacle." => unknown_reason;
-    104 Should "A state that the client does not know is no obstacle." => unknown_state;
-    105 Should "An update of a kind that the client does not know is passed over, or shown in some way." => unknown_update;
-    106 Must "Of a message that is told of whole, only the id is required." => message_by_id;
-    107 Must "A message that was told of is changed: its content is replaced, cleared, and added to." => message_changed;
-    108 Must "A chunk may be of a message that was not told of before." => chunk_first;
-    109 Must "Of what a session is called, a part may be told, or that it is no more." => info_in_part;
+    101 Must "The client waits for `idle`, not only for the response to the prompt." => waits;
+    102 Must "An `idle` without a stop reason is accepted." => no_reason;
+    103 Should "Unknown stop reasons are accepted." => unknown_reason;
+    104 Should "Unknown states are accepted." => unknown_state;
+    105 Should "Unknown update types are accepted." => unknown_update;
+    106 Must "A message with only an id is accepted." => message_by_id;
+    107 Must "Message content can be replaced, cleared and appended to." => message_changed;
+    108 Must "A chunk may start a new message." => chunk_first;
+    109 Must "Session info updates may be partial, and may clear fields." => info_in_part;
 }
 
 async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -78,7 +78,7 @@ async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({"sessionUpdate": "_acp-check/weather", "sunny": true});
     let later = json!({"sessionUpdate": "weather_update", "sunny": [true]});
-    play.tolerates_v2("an update of an unknown kind", &[own, later])
+    play.tolerates_v2("an unknown update type", &[own, later])
         .await
 }
 
@@ -86,7 +86,7 @@ async fn message_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = ["user_message", "agent_message", "agent_thought"];
     let updates =
         kinds.map(|kind| json!({"sessionUpdate": kind, "messageId": format!("by-id-{kind}")}));
-    play.tolerates_v2("a message with an id and nothing else", &updates)
+    play.tolerates_v2("a message with only an id", &updates)
         .await
 }
 
@@ -121,6 +121,6 @@ async fn info_in_part(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
         json!({"sessionUpdate": "session_info_update"}),
     ];
-    play.tolerates_v2("part of what a session is called", &updates)
+    play.tolerates_v2("a partial session info update", &updates)
         .await
 }

@@ -8,13 +8,13 @@ use crate::verdict::{CheckStop, fail, require};
 use acp_rules::schema::Envelope;
 
 checks! { V2 Client "session-setup";
-    101 Must "MCP servers are given to an agent only by transports that it has offered." => offered_servers;
-    102 Must "Additional directories are given only to an agent that has offered to take them." => offered_directories;
-    103 Must "The client uses the id that the session was given." => given_id;
-    104 Must "Whatever is in the id of a session, the client uses it as it is." => odd_id;
-    105 Must "Updates of a session come at any time: also before there was a prompt." => early_updates;
-    106 Must "What the client asks for later is about sessions that there are." => later_requests;
-    107 Must "A session is deleted only where the agent has offered that." => offered_delete;
+    101 Must "MCP servers are passed only with transports the agent supports." => offered_servers;
+    102 Must "Additional directories are passed only to agents that support them." => offered_directories;
+    103 Must "The client uses the session id from the agent." => given_id;
+    104 Must "Session ids are sent unchanged, whatever characters they contain." => odd_id;
+    105 Must "Updates are accepted at any time, even before the first prompt." => early_updates;
+    106 Must "Requests refer only to known sessions." => later_requests;
+    107 Must "`session/delete` is sent only if the agent supports it." => offered_delete;
 }
 
 async fn new_session_params(play: &mut ClientHarness) -> Result<Value, CheckStop> {
@@ -29,7 +29,7 @@ async fn offered_servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut transports = servers.filter_map(|server| server["type"].as_str());
     match transports.find(|transport| matches!(*transport, "http" | "stdio")) {
         Some(transport) => fail(format!(
-            "`session/new` has an MCP server of type `{transport}`, and `session.mcp.{transport}` was not offered"
+            "`session/new` has an MCP server of type `{transport}`, but the agent does not support `session.mcp.{transport}`"
         )),
         None => Ok(()),
     }
@@ -39,7 +39,7 @@ async fn offered_directories(play: &mut ClientHarness) -> Result<(), CheckStop> 
     let params = new_session_params(play).await?;
     let more = params["additionalDirectories"].as_array();
     require(more.is_none_or(Vec::is_empty), || {
-        "`session/new` has `additionalDirectories`, and they were not offered".to_owned()
+        "`session/new` has `additionalDirectories`, which the agent does not support".to_owned()
     })
 }
 
@@ -48,7 +48,7 @@ async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(
     let prompted = play.prompted_v2().await?;
     require(prompted.session == id, || {
         format!(
-            "the session was given the id {id:?}, and the prompt is for {:?}",
+            "the session id is {id:?}, but the prompt is for {:?}",
             prompted.session
         )
     })
@@ -92,7 +92,7 @@ async fn later(play: &mut ClientHarness) -> Result<(), CheckStop> {
             let session = params.map_or(&Value::Null, |params| &params["sessionId"]);
             if !session.is_null() {
                 require(*session == SESSION, || {
-                    format!("`{method}` is about the session {session}, which there is not")
+                    format!("`{method}` refers to unknown session {session}")
                 })?;
             }
             let answer = match method {
@@ -137,6 +137,6 @@ async fn offered_delete(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .iter()
         .any(|message| message.method() == "session/delete");
     require(!deleted, || {
-        "it called `session/delete`, and `session.delete` was not offered".to_owned()
+        "it called `session/delete`, but the agent does not support `session.delete`".to_owned()
     })
 }

@@ -7,17 +7,17 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
 checks! { V2 Client "tool-calls";
-    101 Must "Of a tool call, only the id is required." => call_by_id;
-    102 Must "What was told of a tool call is replaced, and cleared by null." => call_changed;
-    103 Must "Content is added to a tool call piece by piece." => call_chunks;
-    104 Should "A kind and a status of tool calls that the client does not know are no obstacle." => unknown_values;
-    105 Should "Content of a tool call of a type that the client does not know is passed over, or shown in some way." => unknown_content;
-    106 Must "A diff need not have a patch." => no_patch;
-    107 Should "An operation on a file and a form of patches that the client does not know are no obstacle." => unknown_change;
-    108 Must "Of a terminal, only the id is required." => terminal_by_id;
-    109 Must "What a terminal prints is bytes, which need not be text, and a piece may end anywhere." => terminal_bytes;
-    110 Must "What was told of a terminal is replaced, and cleared by null." => terminal_changed;
-    111 Must "A terminal may have ended without a code and without a signal." => terminal_ended;
+    101 Must "A tool call with only an id is accepted." => call_by_id;
+    102 Must "Tool call fields can be replaced, and cleared with null." => call_changed;
+    103 Must "Tool call content can be appended in chunks." => call_chunks;
+    104 Should "Unknown kinds and statuses are accepted." => unknown_values;
+    105 Should "Unknown tool call content types are accepted." => unknown_content;
+    106 Must "A diff without a patch is accepted." => no_patch;
+    107 Should "Unknown file operations and patch formats are accepted." => unknown_change;
+    108 Must "A terminal with only an id is accepted." => terminal_by_id;
+    109 Must "Terminal output is arbitrary bytes, in chunks that may end anywhere." => terminal_bytes;
+    110 Must "Terminal fields can be replaced, and cleared with null." => terminal_changed;
+    111 Must "An exit status without code and signal is accepted." => terminal_ended;
 }
 
 fn call(fields: &Value) -> Value {
@@ -42,11 +42,8 @@ fn merge_fields(mut update: Value, fields: &Value) -> Value {
 }
 
 async fn call_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.tolerates_v2(
-        "a tool call with an id and nothing else",
-        &[call(&json!({}))],
-    )
-    .await
+    play.tolerates_v2("a tool call with only an id", &[call(&json!({}))])
+        .await
 }
 
 async fn call_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -78,7 +75,7 @@ async fn call_chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
         chunk("call"),
         chunk("call"),
     ];
-    play.tolerates_v2("content of a tool call piece by piece", &updates)
+    play.tolerates_v2("tool call content in chunks", &updates)
         .await
 }
 
@@ -114,7 +111,7 @@ async fn unknown_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
     let content = json!([{"type": "diff", "changes": changes, "patch": patch}]);
     play.tolerates_v2(
-        "an unknown operation on a file",
+        "an unknown file operation",
         &[call(&json!({"content": content}))],
     )
     .await
@@ -123,7 +120,7 @@ async fn unknown_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn terminal_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
     let updates = [terminal(&json!({})), call(&shown)];
-    play.tolerates_v2("a terminal with an id and nothing else", &updates)
+    play.tolerates_v2("a terminal with only an id", &updates)
         .await
 }
 
@@ -140,7 +137,7 @@ async fn terminal_bytes(play: &mut ClientHarness) -> Result<(), CheckStop> {
         chunk(""),
         other,
     ];
-    play.tolerates_v2("output that is no text", &updates).await
+    play.tolerates_v2("binary output", &updates).await
 }
 
 async fn terminal_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -159,6 +156,6 @@ async fn terminal_ended(play: &mut ClientHarness) -> Result<(), CheckStop> {
         terminal(&json!({"exitStatus": {"exitCode": null, "signal": null}})),
         terminal(&json!({"exitStatus": {"signal": "SIGKILL"}})),
     ];
-    play.tolerates_v2("a terminal that has ended somehow", &updates)
+    play.tolerates_v2("a terminal with an unspecified exit status", &updates)
         .await
 }

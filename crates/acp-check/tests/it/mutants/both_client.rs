@@ -29,13 +29,13 @@ fn unoffered() -> Vec<Mutant> {
     vec![
         mutant(
             "session-archive/101",
-            "it called `session/archive`, and the agent has not offered `archive`",
+            "it called `session/archive`, but the agent does not support `archive`",
             "it archives without being offered to",
             calls("session/archive", of_session.clone()),
         ),
         mutant(
             "session-archive/101",
-            "it called `session/unarchive`, and the agent has not offered `archive`",
+            "it called `session/unarchive`, but the agent does not support `archive`",
             "it takes out of an archive that there is not",
             calls("session/unarchive", of_session.clone()),
         ),
@@ -47,19 +47,19 @@ fn unoffered() -> Vec<Mutant> {
         ),
         mutant(
             "session-status/101",
-            "it called `session/status`, and the agent has not offered `status`",
+            "it called `session/status`, but the agent does not support `status`",
             "it asks for the status without being offered to",
             calls("session/status", of_session),
         ),
         mutant(
             "auth-status/101",
-            "it called `auth/status`, and the agent has not offered `auth.status`",
+            "it called `auth/status`, but the agent does not support `auth.status`",
             "it asks for the status without being offered to",
             calls("auth/status", json!({})),
         ),
         mutant(
             "providers/101",
-            "it called `providers/list`, and the agent has not offered `providers`",
+            "it called `providers/list`, but the agent does not support `providers`",
             "it looks for providers without being offered to",
             calls("providers/list", json!({})),
         ),
@@ -83,13 +83,13 @@ fn others() -> Vec<Mutant> {
     vec![
         mutant(
             "auth-status/102",
-            "after a state of authentication that there is not",
+            "after an unknown authentication state",
             "it ends at a state that it does not know",
             ends_at(|message| message["params"]["state"] == "_acp-check/perhaps"),
         ),
         mutant(
             "auth-status/103",
-            "after a change of the status of authentication",
+            "after an authentication status update",
             "it ends when it is told of a status",
             ends_at(|message| message["method"] == "auth/status_update"),
         ),

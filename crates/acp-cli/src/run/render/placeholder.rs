@@ -15,7 +15,7 @@ pub(super) fn placeholder(block: &ContentBlock) -> String {
             EmbeddedResourceResource::Blob(blob) => format!("[{}]", blob.uri),
             _ => "[a resource]".to_owned(),
         },
-        _ => "[content of a kind unknown here]".to_owned(),
+        _ => "[unknown content type]".to_owned(),
     };
     terminal_text::clean_value(&text)
 }

@@ -39,21 +39,20 @@ pub(crate) fn question(
     }
     if !question::is_whole(request) {
         text.push_str(
-            "  This is not all of it: the session has become larger than is kept, and what the agent said of this\n  \
-             call was cut. What is not shown can only be rejected.\n",
+            "    Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.\n  It can only be rejected.\n",
         );
     }
     let (rows, most) = count_rows(&text);
     if rows + request.options.len() + 2 > most {
         text.push_str(&format!(
-            "  (the question has {rows} lines and began further up: scroll up to read all of it)\n"
+            "  (the question is {rows} lines long; scroll up to read it)\n"
         ));
     }
     for (n, option) in request.options.iter().enumerate() {
         let meaning = question::answer_meaning(&option.kind, always, request, cwd);
         let meaning = meaning.unwrap_or_else(|| {
             let kind = option.kind.as_str();
-            format!("the agent does not say whether this is a yes (its kind is {kind:?})")
+            format!("unknown whether this option allows or rejects (kind {kind:?})")
         });
         let name = literal::literal_line(&option.name);
         text.push_str(&format!("  {}) {name}", n + 1));
@@ -119,7 +118,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
             let (key, value) = (literal::literal_line(key), literal::literal_line(value));
             text.push_str(&format!("  {key}: {value}\n"));
         }
-        _ => text.push_str("  [content of a kind unknown here]\n"),
+        _ => text.push_str("  [unknown content type]\n"),
     }
 }
 
@@ -164,7 +163,7 @@ fn render_change(texts: &FileTexts, text: &mut String) {
     unified.context_radius(question::CONTEXT);
     let unified = unified.to_string();
     if unified.is_empty() {
-        text.push_str("  (no change)\n");
+        text.push_str("  (no changes)\n");
         return;
     }
     for line in literal::literal_lines(&unified) {

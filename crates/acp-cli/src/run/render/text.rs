@@ -182,23 +182,20 @@ impl TextRenderer {
             ItemKind::Compaction(compaction) => {
                 self.separate(at, out);
                 let how = match (&compaction.status, &compaction.error) {
-                    (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
-                    (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
+                    (CompactionStatus::InProgress, _) => "is being compacted".to_owned(),
+                    (CompactionStatus::Completed, _) => "was compacted".to_owned(),
                     (_, Some(error)) => format!(
-                        "could not be shortened: {}",
+                        "could not be compacted: {}",
                         terminal_text::clean_value(error)
                     ),
-                    (_, None) => "could not be shortened".to_owned(),
+                    (_, None) => "could not be compacted".to_owned(),
                 };
                 out.styled(out.styles.dim, &format!("(the conversation {how})\n"));
             }
             ItemKind::Unknown(object) => {
                 self.separate(at, out);
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
-                let text = format!(
-                    "(an update of a kind unknown here: {})\n",
-                    terminal_text::clean_value(&kind)
-                );
+                let text = format!("(unknown update: {})\n", terminal_text::clean_value(&kind));
                 out.styled(out.styles.dim, &text);
             }
             _ => {}

@@ -281,7 +281,7 @@ impl ToolCallPart<'_, '_> {
                 Some(match (status.exit_code, status.signal) {
                     (Some(code), _) => format!(": exit code {code}"),
                     (None, Some(signal)) => {
-                        format!(": ended by {}", terminal_text::clean_value(&signal))
+                        format!(": terminated by {}", terminal_text::clean_value(&signal))
                     }
                     (None, None) => String::new(),
                 })
@@ -389,7 +389,7 @@ fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
         .header(before, &path)
         .to_string();
     if unified.is_empty() {
-        out.styled(out.styles.dim, &format!("  {path}: no change\n"));
+        out.styled(out.styles.dim, &format!("  {path}: no changes\n"));
     }
     show_patch(&unified, out);
 }

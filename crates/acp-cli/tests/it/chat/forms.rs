@@ -88,7 +88,7 @@ fn escape_leaves_a_form_and_cancels_the_turn() {
         got(&mut screen, &project, "cancel"),
         json!({"action": "cancel"})
     );
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
 }
 
 /// An address with more to it than fits on a line.
@@ -163,7 +163,7 @@ fn an_address_that_deceives_is_warned_of() {
     let project = TestProject::new();
     let url = "http://bank.example@evil.example/login";
     let mut screen = sent_to_a_page(&project, url, 80, 40);
-    screen.until("! What stands before the @ is not the site. The site is evil.example.");
+    screen.until("! The part before the @ is not the site name. The site is evil.example.");
     screen.until("not encrypted");
     assert_eq!(
         cell(&screen, "! What stands").fgcolor(),

@@ -145,7 +145,7 @@ fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
     screen.key("too \u{1b}[6;20;10t\u{1b}[?62;4;22clate");
     screen.until("│too late ");
     screen.key("\u{15}");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.say("say one");
     screen.until("Nice.");
     until_blocks(&mut screen, 20, 40);

@@ -58,7 +58,7 @@ fn a_program_that_asks_has_the_terminal_for_itself() {
         screen.text()
     );
     screen.say("wrong");
-    screen.until("not logged in: the agent's program ended with exit code 7");
+    screen.until("login failed: the agent's program exited with exit code 7");
     screen.until("l: log in");
     screen.key("l");
     // What was on the terminal before is there again, with the first question.
@@ -120,7 +120,7 @@ fn one_can_log_out() {
     screen.key("\u{10}");
     screen.until("╭ Do");
     screen.key("log out");
-    screen.until("› Log out of the agent");
+    screen.until("› Log out");
     screen.key(ENTER);
     screen.until("logged out");
     assert!(!project.file("signed-in").exists());

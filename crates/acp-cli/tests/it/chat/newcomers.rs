@@ -78,7 +78,7 @@ fn one_that_only_says_how_it_is_used_is_told_with_that() {
         let project = TestProject::new();
         let usage = format!("echo 'usage: agent [--acp]' {to}; exit {code}");
         let mut screen = with_script(&project, 80, 24, &usage);
-        screen.until(&format!("sh ended before it answered: exit code {code}"));
+        screen.until(&format!("sh exited before responding: exit code {code}"));
         screen.until("usage: agent [--acp]");
         screen.until("r: start again");
     }
@@ -89,7 +89,7 @@ fn what_is_no_agent_at_all_is_told() {
     let project = TestProject::new();
     // It sends back what it is sent.
     let mut screen = begin(&project, 80, 24, "-- cat");
-    screen.until("cat does not speak ACP: it does not know `initialize`");
+    screen.until("cat does not speak ACP: unknown method `initialize`");
     screen.until("r: start again");
 }
 
@@ -99,16 +99,16 @@ fn one_that_writes_noise_to_stdout_can_be_talked_to() {
     let noisy =
         format!("echo 'Welcome to Noisy 3!'; echo; printf '\\033[31mDEBUG\\033[0m on\\n'\n{PLAIN}");
     let mut screen = with_script(&project, 80, 24, &noisy);
-    screen.until("the agent prints to stdout what is no message, which is passed over: Welcome");
+    screen.until("ignoring agent output on stdout that is not a message: Welcome");
     screen.say("hello");
     screen.until("hello yourself");
     screen.until_gone("Esc cancels");
     screen.key(F4);
-    screen.until("What the agent has printed");
+    screen.until("Agent log");
     screen.until("│ Welcome to Noisy 3!");
     screen.until("│ DEBUG on");
     screen.key(ESCAPE);
-    screen.until_gone("What the agent has printed");
+    screen.until_gone("Agent log");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn one_without_any_optional_capability_can_be_talked_to() {
     screen.until("hello yourself");
     screen.until_gone("Esc cancels");
     screen.key(CTRL_O);
-    screen.until("this agent does not list its sessions");
+    screen.until("this agent cannot list sessions");
     screen.key(SHIFT_TAB);
     screen.until("this agent has no modes");
     // It ends, and cannot load what it has forgotten: that is said before the person begins anew.
@@ -150,10 +150,7 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
             *'"session/new"'*) answer '{"sessionId":"s"}';;
         esac; done"#;
     for (script, told) in [
-        (
-            draft,
-            "sh speaks version 2 of the protocol, which is a draft",
-        ),
+        (draft, "sh speaks protocol version 2, which is a draft"),
         (
             refusing,
             "sh refused the connection: unsupported protocol version",
@@ -162,7 +159,7 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
         let project = TestProject::new();
         let mut screen = with_script(&project, 80, 24, script);
         screen.until(told);
-        screen.until("v: speak version 2 with it, a draft that may still change");
+        screen.until("v: use protocol version 2 (draft)");
         screen.key("v");
         screen.until("· Second");
     }
@@ -194,11 +191,11 @@ fn one_that_does_not_stop_can_be_started_again() {
     screen.say("hello");
     screen.until("Esc cancels");
     screen.key(F5);
-    screen.until("the agent works: F5 again ends it and starts it again");
+    screen.until("the agent works: F5 again to restart it");
     screen.key(ESCAPE);
-    screen.until("cancelling: it has not stopped yet   F5: start it again");
+    screen.until("cancelling… the agent has not stopped yet   F5: start it again");
     screen.key(F5);
     screen.until("· sh");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.until_gone("cancelling");
 }

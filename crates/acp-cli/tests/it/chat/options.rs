@@ -99,11 +99,11 @@ fn what_an_agent_does_not_have_is_said() {
     let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "");
     screen.key("\u{1b}p");
-    screen.until("this agent has no option for its model");
+    screen.until("this agent has no model");
     screen.key(SHIFT_TAB);
     screen.until("this agent has no modes");
     screen.key("\u{1b}o");
     screen.until("this session has no options");
     screen.key("\u{f}");
-    screen.until("this agent does not list its sessions");
+    screen.until("this agent cannot list sessions");
 }

@@ -87,7 +87,7 @@ fn a_session_is_deleted_when_that_is_said_twice() {
     screen.key("\u{4}");
     screen.until("Ctrl-D again deletes");
     screen.key("\u{4}");
-    screen.until("the session is deleted");
+    screen.until("session deleted");
     screen.key(ESCAPE);
     screen.until("/read src/main.rs");
     assert!(!screen.text().contains("/read notes.txt"));
@@ -109,7 +109,7 @@ fn a_session_is_forked_and_the_copy_goes_its_own_way() {
     screen.key("\u{6}");
     screen.until_gone("╭ Sessions");
     screen.until(" 2 ");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.say("/read notes.txt");
     screen.until("✓ ▤ Read notes.txt");
     screen.until_gone("Esc cancels");
@@ -123,15 +123,15 @@ fn a_session_has_the_name_it_is_given() {
     let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     screen.key("\u{1b}OQ");
-    screen.until("╭ Name of the session");
+    screen.until("╭ Session name");
     screen.key("The parser");
     screen.key(ENTER);
     screen.until(" 1 · The parser");
     screen.key("\u{1b}OQ");
-    screen.until("╭ Name of the session");
+    screen.until("╭ Session name");
     screen.key("\u{15}Lines");
     screen.key(ESCAPE);
-    screen.until_gone("╭ Name of the session");
+    screen.until_gone("╭ Session name");
     screen.until(" 1 · The parser");
 }
 
@@ -147,7 +147,7 @@ fn a_conversation_is_saved_as_markdown() {
         screen.key("markdown");
         screen.until("› Save the conversation");
         screen.key(ENTER);
-        screen.until("╭ Save as Markdown in");
+        screen.until("╭ Save as Markdown to");
         screen.until("-read-src-main-rs.md");
         screen.key("\u{15}talk.md");
         screen.key(ENTER);
@@ -168,11 +168,11 @@ fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
     let project = TestProject::new();
     hello(&project);
     let mut screen = begin(&project, 80, 24, "--session build");
-    screen.until("named `build`: acp chat --session finds it by that");
+    screen.until("named `build`; reopen it with `acp chat --session`");
     read(&mut screen);
     // Another name beside it.
     screen.key("\u{1b}OQ");
-    screen.until("╭ Name of the session");
+    screen.until("╭ Session name");
     screen.key("\u{15}");
     screen.key("the build");
     screen.key(ENTER);
@@ -201,14 +201,14 @@ fn a_session_that_is_open_is_not_deleted() {
     screen.key("\u{f}");
     screen.until("› /read src/main.rs");
     screen.key("\u{4}");
-    screen.until("Ctrl-D again deletes for good: /read src/main.rs");
+    screen.until("Press Ctrl-D again to delete permanently: /read src/main.rs");
     // Any other key takes it back.
     screen.key(DOWN);
     screen.until_gone("again deletes");
     screen.key("\u{4}");
     screen.until("again deletes");
     screen.key("\u{4}");
-    screen.until("this session is open in a tab: close that first");
+    screen.until("this session is open in a tab; close the tab first");
     screen.key(ESCAPE);
     screen.until_gone("╭ Sessions");
     drop(screen);
@@ -225,10 +225,10 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     screen.key("\u{10}");
     screen.until("╭ Do");
     screen.key("copy of");
-    screen.until("› Go on in a copy of this session");
+    screen.until("› Fork this session");
     screen.key(ENTER);
     screen.until(" 2 ");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.say("/read notes.txt");
     screen.until("✓ ▤ Read notes.txt");
     screen.key("\u{1b}1");

@@ -19,7 +19,7 @@ pub(crate) fn chat(project: &TestProject, columns: u16, rows: u16) -> ChatScreen
 /// A chat with these arguments.
 pub(crate) fn begin(project: &TestProject, columns: u16, rows: u16, args: &str) -> ChatScreen {
     let mut screen = ChatScreen::start(project, columns, rows, &format!("{ACP} chat {args}"));
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen
 }
 

@@ -12,7 +12,7 @@ fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
         screen.until("ACP Agent wants to: Run");
         screen.key("\u{14}");
         screen.until(" 2 ");
-        screen.until("What is to be done?");
+        screen.until("Type a prompt");
         screen.say("/read src/main.rs");
         screen.until("println!(\"hi\");");
         screen.until_gone("Esc cancels");
@@ -60,7 +60,7 @@ fn what_happens_in_another_tab_is_marked_in_the_bar() {
     screen.say("/run echo one");
     screen.until("ACP Agent wants to: Run");
     screen.key("\u{1b}1");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.until("2 ? /run echo one");
     assert_eq!(cell(&screen, "? /run").fgcolor(), vt100::Color::Idx(3));
     // The window's title says so, too, to whom it is behind others.

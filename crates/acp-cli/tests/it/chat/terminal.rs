@@ -7,7 +7,7 @@ fn a_terminal_of_another_size_shows_the_same() {
     let project = TestProject::new();
     let mut screen = chat(&project, 80, 24);
     screen.say("/help");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.resize(120, 40);
     screen.until_it("a frame of 120 columns", |text| {
         text.lines()
@@ -42,7 +42,7 @@ fn the_terminal_is_given_back_however_it_ends() {
         );
         let line = format!("bash -c 'set -m; {line}'");
         let mut screen = ChatScreen::start(&project, 80, 24, &line);
-        screen.until("What is to be done?");
+        screen.until("Type a prompt");
         screen.until("Ask");
         let agent = agent_of(&project);
         let chat: i32 = project.read("chat").trim().parse().unwrap();
@@ -51,7 +51,7 @@ fn the_terminal_is_given_back_however_it_ends() {
             "quit" => screen.key("\u{11}"),
             "ctrl-c twice" => {
                 screen.key("\u{3}");
-                screen.until("Ctrl-C again ends the chat");
+                screen.until("Press Ctrl-C again to quit");
                 screen.key("\u{3}");
             }
             "TERM" => rustix::process::kill_process(chat, rustix::process::Signal::TERM).unwrap(),
@@ -143,7 +143,7 @@ fn everything_is_drawn_again_where_something_else_has_written() {
     screen.until("from somewhere else");
     screen.key("\u{c}");
     screen.until_gone("from somewhere else");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn all_that_can_be_done_is_found_by_its_words() {
         screen.until("╭ Do");
         is_golden(&mut screen, &project, &format!("palette-{columns}x{rows}"));
         screen.key("new session");
-        screen.until("› A new session in a tab of its own");
+        screen.until("› New session in a new tab");
         screen.key(ENTER);
         screen.until(" 2 ");
     }
@@ -246,7 +246,7 @@ fn the_wheel_does_not_walk_through_what_was_written_before() {
     let project = TestProject::new();
     let line = format!("script --quiet --flush --command '{ACP} chat' typescript; echo given back");
     let mut screen = ChatScreen::start(&project, 80, 24, &line);
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.until("Ask");
     screen.key("\u{11}");
     screen.until("given back");

@@ -32,7 +32,7 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
         screen.until("Edited src/main.rs at line 2.");
         screen.until_gone("Esc cancels");
         screen.key("\u{15}");
-        screen.until("What is to be done?");
+        screen.until("Type a prompt");
         is_golden(&mut screen, &project, &format!("edited-{columns}x{rows}"));
         screen.key("\u{11}");
         let (code, _) = screen.end();
@@ -78,7 +78,7 @@ fn escape_cancels_and_what_was_queued_waits() {
     screen.until(" cancelled");
     // Whoever cancels may want to say something else first.
     screen.until("↳ /run echo the second one");
-    screen.until("1 prompt waits: Enter sends, ↑ takes back");
+    screen.until("1 prompt waits: Enter: send  ↑: edit");
     screen.key(UP);
     screen.until_gone("↳");
     screen.until_gone("1 prompt waits");

@@ -156,7 +156,7 @@ fn what_was_said_before_comes_back_by_up_and_by_search() {
     screen.key(DOWN);
     screen.until("│explain the lines");
     screen.key("\u{15}");
-    screen.until("What is to be done?");
+    screen.until("Type a prompt");
     screen.key("\u{12}");
     screen.key("pars");
     screen.until("fix the parser");
@@ -203,7 +203,7 @@ fn the_image_on_the_clipboard_goes_with_the_prompt() {
     let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("· Player");
     screen.key("\u{16}");
-    screen.until("there is no image on the clipboard");
+    screen.until("no image on the clipboard");
     std::fs::copy(project.file("shot.png"), project.file("clipboard")).unwrap();
     screen.key("\u{16}");
     screen.until(" image clipboard-");

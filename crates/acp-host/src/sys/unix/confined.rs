@@ -83,7 +83,7 @@ impl ConfinementThread {
 }
 
 fn thread_ended_error() -> io::Error {
-    io::Error::other("the sandbox's thread has ended")
+    io::Error::other("the sandbox thread has exited")
 }
 
 /// Confines this thread, as far as the kernel can, and says so if that is not far enough.
@@ -158,13 +158,13 @@ fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEEDED => Ok(()),
         LandlockStatus::Available { effective_abi, .. } => Err(not_supported_error(format!(
-            "the kernel has version {effective_abi} of Landlock, and version {NEEDED} is needed, which Linux has since 6.2"
+            "the kernel supports Landlock version {effective_abi}, but version {NEEDED} (Linux 6.2) is required"
         ))),
         LandlockStatus::NotEnabled => Err(not_supported_error(
-            "the kernel has Landlock, but it is not enabled; add it to the boot parameter `lsm=`",
+            "Landlock is not enabled; add it to the kernel's `lsm=` boot parameter",
         )),
         LandlockStatus::NotImplemented => Err(not_supported_error(
-            "the kernel has no Landlock, or this container does not allow it",
+            "the kernel does not support Landlock, or this container blocks it",
         )),
     }
 }
@@ -174,7 +174,7 @@ fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi < NEEDED_FOR_TCP => {
             Err(not_supported_error(format!(
-                "the kernel has version {effective_abi} of Landlock, and version {NEEDED_FOR_TCP} is needed to refuse TCP, which Linux has since 6.7"
+                "the kernel supports Landlock version {effective_abi}, but blocking TCP requires version {NEEDED_FOR_TCP} (Linux 6.7)"
             )))
         }
         _ => Ok(()),
@@ -199,7 +199,10 @@ mod tests {
             (LandlockStatus::NotImplemented, "no Landlock"),
             (LandlockStatus::NotEnabled, "`lsm=`"),
             (with(1), "version 1 of Landlock"),
-            (with(2), "version 2 of Landlock, and version 3 is needed"),
+            (
+                with(2),
+                "version 2, but blocking TCP requires version 3 is needed",
+            ),
         ] {
             let error = check_support(status).unwrap_err();
             assert!(matches!(error, SandboxError::NotSupported { .. }));

@@ -134,7 +134,7 @@ impl Keeper {
             && !self.has_warned
         {
             self.has_warned = true;
-            tracing::warn!(%error, "{SHELL} cannot be started: if this program is killed, what it has started goes on");
+            tracing::warn!(%error, "cannot start {SHELL}: if this program is killed, the processes it started keep running");
         }
         if let Some(mut old) = std::mem::replace(&mut self.running, started.ok()) {
             // Before its pipe ends, at which it would end the groups, which are none of its business now.

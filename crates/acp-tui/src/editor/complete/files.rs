@@ -92,7 +92,7 @@ impl FileFinder {
             let worker = Arc::clone(shared);
             let thread = std::thread::Builder::new().name("files".to_owned());
             if let Err(e) = thread.spawn(move || FinderWorker::default().run(&worker)) {
-                tracing::warn!("files cannot be completed: {e}");
+                tracing::warn!("cannot complete file names: {e}");
             }
         }
         drop(state);

@@ -141,8 +141,8 @@ impl Completion {
     pub(crate) fn title(&self) -> &'static str {
         match &self.items {
             CompletionItems::Commands(_) => "commands",
-            CompletionItems::Files(found) if found.is_searching => "files, still looking",
-            CompletionItems::Files(found) if found.has_more => "files, of the first 100,000",
+            CompletionItems::Files(found) if found.is_searching => "files (searching…)",
+            CompletionItems::Files(found) if found.has_more => "files (first 100,000)",
             CompletionItems::Files(_) => "files",
         }
     }

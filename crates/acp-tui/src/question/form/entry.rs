@@ -197,7 +197,7 @@ impl FormEntry {
         };
         match &value {
             Some(value) => self.field.check(value).map_err(|e| e.to_string())?,
-            None if self.field.is_required() => return Err("This is required.".to_owned()),
+            None if self.field.is_required() => return Err("Required.".to_owned()),
             None => {}
         }
         Ok(value)
@@ -273,7 +273,7 @@ impl FormEntry {
             }
         }
         let wrong = self.value().err().filter(|_| self.touched);
-        let full = format!("There is room for {MOST} bytes; the rest was left out.");
+        let full = format!("Truncated: the limit is {MOST} bytes.");
         for wrong in wrong.into_iter().chain(self.full.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
             spans.push(Span::styled(wrong, theme.bad));
@@ -285,11 +285,11 @@ impl FormEntry {
     /// What keys do here.
     fn key_hint(&self, focused: bool) -> Option<String> {
         let text = match &self.state {
-            FormEntryState::Boolean(None) if !focused => "not answered",
+            FormEntryState::Boolean(None) if !focused => "no answer",
             _ if !focused => return None,
-            FormEntryState::Boolean(_) => "space: yes or no",
-            FormEntryState::Choice(list) if list.is_long() => "type to find, space chooses",
-            FormEntryState::Choice(_) => "space chooses",
+            FormEntryState::Boolean(_) => "space: toggle",
+            FormEntryState::Choice(list) if list.is_long() => "type to filter, space: select",
+            FormEntryState::Choice(_) => "space: select",
             FormEntryState::Text(_) => return None,
         };
         Some(text.to_owned())
@@ -399,7 +399,7 @@ impl ChoiceList {
                 .filter_map(|(title, chosen)| chosen.then_some(&**title))
                 .collect();
             let said = match chosen.is_empty() {
-                true => format!("none of {}", self.titles.len()),
+                true => format!("0 of {}", self.titles.len()),
                 false => chosen.join(", "),
             };
             let spans = [Span::styled(said, theme.text)];
@@ -436,7 +436,7 @@ impl ChoiceList {
         }
         let rest = self.matches.len().saturating_sub(top + SEEN);
         match self.matches.is_empty() {
-            true => lines.push(Line::styled("nothing fits what you typed", theme.dim)),
+            true => lines.push(Line::styled("no matches", theme.dim)),
             false if rest + top > 0 => {
                 let more = format!("⋯ {} more", rest + top);
                 lines.push(Line::styled(more, theme.dim));

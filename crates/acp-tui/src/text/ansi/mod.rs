@@ -266,7 +266,7 @@ impl Scrollback {
         let count = self.dropped_rows + more;
         match (self.lost, count) {
             (false, 0) => None,
-            (true, 0) => Some("⋯ earlier output is no longer kept".to_owned()),
+            (true, 0) => Some("⋯ earlier output dropped".to_owned()),
             (true, _) => Some(format!("⋯ more than {}", pluralize(count, "earlier line"))),
             (false, _) => Some(format!("⋯ {}", pluralize(count, "earlier line"))),
         }

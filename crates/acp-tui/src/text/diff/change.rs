@@ -141,14 +141,14 @@ impl<'t> FileDiff<'t> {
         if file.hunks.is_empty() {
             file.lines_after = 0;
             file.remarks.push(if texts.old.is_none() {
-                "an empty file".to_owned()
+                "empty file".to_owned()
             } else {
-                "no change".to_owned()
+                "no changes".to_owned()
             });
         }
         if !file.hunks.is_empty() && Instant::now() > until {
             file.remarks
-                .push("compared roughly, since it took too long".to_owned());
+                .push("approximate diff (too large to compare exactly)".to_owned());
         }
         file.texts = Some((old, new));
         file
@@ -204,7 +204,7 @@ impl<'t> FileDiff<'t> {
         let more = if shown > 0 { "more " } else { "" };
         (left > 0).then(|| {
             format!(
-                "⋯ {} not shown",
+                "⋯ {} hidden",
                 pluralize(left, &format!("{more}changed line"))
             )
         })

@@ -291,7 +291,7 @@ impl DiffOutput<'_> {
         ];
         for (count, one) in more {
             if count > 0 {
-                let text = format!("⋯ {} not shown", pluralize(count, one));
+                let text = format!("⋯ {} hidden", pluralize(count, one));
                 self.push_text(&text, self.theme.warn);
             }
         }

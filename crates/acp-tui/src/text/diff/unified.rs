@@ -94,7 +94,7 @@ pub(super) fn block(
         rows.push(row);
     }
     if row.lacks_final_newline {
-        for mut said in break_rows([("no newline at the end", theme.dim)], room) {
+        for mut said in break_rows([("no newline at end of file", theme.dim)], room) {
             let mut row = TextRow::default();
             row.pad(numbers + sign_width, Style::new());
             row.width += said.width;

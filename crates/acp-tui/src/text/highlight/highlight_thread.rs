@@ -162,7 +162,7 @@ fn highlight_thread() -> &'static HighlightThread {
         let thread = std::thread::Builder::new().name("colours".to_owned());
         // Without the thread code stays plain.
         if let Err(error) = thread.spawn(|| PAINTER.run()) {
-            tracing::warn!(%error, "code is shown without colours: no thread could be started for them");
+            tracing::warn!(%error, "syntax highlighting disabled: cannot start a thread");
         }
     });
     &PAINTER

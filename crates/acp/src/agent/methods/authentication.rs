@@ -175,10 +175,10 @@ impl<A: Agent> AgentSide<A> {
             .find(|known| known.id_and_name().is_some_and(|(id, _)| id == *method));
         match known {
             None => Err(Error::invalid_params(format!(
-                "there is no authentication method {method}"
+                "authentication method not found: {method}"
             ))),
             Some(AuthMethod::Terminal(_)) => Err(Error::invalid_params(format!(
-                "{method} is done by running the agent in a terminal"
+                "authentication method {method} requires running the agent in a terminal"
             ))),
             Some(_) => authentication.authenticate(cx, method).await,
         }

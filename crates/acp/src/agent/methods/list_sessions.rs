@@ -34,7 +34,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
         responder.spawn(async move {
             if let Some(SessionArchiveFilter::Unknown(filter)) = &request.archived {
                 return Err(Error::invalid_params(format!(
-                    "unknown filter {filter:?} of archived sessions"
+                    "unknown archive filter {filter:?}"
                 )));
             }
             match side.agent.list_sessions() {

@@ -52,9 +52,8 @@ impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<A
             None => OpenMethod::Resume,
             Some(v2::ReplayFrom::Start(_)) => OpenMethod::Load,
             Some(_) => {
-                let error = Error::invalid_params(
-                    "this agent replays a session from its start, or not at all",
-                );
+                let error =
+                    Error::invalid_params("this agent can replay a session only from its start");
                 return self.refuse(error);
             }
         };

@@ -44,7 +44,7 @@ impl<A: Agent> MessageHandler<v2::SetSessionConfigOptionRequest, ()>
                 }
                 _ => {
                     return Err(Error::invalid_params(format!(
-                        "the config option {option} has no values of this type"
+                        "wrong value type for config option {option}"
                     )));
                 }
             };
@@ -122,7 +122,9 @@ impl<A: Agent> AgentSide<A> {
     ) -> Result<()> {
         let session = self.session(session)?;
         let option = config::option_id_of_category(&session.config_options(), category)
-            .ok_or_else(|| Error::invalid_params(format!("this session has no {category}s")))?;
+            .ok_or_else(|| {
+                Error::invalid_params(format!("this session has no {category} option"))
+            })?;
         self.set_option(&session, &option, value.into(), false)
             .await?;
         Ok(())

@@ -26,7 +26,7 @@ impl V1ToV2Bridge {
         match asked {
             method::INITIALIZE => Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                "Invalid request: the connection is initialized already",
+                "Invalid request: the connection is already initialized",
             )),
             method::PROMPT => self.prompt(id, &params, line, out),
             method::NEW | method::FORK => {
@@ -69,7 +69,10 @@ impl V1ToV2Bridge {
             }
             method::LOGOUT_V2 => {
                 if !self.agent_features.logout {
-                    return Err(unsupported_method(asked, "the agent cannot log out"));
+                    return Err(unsupported_method(
+                        asked,
+                        "the agent does not support logout",
+                    ));
                 }
                 line.with_method(&mut out.agent, method::LOGOUT_V1, &params);
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
@@ -154,7 +157,7 @@ impl V1ToV2Bridge {
         let blocks: Option<Vec<serde::de::IgnoredAny>> = params.field("prompt");
         if blocks.is_none_or(|blocks| blocks.is_empty()) {
             // Once it is acknowledged it cannot be refused any more.
-            let text = "Invalid params: the prompt is not a list of at least one content block";
+            let text = "Invalid params: prompt must be a non-empty list of content blocks";
             return Err(jsonrpc::Error::invalid_params(text));
         }
         let held = QueuedPrompt {
@@ -167,11 +170,11 @@ impl V1ToV2Bridge {
             return Ok(());
         }
         if session.queued_prompts.len() >= HELD {
-            let text = format!("{HELD} prompts wait for the turn to end already");
+            let text = format!("too many queued prompts: the limit is {HELD}");
             return Err(jsonrpc::Error::internal(text));
         }
         if self.queued_bytes + held.line.len() > HELD_BYTES {
-            let text = format!("the prompts that wait are over the limit of {HELD_BYTES} bytes");
+            let text = format!("queued prompts exceed the limit of {HELD_BYTES} bytes");
             return Err(jsonrpc::Error::internal(text));
         }
         self.queued_bytes += held.line.len();
@@ -212,7 +215,7 @@ impl V1ToV2Bridge {
             None => {
                 return Err(unsupported_method(
                     method::RESUME,
-                    "the agent keeps no sessions",
+                    "the agent does not store sessions",
                 ));
             }
             Some("start") => {
@@ -220,8 +223,7 @@ impl V1ToV2Bridge {
                 return Err(unsupported_method(method::RESUME, text));
             }
             Some(other) => {
-                let text =
-                    format!("Invalid params: replayFrom of type {other:?} is not known here");
+                let text = format!("Invalid params: unknown replayFrom type {other:?}");
                 return Err(jsonrpc::Error::invalid_params(text));
             }
         }
@@ -238,7 +240,7 @@ impl V1ToV2Bridge {
     /// The sessions that were opened through the bridge: the agent itself tells none.
     fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
-            let text = "Invalid params: there is one page only, and no cursor was given out";
+            let text = "Invalid params: invalid cursor";
             return Err(jsonrpc::Error::invalid_params(text));
         }
         let archived: Option<String> = params.field("archived");
@@ -247,7 +249,7 @@ impl V1ToV2Bridge {
             // What is archived has been closed, and is not known here.
             Some("only") => return Ok(object! { "sessions": Vec::<RawObject>::new() }),
             Some(_) => {
-                let text = "Invalid params: unknown filter of archived sessions";
+                let text = "Invalid params: unknown archive filter";
                 return Err(jsonrpc::Error::invalid_params(text));
             }
         }
@@ -329,7 +331,9 @@ impl V1ToV2Bridge {
             return Ok(());
         };
         let Some(value) = params.get("value").map(ToOwned::to_owned) else {
-            return Err(jsonrpc::Error::invalid_params("Invalid params: no value"));
+            return Err(jsonrpc::Error::invalid_params(
+                "Invalid params: value is missing",
+            ));
         };
         let (called, field) = match switch {
             LegacyOption::Mode => (method::SET_MODE, "modeId"),

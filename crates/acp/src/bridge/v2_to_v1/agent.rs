@@ -288,7 +288,7 @@ fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let word: Option<String> = idle.field("stopReason");
     if word.as_deref() == Some("error") {
         let error = idle.field("error").unwrap_or_else(|| {
-            jsonrpc::Error::internal("the agent stopped because of an error it did not tell")
+            jsonrpc::Error::internal("the agent stopped because of an unspecified error")
         });
         return refuse(buf, id, &error);
     }

@@ -22,7 +22,7 @@ impl V2ToV1Bridge {
             method::INITIALIZE => {
                 return Err(jsonrpc::Error::new(
                     jsonrpc::Error::INVALID_REQUEST,
-                    "Invalid request: the connection is initialized already",
+                    "Invalid request: the connection is already initialized",
                 ));
             }
             method::PROMPT => {

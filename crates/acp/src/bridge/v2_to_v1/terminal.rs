@@ -102,7 +102,7 @@ impl DownTerminal {
     /// The characters that have become whole with these bytes; `all`: they are all that was printed.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
-            tracing::warn!("the output of a terminal is not base64; passed over");
+            tracing::warn!("ignoring terminal output that is not valid base64");
             return String::new();
         };
         let new = if all {

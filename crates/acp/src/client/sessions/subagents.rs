@@ -39,7 +39,7 @@ impl ClientSessions {
     fn adopt(&self, parent: &SessionId, child: &SessionId) {
         let ancestors = self.ancestors(parent);
         if ancestors.contains(child) || ancestors.len() >= DEPTH {
-            tracing::warn!(%parent, %child, "a subagent that is above itself, or too deep below others");
+            tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or nested too deeply");
             return;
         }
         let mut state = {

@@ -23,19 +23,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "auth-status/2",
-            "`auth/status` was refused with -32000",
+            "`auth/status` failed with error -32000",
             "it wants a login before it says that it wants one",
             refuse("auth/status", -32000),
         ),
         mutant(
             "auth-status/2",
-            "after a logout, `auth/status` was refused with -32000",
+            "after `logout`, `auth/status` failed with error -32000",
             "it wants a login, after a logout, before it says so",
             refuses_outside,
         ),
         mutant(
             "auth-status/3",
-            "after a logout the state is \"authenticated\"",
+            "after `logout`, the state is \"authenticated\"",
             "to it one is always logged in",
             answer("auth/status", |result| {
                 result["state"] = json!("authenticated")
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "auth-status/6",
-            "the state that was told last is \"unauthenticated\"",
+            "the last reported state is \"unauthenticated\"",
             "it tells of logouts alone",
             tells(&[json!({"state": "unauthenticated"})]),
         ),

@@ -22,7 +22,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/2",
-            "two providers have the id \"main\"",
+            "duplicate provider id \"main\"",
             "it lists one provider twice",
             answer("providers/list", |result| {
                 first_twice(&mut result["providers"])
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/5",
-            "the value of a header that was set is in the list",
+            "the list contains the value of a header",
             "it keeps no secrets",
             answer("providers/list", |result| {
                 result["providers"][0]["_meta"] =
@@ -94,7 +94,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/10",
-            "`providers/disable` was answered with error -32602",
+            "`providers/disable` failed with error -32602",
             "it wants to know what it disables",
             refuse_if("providers/disable", -32602, of_none),
         ),

@@ -17,7 +17,7 @@ fn lists() -> Vec<Mutant> {
     vec![
         mutant(
             "session-archive/1",
-            "`session/list` was answered with error -32601",
+            "`session/list` failed with error -32601",
             "it archives, and lists nothing",
             refuse("session/list", -32601),
         ),
@@ -81,7 +81,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/5",
-            "is archived, and its `archived` is false",
+            "is archived, but its `archived` is false",
             "none is archived to it",
             answer("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {

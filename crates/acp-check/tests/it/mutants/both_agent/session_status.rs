@@ -21,7 +21,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/2",
-            "the session was closed, and its status is \"open\"",
+            "the session is closed, but its status is \"open\"",
             "to it all are open",
             answer("session/status", |result| result["status"] = json!("open")),
         ),
@@ -77,7 +77,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             ),
             mutant(
                 "session-status/6",
-                "the state with the status is \"idle\"",
+                "the state in the status is \"idle\"",
                 "it is always idle",
                 answer("session/status", |result| {
                     result["state"] = json!({"state": "idle"})
@@ -85,7 +85,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
             ),
             mutant(
                 "session-status/6",
-                "the state with the status is \"running\"",
+                "the state in the status is \"running\"",
                 "it is always at work",
                 answer("session/status", |result| {
                     result["state"] = json!({"state": "running"})

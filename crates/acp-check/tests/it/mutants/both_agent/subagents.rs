@@ -67,7 +67,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     if version == "v1" {
         mutants.push(mutant(
             "subagents/1",
-            "it sent `subagent_update` to a client that does not offer `subagents`",
+            "it sent `subagent_update` to a client that does not support `subagents`",
             "it shows its subagents to everybody",
             hear("initialize", |params| {
                 params["clientCapabilities"]["subagents"] = json!({});

@@ -9,7 +9,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "system-prompt/1",
-            "`session/new` was answered with error -32602",
+            "`session/new` failed with error -32602",
             "it offers to take system prompts, and takes none",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"].is_object()
@@ -17,7 +17,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/4",
-            "`session/new` was answered with error -32602",
+            "`session/new` failed with error -32602",
             "it offers to be overridden, and will not",
             refuse_if("session/new", -32602, |params| {
                 params["systemPrompt"]["mode"] == "override"
@@ -40,7 +40,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/6",
-            "`session/new` was answered with error -32602",
+            "`session/new` failed with error -32602",
             "null is a system prompt to it, and a wrong one",
             refuse_if("session/new", -32602, |params| {
                 params.get("systemPrompt") == Some(&Value::Null)

@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/3",
-            "it accepted a method that it has not named",
+            "it accepted an auth method it did not offer",
             "it logs in by any method",
             change(|passing| done(passing, "authenticate", "acp-check-no-such-method")),
         ),

@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/2",
-            "it has asked in the mode \"url\"",
+            "it used mode \"url\"",
             "it shows pages to clients that have forms",
             hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"url": {}});
@@ -25,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/3",
-            "after an elicitation that was declined",
+            "after a declined elicitation",
             "it does not get over a no",
             only_once("session/prompt"),
         ),

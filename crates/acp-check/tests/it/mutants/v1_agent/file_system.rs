@@ -49,13 +49,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/5",
-            "after a file that could not be read",
-            "it does not get over a file that is not there",
+            "after a file read error",
+            "it does not get over a missing file",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/file-system/6",
-            "after a file that could not be written",
+            "after a file write error",
             "it does not get over a full disk",
             only_once("session/prompt"),
         ),

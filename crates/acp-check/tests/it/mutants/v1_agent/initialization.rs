@@ -101,13 +101,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/14",
-            "`initialize` was answered with error -32600",
+            "`initialize` failed with error -32600",
             "it has one try",
             refuse_from("initialize", -32600, 2),
         ),
         mutant(
             "v1/initialization/15",
-            "`initialize` was answered with error -32602",
+            "`initialize` failed with error -32602",
             "it cannot read null",
             refuse_if("initialize", -32602, |params| {
                 params

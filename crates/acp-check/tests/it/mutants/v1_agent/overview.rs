@@ -178,7 +178,7 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/20",
-            "after answers to nothing that it has asked",
+            "after responses to unknown requests",
             "it ends when it is answered what it did not ask",
             change(|passing| {
                 let unasked = |message: &Value| message["id"] == "nobody asked";
@@ -212,7 +212,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/10",
-            "not an answer to a line that is no JSON",
+            "not a response to invalid JSON",
             "it passes over what is no JSON",
             no_error(-32700),
         ),

@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/4",
-            "an update is for the session \"another\"",
+            "an update is for session \"another\"",
             "it talks to another session",
             call("session/update", |params| {
                 params["sessionId"] = json!("another")

@@ -30,7 +30,7 @@ fn told() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/1",
-            "two config options have the id \"mode\"",
+            "duplicate config option id \"mode\"",
             "its options cannot be told apart",
             answer("session/new", |result| {
                 result["configOptions"][1]["id"] = json!("mode");
@@ -110,7 +110,7 @@ fn set() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/7",
-            "an option that is not there was set",
+            "an unknown option was set",
             "it takes any option",
             instead(
                 SET,
@@ -120,7 +120,7 @@ fn set() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/8",
-            "a value that the option cannot have was set",
+            "an invalid value was set",
             "it takes any value",
             instead(SET, |params| params["value"] == "no-such-value", nothing),
         ),

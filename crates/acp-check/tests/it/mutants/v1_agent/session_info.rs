@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-info/1",
-            "the session was given the title \"Another\"",
+            "the session has title \"Another\"",
             "its list has titles of its own",
             update("session_info_update", |update| {
                 update["title"] = json!("Another")

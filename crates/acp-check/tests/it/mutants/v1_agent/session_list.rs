@@ -51,7 +51,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/5",
-            "it took a cursor that it has not given",
+            "it accepted an unknown cursor",
             "it begins anew where it does not know the cursor",
             hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cursor");

@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/1",
             "\"lunch\" is none of",
-            "it begins in a mode that there is not",
+            "it begins in an unknown mode",
             answer("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("lunch");
             }),
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/session-modes/5",
             "the mode is now \"lunch\"",
-            "it changes to a mode that there is not",
+            "it changes to an unknown mode",
             update("current_mode_update", |update| {
                 update["currentModeId"] = json!("lunch");
             }),

@@ -79,7 +79,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/7",
-            "`session/prompt` was answered with error -32603",
+            "`session/prompt` failed with error -32603",
             "it has one turn at a time",
             one_turn,
         ),
@@ -97,7 +97,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/9",
-            "it took a prompt for a session that it has not opened",
+            "it accepted a prompt for an unknown session",
             "it takes every prompt",
             change(|passing| {
                 if !passing.said
@@ -114,7 +114,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/10",
-            "`session/new` was answered with error -32602",
+            "`session/new` failed with error -32602",
             "it offers directories and takes none",
             refuse_if("session/new", -32602, |params| {
                 params.get("additionalDirectories").is_some()

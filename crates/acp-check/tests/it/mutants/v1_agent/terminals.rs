@@ -49,8 +49,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/7",
-            "after a command that could not be started",
-            "it does not get over a command that there is not",
+            "after a command that failed to start",
+            "it does not get over an unknown command",
             only_once("session/prompt"),
         ),
         mutant(

@@ -123,7 +123,7 @@ fn read() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/11",
-            "`session/prompt` was answered with error -32602",
+            "`session/prompt` failed with error -32602",
             "it knows ASCII only",
             change(|passing| {
                 let foreign = |message: &Value| !message["params"].to_string().is_ascii();
@@ -168,7 +168,7 @@ fn harmed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/14",
-            "after lines that are no JSON",
+            "after lines of invalid JSON",
             "it ends at a line that is no JSON",
             dies(|line| serde_json::from_slice::<Value>(line).is_err()),
         ),
@@ -180,7 +180,7 @@ fn harmed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/16",
-            "after JSON that is no message",
+            "after JSON that is not a message",
             "it ends at an array",
             dies(|line| line.starts_with(b"[")),
         ),

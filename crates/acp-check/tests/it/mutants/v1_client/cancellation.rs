@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/cancellation/103",
-            "after `$/cancel_request` of what was not open",
+            "after `$/cancel_request` for an unknown request",
             "it ends when what is cancelled is not open",
             ends_at(|message| message["params"]["requestId"] == 99_999),
         ),

@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/103",
-            "after the completion of what was not asked",
+            "after `elicitation/complete` for an unknown elicitation",
             "it ends at a completion that it does not wait for",
             ends_at(|message| message["method"] == "elicitation/complete"),
         ),

@@ -41,8 +41,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/105",
-            "after a notification that there is not",
-            "it ends at a notification that there is not",
+            "after an unknown notification",
+            "it ends at an unknown notification",
             ends_at(|message| message["method"] == "$/acp_check"),
         ),
     ]

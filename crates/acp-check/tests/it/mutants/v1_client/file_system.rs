@@ -14,7 +14,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     mutants.extend([
         mutant(
             "v1/file-system/107",
-            "`fs/write_text_file` was answered with error -32002",
+            "`fs/write_text_file` failed with error -32002",
             "it writes to files that are there",
             refuse(WRITE, -32002),
         ),
@@ -100,8 +100,8 @@ fn reading() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/105",
-            "a file that is not there was answered with the result",
-            "a file that is not there is empty to it",
+            "a missing file was answered with the result",
+            "a missing file is empty to it",
             pretend(READ, json!({"content": ""})),
         ),
         mutant(

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/initialization/101",
-            "something else came before `initialize`",
+            "the first message is not `initialize`",
             "it says something else first",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/104",
-            "it sent `session/list`, which was not offered",
+            "it sent `session/list`, which the client does not support",
             "it lists the sessions of every agent",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",
@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/109",
-            "it sent `session/new` before `initialize` was answered",
+            "it sent `session/new` before the response to `initialize`",
             "it does not wait for the answer",
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
@@ -96,7 +96,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/110",
-            "it sent `session/new` though `initialize` had failed",
+            "it sent `session/new` although `initialize` failed",
             "it takes an error for an answer",
             change(|passing| {
                 if !passing.said

@@ -65,7 +65,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/108",
-            "after an answer to what it had not asked",
+            "after a response to an unknown request",
             "it ends at an answer that it does not wait for",
             ends_at(|message| message["id"] == 424_242),
         ),
@@ -82,7 +82,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/110",
-            "after fields that it does not know",
+            "after unknown fields",
             "it ends at a field that it does not know",
             ends_at(|message| !message["params"]["update"]["content"]["mood"].is_null()),
         ),

@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/108",
-            "it cancelled the session \"another\"",
+            "it cancelled session \"another\"",
             "it cancels what there is not",
             call("session/cancel", |params| {
                 params["sessionId"] = json!("another")
@@ -39,7 +39,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/106",
-            "after updates behind the end of its turn",
+            "after updates after the end of the turn",
             "it is silent when it hears something after a turn",
             after_turn("session/update"),
         ),
@@ -65,7 +65,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/110",
-            "after an update of a tool call behind `session/cancel`",
+            "after a tool call update after `session/cancel`",
             "it ends at an update that comes after it has cancelled",
             ends_at(|message| message["params"]["update"]["status"] == "failed"),
         ),

@@ -37,7 +37,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/104",
-            "it sent `session/prompt` though the login had failed",
+            "it sent `session/prompt` although the login failed",
             "it prompts though the login failed",
             says_at(
                 move |passing| refused(passing, "authenticate"),
@@ -109,7 +109,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/109",
-            "it sent `session/prompt` before `session/new` was answered",
+            "it sent `session/prompt` before the response to `session/new`",
             "it does not wait for the session",
             change(|passing| {
                 if passing.said && passing.method == "session/new" {
@@ -122,7 +122,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/110",
-            "it sent `session/prompt` though `session/new` had failed",
+            "it sent `session/prompt` although `session/new` failed",
             "it prompts without a session",
             says_at(
                 move |passing| refused(passing, "session/new"),
@@ -131,7 +131,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/111",
-            "after updates ahead of the answer to `session/new`",
+            "after updates before the response to `session/new`",
             "it ends at an update of a session that is not open yet",
             ends_at(|message| message["method"] == "session/update"),
         ),

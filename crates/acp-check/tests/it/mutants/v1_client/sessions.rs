@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/104",
-            "it set a mode of the session \"another\"",
+            "it set a mode of unknown session \"another\"",
             "it sets a mode elsewhere",
             call("session/set_mode", |params| {
                 params["sessionId"] = json!("another")

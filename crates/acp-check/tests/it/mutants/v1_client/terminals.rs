@@ -96,7 +96,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/112",
-            "of a terminal that there is not was answered with the result",
+            "of an unknown terminal was answered with the result",
             "every terminal has ended to it",
             pretend("terminal/wait_for_exit", ended()),
         ),
@@ -154,7 +154,7 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/124",
-            "the limit was 10 bytes, and 16 were kept",
+            "the limit was 10 bytes, but 16 were kept",
             "it keeps everything",
             created(|params| params["outputByteLimit"] = Value::Null),
         ),
@@ -177,14 +177,14 @@ fn commands() -> Vec<Mutant> {
         mutant(
             "v1/terminals/126",
             "output was cut, and `truncated` is false",
-            "it does not say what it has cut",
+            "it did not list its tools cut",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(false)
             }),
         ),
         mutant(
             "v1/terminals/126",
-            "output was not cut, and `truncated` is true",
+            "output was not truncated, but `truncated` is true",
             "it says that it has always cut",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(true)

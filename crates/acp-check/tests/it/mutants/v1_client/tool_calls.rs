@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/121",
-            "it chose \"yes\", which is not among the options",
+            "it chose \"yes\", which is not one of the options",
             "it knows its answer without the options",
             choosing(|_| json!("yes")),
         ),
@@ -25,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/122",
-            "it chose 0, which is not among the options",
+            "it chose 0, which is not one of the options",
             "it makes a number of an id that looks like one",
             choosing(|id| {
                 id.as_str()
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/123",
-            "it chose \"allow_once\", which is not among the options",
+            "it chose \"allow_once\", which is not one of the options",
             "it names an option by its kind",
             choosing(|_| json!("allow_once")),
         ),
@@ -66,7 +66,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/126",
-            "it chose \"yes-0\", which is not among the options",
+            "it chose \"yes-0\", which is not one of the options",
             "it has room for one question",
             choosing(|_| json!("yes-0")),
         ),
@@ -78,7 +78,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/128",
-            "it chose \"\", which is not among the options",
+            "it chose \"\", which is not one of the options",
             "it is confused by a kind that it does not know",
             choosing(|_| json!("")),
         ),

@@ -30,7 +30,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         dying(
             "v1/transport/105",
-            "after lines that are no messages",
+            "after lines that are not messages",
             "it ends at a line that is no JSON",
             |read| read.starts_with(b"Loading"),
         ),
@@ -56,7 +56,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         dying(
             "v1/transport/108",
-            "after bytes that are no UTF-8",
+            "after invalid UTF-8",
             "it ends at a line that is no UTF-8",
             |read| read.contains(&0xff),
         ),

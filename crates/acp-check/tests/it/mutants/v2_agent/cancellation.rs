@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/32",
-            "it was cancelled, and ended with \"end_turn\"",
+            "it was cancelled, but ended with \"end_turn\"",
             "it does not say that it was cancelled",
             update("state_update", ends_well),
         ),
@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/37",
-            "it was cancelled, and ended with \"end_turn\"",
+            "it was cancelled, but ended with \"end_turn\"",
             "it does not say that it was cancelled while it asked",
             update("state_update", ends_well),
         ),

@@ -161,7 +161,7 @@ fn prompts() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/16",
-            "it has taken a prompt for a session that there is not",
+            "it accepted a prompt for an unknown session",
             "it takes every prompt",
             pretend_if("session/prompt", |params| {
                 params["sessionId"] == "acp-check-nobodys"

@@ -20,7 +20,7 @@ fn sessions() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/1",
-            "two sessions have the id \"same\"",
+            "duplicate session id \"same\"",
             "all of its sessions are one",
             answer("session/new", |result| result["sessionId"] = json!("same")),
         ),
@@ -42,7 +42,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/4",
-            "`session/resume` was answered with error -32601",
+            "`session/resume` failed with error -32601",
             "it resumes nothing",
             refuse("session/resume", -32601),
         ),
@@ -54,7 +54,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/6",
-            "`session/close` was answered with error -32601",
+            "`session/close` failed with error -32601",
             "it closes nothing",
             refuse("session/close", -32601),
         ),
@@ -148,7 +148,7 @@ fn replays() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/21",
-            "the prompt was not replayed as it was",
+            "the prompt was not replayed unchanged",
             "it remembers the past as it was not",
             in_replay(|message, _| {
                 if let Some(message) = message {
@@ -197,7 +197,7 @@ fn lists() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-list/1",
-            "`session/list` was answered with error -32601",
+            "`session/list` failed with error -32601",
             "it lists nothing",
             refuse("session/list", -32601),
         ),

@@ -39,7 +39,7 @@ fn calls() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/3",
-            "content came for the tool call \"nobodys\"",
+            "content was sent for tool call \"nobodys\"",
             "it adds to what there is not",
             update("tool_call_content_chunk", |update| {
                 update["toolCallId"] = json!("nobodys")
@@ -55,7 +55,7 @@ fn calls() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/5",
-            "output came for the terminal \"nobodys\"",
+            "output was sent for terminal \"nobodys\"",
             "it prints where nothing is",
             update("terminal_output_chunk", |update| {
                 update["terminalId"] = json!("nobodys")
@@ -63,7 +63,7 @@ fn calls() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/6",
-            "a tool call shows the terminal \"nobodys\"",
+            "a tool call embeds terminal \"nobodys\"",
             "it shows what there is not",
             update("tool_call_update", |update| {
                 if let Some(shown) = update.pointer_mut("/content/0/terminalId") {

@@ -67,13 +67,13 @@ fn beginning() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/108",
-            "`fs/read_text_file`, which version 2 has not",
+            "`fs/read_text_file`, which does not exist in version 2",
             "it reads files for agents of version 2",
             no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
-            "`terminal/create`, which version 2 has not",
+            "`terminal/create`, which does not exist in version 2",
             "it makes terminals for agents of version 2",
             no_error("terminal/create", || json!({"terminalId": "t"})),
         ),
@@ -124,7 +124,7 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/101",
-            "it was answered with a result",
+            "it succeeded; expected an error",
             "it knows every extension",
             no_error("_acp-check/no-such", || json!({})),
         ),

@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "v2/prompt-lifecycle/101",
-            "it closed the connection when its prompt was acknowledged",
+            "connection closed when its prompt was acknowledged",
             "it does not wait for the end",
             closes_when_taken,
         ),

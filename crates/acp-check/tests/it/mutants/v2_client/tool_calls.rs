@@ -42,7 +42,7 @@ fn permissions() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/121",
-            "it has selected the option \"nobodys\"",
+            "it selected option \"nobodys\"",
             "it selects what there is not",
             answer(ASK, |result| {
                 result["outcome"]["optionId"] = json!("nobodys")

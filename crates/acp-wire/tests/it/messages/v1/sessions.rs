@@ -196,7 +196,7 @@ fn old_sessions() {
 
     let request = message!("delete a session", ClientRequest::DeleteSession);
     assert_eq!(request, DeleteSessionRequest::new("sess_00"));
-    let response = message!("the session is deleted", AgentResponse::DeleteSession);
+    let response = message!("session deleted", AgentResponse::DeleteSession);
     assert_eq!(response, DeleteSessionResponse::new());
 
     let request = message!("resume a session", ClientRequest::ResumeSession);
