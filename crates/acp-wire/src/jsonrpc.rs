@@ -228,7 +228,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message, self.code)?;
+        f.write_str(&self.message)?;
         // Agents put the part that helps into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]
