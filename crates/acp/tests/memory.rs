@@ -304,7 +304,8 @@ async fn requests_take_what_they_may() {
             let answer = peer.next().await;
             if let Some(error) = answer["error"]["message"].as_str() {
                 assert!(
-                    error.contains("bytes of requests at once") || error.contains("prompts wait"),
+                    error.contains("concurrent requests exceed the limit of")
+                        || error.contains("prompts wait"),
                     "{error}"
                 );
                 refused += 1;
@@ -346,7 +347,10 @@ async fn permission_requests_take_what_they_may() {
     let refused = peer.next().await;
     assert!(refused["id"].as_u64() < Some(20), "{refused}");
     let text = refused["error"]["message"].as_str().unwrap();
-    assert!(text.contains("bytes of requests at once"), "{text}");
+    assert!(
+        text.contains("concurrent requests exceed the limit of"),
+        "{text}"
+    );
     drop(session);
 }
 

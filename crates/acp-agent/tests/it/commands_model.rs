@@ -164,8 +164,8 @@ async fn the_users_own_commands_are_files() {
     for why in [
         "help.md: `/help` is the agent's own",
         "bad name.md: a command's name is made of",
-        "empty.md: there is no prompt",
-        "huge.md: it is larger than",
+        "empty.md: the prompt is missing",
+        "huge.md: file larger than",
     ] {
         assert_eq!(told.matches(why).count(), 1, "{why}: {told}");
     }

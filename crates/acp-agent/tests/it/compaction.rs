@@ -13,7 +13,7 @@ use acp::{Thread, ThreadHandle};
 use acp_agent::CodingAgent;
 use acp_agent::store::SqliteStore;
 
-const SUMMARY: &str = "user What was said and done before in this conversation, summarised:";
+const SUMMARY: &str = "user Summary of the conversation so far:";
 
 fn version(version: u16) -> Options {
     match version {

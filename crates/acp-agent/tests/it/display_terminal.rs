@@ -54,7 +54,7 @@ async fn what_is_printed_and_how_it_ends_is_shown() {
             assert!(command.starts_with("sh -c 'printf "), "{command}");
         }
         // The output is in the terminal, and not in a text as well.
-        assert_eq!(texts(&call), "It ended with exit code 3.");
+        assert_eq!(texts(&call), "Exit code 3.");
         assert_eq!(count(&f.seen.created), 0);
     }
 }

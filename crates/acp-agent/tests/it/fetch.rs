@@ -265,7 +265,7 @@ async fn where_it_is_sent_on_to_is_asked_about_before_anyone_goes_there() {
         server.url("/there")
     );
     assert!(failed(&calls[1]).contains("only http and https"));
-    assert!(failed(&calls[2]).contains("more than 10 times"));
+    assert!(failed(&calls[2]).contains("limit: 10)"));
 }
 
 #[tokio::test]
@@ -292,9 +292,9 @@ async fn what_is_too_large_or_no_text_or_missing_is_told() {
     let fetches = paths.map(|path| json!({ "url": server.url(path) }));
     let (_, calls) = fetch("code", &fetches, [ALLOW_ALWAYS]).await;
     for (call, why) in calls.iter().zip([
-        "larger than the 4 MiB",
-        "larger than the 4 MiB",
-        "it is no text: image/png, 4 bytes",
+        "document too large (limit: 4 MiB).",
+        "document too large (limit: 4 MiB).",
+        "not text: image/png, 4 bytes.",
         "answers 404 Not Found.\nno such page",
         "answers 500 Internal Server Error.\nout of cheese",
         "invalid HTTP",

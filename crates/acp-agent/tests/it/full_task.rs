@@ -110,17 +110,11 @@ fn the_model_heard(server: &ProviderServer, project: &Path) {
     let [_, ran] = &failed[..] else {
         panic!("{failed:?}")
     };
-    assert_eq!(
-        *ran,
-        format!("It ended with exit code 3.\n{}", failure(project))
-    );
+    assert_eq!(*ran, format!("Exit code 3.\n{}", failure(project)));
     let [_, _, ran] = &passed[..] else {
         panic!("{passed:?}")
     };
-    assert_eq!(
-        *ran,
-        format!("It ended with exit code 0.\n{}", success(project))
-    );
+    assert_eq!(*ran, format!("Exit code 0.\n{}", success(project)));
     assert_eq!(planned.len(), 1);
 }
 

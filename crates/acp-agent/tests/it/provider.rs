@@ -291,7 +291,7 @@ async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
         assert_eq!(f.says("Read it").await, "I try again.", "{format}");
         assert_eq!(f.call().status, ToolCallStatus::Failed);
         let told = server.heard()[1].body.to_string();
-        assert!(told.contains("The arguments are not JSON"), "{told}");
+        assert!(told.contains("The arguments are not valid JSON:"), "{told}");
     }
 }
 

@@ -66,7 +66,7 @@ async fn what_the_project_forbids_is_forbidden_in_every_mode() {
             said.contains("open.txt:1") && !said.contains("key.txt"),
             "{said}"
         );
-        assert!(said.contains("left out, as rules want it: 1"), "{said}");
+        assert!(said.contains("omitted because of rules: 1."), "{said}");
         assert!(f.asked().is_empty());
     }
 }
@@ -114,7 +114,7 @@ async fn what_must_not_be_read_is_not_named_either() {
         // It is said that this is not all, where it is not.
         let whole = shown == "c.txt";
         assert_eq!(
-            !texts(call).contains("left out, as rules want it: "),
+            !texts(call).contains("omitted because of rules:"),
             whole,
             "{look}"
         );

@@ -208,7 +208,7 @@ async fn glob_finds_the_newest_first_and_respects_gitignore() {
         found.contains("src/deep/new.rs") && found.contains("src/a.md") && !found.contains("old")
     );
     assert_eq!(done(&calls[2]), "```\n.github/ci.yml\n```");
-    assert_eq!(done(&calls[3]), "No file matches.");
+    assert_eq!(done(&calls[3]), "No files match.");
     assert!(failed(&calls[4]).contains("no pattern"));
 }
 
@@ -247,7 +247,7 @@ async fn search_shows_lines_around_and_explains_what_is_no_expression() {
     assert_eq!(calls[3].raw_output.as_ref().unwrap()["matches"], 2);
     assert!(failed(&calls[4]).contains("up to 10"));
     let shown = done(&calls[5]);
-    assert!(shown.contains("more than these 200 lines"), "{shown}");
+    assert!(shown.contains("more lines omitted (limit: 200)"), "{shown}");
     assert_eq!(done(&calls[6]), "No matches.");
 }
 
@@ -341,6 +341,6 @@ async fn a_command_of_several_lines_is_shown_whole() {
         .find(|o| o.kind == PermissionOptionKind::AllowAlways);
     assert_eq!(
         always.unwrap().name,
-        "Always allow exactly this command of 2 lines in this session"
+        "Always allow exactly this 2-line command in this session"
     );
 }

@@ -136,7 +136,7 @@ fn who_has_missed_something_of_a_session_is_told_to_load_it() {
     two.prompt(&session, "second").unwrap();
     let stale = one.prompt(&session, "lost").unwrap_err();
     assert!(
-        stale.contains("another process has gone on with the session"),
+        stale.contains("was changed by another process; load it again"),
         "{stale}"
     );
     one.load(&session, project.path()).unwrap();

@@ -138,7 +138,7 @@ fn a_name_that_means_nothing_is_told_with_the_nearest() {
     project
         .run(&["--agent", "xyzzy", "hello"])
         .code(2)
-        .says("no agent is called `xyzzy`; `acp agents` lists");
+        .says("agent not found: `xyzzy`; run `acp agents` to list agents");
     project
         .run(&["--agent", "claude", "hello", "--", "true"])
         .code(2)
@@ -152,7 +152,7 @@ fn a_known_agent_that_is_not_there_is_told_with_how_to_install_it() {
     for name in ["gemini", "gemini-cli"] {
         acp(&project, empty.path(), &["run", "--agent", name, "hello"])
             .code(3)
-            .says("to install it: npm install -g @google/gemini-cli");
+            .says("install it with: npm install -g @google/gemini-cli");
     }
     let there = programs("gemini");
     acp(
@@ -177,20 +177,20 @@ fn all_agents_are_listed_and_none_is_started() {
     acp(&project, programs.path(), &["agents"]).code(0).shows(&[
         "Yours, in ",
         "  kimi ",
-        "kimi acp; to install it: npm install",
+        "kimi acp; install it with: npm install",
         "* me ",
         "installed",
         "goose acp --quiet\n",
         "  you ",
         "not installed",
-        "The project's, in .acp/config.toml, not allowed yet",
+        "Project agents (.acp/config.toml, not allowed yet)",
         "  helper ",
         "Well-known:\n",
         "  acp ",
         "built in",
         "  claude ",
         "not installed",
-        "to install it: npm install -g @agentclientprotocol/claude-agent-acp\n",
+        "install it with: npm install -g @agentclientprotocol/claude-agent-acp\n",
         "  goose ",
         "installed",
         "goose acp\n",
@@ -241,9 +241,7 @@ fn what_a_project_brings_is_not_run_unasked() {
     run().code(2).says("has not been allowed");
     brings(&project, "[agents.helper]\ncommand = './helper'\n");
     assert_eq!(started(&project, "helper"), None);
-    acp(&["agents", "revoke"])
-        .code(0)
-        .shows(&["not allowed any more"]);
+    acp(&["agents", "revoke"]).code(0).shows(&["revoked"]);
     run().code(2).says("has not been allowed");
     assert_eq!(started(&project, "helper"), None);
 }
@@ -318,7 +316,7 @@ fn a_project_s_file_is_never_from_outside() {
     project
         .run(&["--agent", "helper", "hello"])
         .code(2)
-        .says("leads out of the project");
+        .says("leads outside the project");
 }
 
 #[test]
@@ -364,8 +362,8 @@ fn a_person_is_shown_what_a_project_would_run_and_decides() {
         "hidden",
         "with LD_PRELOAD=./a.so",
         "gets your AWS_*",
-        "begins in the mode code",
-        "with the MCP server web: npx -y it",
+        "starts in mode code",
+        "MCP server: web: npx -y it",
     ] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }

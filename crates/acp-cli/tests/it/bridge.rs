@@ -199,7 +199,7 @@ fn an_agent_that_cannot_be_started_is_told_of() {
         |args: &[&str]| CommandResult::of(project.acp(&["bridge"]).args(args).output().unwrap());
     ended(&["--to", "2", "--", "no-such-agent"])
         .code(3)
-        .says("`no-such-agent` was not found in PATH");
+        .says("command not found: `no-such-agent`");
     ended(&["--to", "3", "--", ACP, "agent"]).code(2);
     ended(&["--to", "2"]).code(2);
     ended(&["--", ACP, "agent"]).code(2);
@@ -233,7 +233,7 @@ mod on_unix {
         let answer = client.until(|m| m["id"] == 0).pop().unwrap();
         assert_eq!(answer["error"]["code"], -32603);
         let ended = client.ends().code(3).says("broken").says("starting up");
-        let ended = ended.says("the agent ended:");
+        let ended = ended.says("the agent exited:");
         assert!(ended.stderr.contains('7'), "{ended:?}");
     }
 

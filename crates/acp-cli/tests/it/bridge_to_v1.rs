@@ -61,7 +61,7 @@ fn agent() {
         lines: std::io::stdin().lines(),
         mode: "quick".to_owned(),
     };
-    println!("a banner, which is no message");
+    println!("a banner, which is not a message");
     while let Some(asked) = agent.next() {
         agent.answer(&asked);
     }

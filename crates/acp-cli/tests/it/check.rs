@@ -174,7 +174,7 @@ fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
     let output = check(home.path(), &["--", "sh", "-c", usage]);
     assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let told = "the agent ended (exit code 2) before responding to `initialize`";
+    let told = "the agent exited (exit code 2) before responding to `initialize`";
     assert_eq!(stderr.matches(told).count(), 1, "{stderr}");
     // The end of what it said, and not all of it.
     assert!(stderr.ends_with("  usage 39\n"), "{stderr}");

@@ -104,7 +104,8 @@ async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
     let brief = client("sh", &["-c", line, "sh", "{agent}"]);
     let why = acp_check::client_versions(&brief, &CheckOptions::default()).await;
     let why = why.unwrap_err();
-    let told = "the client ended (exit code 4) before sending `initialize`";
+    let told =
+        "the client exited (exit code 4) before sending `initialize`) without starting the agent";
     assert!(why.starts_with(told), "{why}");
     assert!(why.ends_with("\n  no key"), "{why}");
 }

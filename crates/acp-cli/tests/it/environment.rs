@@ -122,7 +122,7 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
         )
     };
     let hint =
-        "WONDER_API_KEY is set, but not passed to the agent; add --env WONDER_API_KEY passes it on";
+        "WONDER_API_KEY is set, but not passed to the agent; add --env WONDER_API_KEY to pass it";
     // By the draft's type, by what it says, and by its own name.
     let typed = r#"{"id":"k","name":"Key","type":"env_var","vars":[{"name":"WONDER_API_KEY"}]}"#;
     let told = r#"{"id":"k","name":"Key","description":"Set WONDER_API_KEY first."}"#;

@@ -146,7 +146,7 @@ fn sessions_that_cannot_be_kept_are_told_of_and_nobody_else_is_blamed() {
     };
     nowhere(&["/help"])
         .code(0)
-        .says("this session is not stored: /proc/nowhere/acp cannot be written");
+        .says("this session is not stored: cannot write /proc/nowhere/acp");
     let ended = nowhere(&["--session", "build", "/help"])
         .code(2)
         .says("cannot use --session build: sessions are not stored: /proc/nowhere/acp");
@@ -176,7 +176,7 @@ fn a_default_agent_that_there_is_none_of_is_not_shown_as_the_default() {
     project.configure("config.toml", "default_agent = \"gonzo\"\n");
     let ended = CommandResult::of(project.acp(&["agents"]).output().unwrap())
         .code(0)
-        .says("the default agent is `gonzo`")
+        .says("default agent not found: `gonzo`")
         .says("change `default_agent` in");
     assert!(!ended.stdout.contains('*'), "{ended:?}");
 }

@@ -41,7 +41,7 @@ fn several_ways_are_listed_and_one_must_be_chosen() {
             "plain: By plain",
             "What plain is",
             "other: By other",
-            "program: Password (in the terminal)",
+            "program: Password (in this terminal)",
         ]);
     for way in ["plain", "other", "program"] {
         let command = ended.line(&format!("--method {way}"));
@@ -71,7 +71,7 @@ fn what_the_agent_does_not_offer_is_wrong_usage() {
         project
             .shell(&format!("acp {command} -- no-such-agent"))
             .code(3)
-            .says("`no-such-agent` was not found");
+            .says("command not found: `no-such-agent`");
     }
 }
 
@@ -96,7 +96,7 @@ fn without_a_terminal_nobody_is_asked() {
         project
             .shell(&format!("acp login -- {agent}"))
             .code(1)
-            .says("does not offer elicitation");
+            .says("does not support elicitation");
         assert!(!project.file("heard").exists());
     }
 }
@@ -139,7 +139,7 @@ fn a_program_that_fails_is_no_login() {
     let mut terminal = login(&project, "--ways program");
     terminal.answer("password for the vault: ", "guess\n");
     let screen = terminal.ends(1);
-    assert!(screen.contains("not logged in"), "{screen}");
+    assert!(screen.contains("login failed:"), "{screen}");
     assert!(screen.contains("exit code 7"), "{screen}");
 }
 
@@ -207,7 +207,7 @@ fn a_form_can_be_declined_and_left() {
 fn a_web_page_is_shown_and_its_end_told() {
     let project = TestProject::new();
     let mut terminal = login(&project, "--ways page");
-    terminal.until("go on? [Y/n]: ");
+    terminal.until("continue? [Y/n]: ");
     // The whole of it: what would command the terminal is written out.
     for part in [
         "log in on the web",
@@ -222,7 +222,7 @@ fn a_web_page_is_shown_and_its_end_told() {
     assert!(screen.contains("logged in"), "{screen}");
 
     let mut terminal = login(&project, "--ways page");
-    terminal.answer("go on? [Y/n]: ", "n\n");
+    terminal.answer("continue? [Y/n]: ", "n\n");
     terminal.ends(1);
     assert_eq!(project.read("heard"), r#"{"action":"decline"}"#);
 }

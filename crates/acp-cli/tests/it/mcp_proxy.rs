@@ -45,7 +45,7 @@ impl ServerHandler for ProxyTools {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let show = Tool::new("show", "Shows a text to the person", Arc::default());
+        let show = Tool::new("show", "Shows a text to the user", Arc::default());
         Ok(ListToolsResult::with_all_items(vec![show]))
     }
 

@@ -135,10 +135,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     let project = TestProject::new();
     for (config, said) in [
         ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
-        (
-            "[agent]\n\nmode = 'fast'",
-            ", line 3: there is no mode `fast`",
-        ),
+        ("[agent]\n\nmode = 'fast'", ", line 3: unknown mode `fast`"),
         (
             "[agent]\nthought_level = 'huge'",
             ", line 2: unknown thought level huge",
@@ -155,7 +152,7 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         ),
         (
             "[[agent.models]]\nprovider = 'acme'\nname = 'x'",
-            "there is no provider acme",
+            "unknown provider acme; expected anthropic, openai or gemini",
         ),
     ] {
         project.configure("config.toml", config);
@@ -198,7 +195,7 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     let line = format!("agent login openai --at {at}");
     let screen = shell(&line, "it is not shown", "sk-typed\n").ends(0);
     assert!(
-        screen.contains("the key is kept in")
+        screen.contains("key saved to")
             && screen.contains("not been tried")
             && !screen.contains("sk-typed"),
         "{screen}"
@@ -232,7 +229,7 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
         CommandResult::of(command.output().unwrap()).code(0)
     };
     out(&["gemini"]).shows(&["logged out"]);
-    out(&["gemini"]).shows(&["there was no key"]);
+    out(&["gemini"]).shows(&["no key stored"]);
     out(&[]).shows(&["logged out"]);
     let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
@@ -250,7 +247,7 @@ fn a_login_that_is_stopped_gives_the_terminal_back() {
             common::ACP
         );
         let line = format!("({login}; echo code:$?; stty -a)");
-        let mut terminal = typed(&project, &line, "(it is not shown)", "");
+        let mut terminal = typed(&project, &line, "(hidden)", "");
         let (_, pid) = terminal.seen.split_once("pid:").unwrap();
         let pid = pid.lines().next().unwrap().trim().to_owned();
         // The end-of-file key hands over half a line. What had not arrived when the program ended would be echoed by
@@ -293,7 +290,7 @@ fn an_editor_logs_in_by_the_agents_own_program() {
         "{refused:?}"
     );
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
-    let screen = typed(&project, &line, "(it is not shown)", "sk-typed\n").ends(0);
+    let screen = typed(&project, &line, "(hidden)", "sk-typed\n").ends(0);
     assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
     let mut editor = ScriptedEditor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
     opens(&mut editor, &project).unwrap();
@@ -311,7 +308,10 @@ fn without_a_terminal_no_key_is_read() {
     for (args, said) in [
         (&["login", "openai"][..], "set OPENAI_API_KEY"),
         (&["login"], "say whose key it is"),
-        (&["login", "acme"], "there is no provider acme"),
+        (
+            &["login", "acme"],
+            "unknown provider acme; expected anthropic, openai or gemini",
+        ),
         (&["login", "openai", "--at", "here"], "here is no address"),
     ] {
         let ended = CommandResult::of(agent(&project, args).output().unwrap());
@@ -387,7 +387,10 @@ fn what_is_no_model_is_wrong_usage() {
     let project = TestProject::new();
     for (args, why) in [
         (&["--model", "claude"][..], "expected PROVIDER/NAME"),
-        (&["--model", "acme/x"], "there is no provider acme"),
+        (
+            &["--model", "acme/x"],
+            "unknown provider acme; expected anthropic, openai or gemini",
+        ),
         (
             &["--model", "openai/x", "--base-url", "localhost"],
             "no address",

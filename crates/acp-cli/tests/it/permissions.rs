@@ -211,8 +211,8 @@ fn what_applies_is_listed() {
     let ended = ended.shows(&[
         "Your rules: none (add them in ",
         "acp/permissions.toml",
-        "What you said for always in this project: nothing",
-        "The project's rules: none",
+        "Remembered answers in this project: nothing",
+        "Project rules: none",
         "Everything else: as --allow says.",
     ]);
     assert_eq!(ended.stderr, "");
@@ -229,9 +229,9 @@ fn what_applies_is_listed() {
         "Your rules, in ",
         "  1  allow  edit, read  path `src/**`\n",
         "  by default: deny\n",
-        "The project's rules, which can only forbid, in .acp/permissions.toml:\n",
+        "Project rules (can only restrict), in .acp/permissions.toml:\n",
         "  1  ask  anything  command `git push*` or `make ",
-        "Everything else: denied by your default, or as --allow says.",
+        "Everything else: denied by your default, unless overridden by --allow.",
     ]);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:#?}");
 
@@ -255,7 +255,7 @@ fn what_applies_is_listed() {
     project
         .permissions(&["revoke", "--all"])
         .code(0)
-        .shows(&["nothing was remembered"]);
+        .shows(&["no remembered answers"]);
     project
         .permissions(&["--cwd", "nowhere"])
         .code(2)
@@ -295,11 +295,11 @@ fn always_is_remembered_until_it_is_revoked() {
     project
         .run(&["--allow", "all", "/run touch never"])
         .code(0)
-        .says("your remembered answer 2 of `acp permissions`)");
+        .says("your remembered answer 2 (see `acp permissions`))");
     assert!(!project.file("never").exists());
 
     project.permissions(&[]).code(0).shows(&[
-        "What you said for always in this project:\n",
+        "Remembered answers in this project:\n",
         "  1  allow  execute  `touch made`  (said on 20",
         "  2  deny   execute  `touch never`  (said on 20",
         "acp permissions revoke NUMBER",

@@ -285,7 +285,7 @@ fn an_agent_that_cannot_be_started_is_named() {
     project
         .run(&["hi", "--", "no-such-agent"])
         .code(3)
-        .says("`no-such-agent` was not found in PATH");
+        .says("command not found: `no-such-agent`");
     project
         .run(&["hi", "--", "no such agent"])
         .code(3)
@@ -308,7 +308,7 @@ fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() 
         .run(&["--allow", "all", "go", "--", "sh", "-c", &agent])
         .code(3)
         .shows(&["so far"])
-        .says("the agent ended: signal SIGKILL")
+        .says("the agent was terminated by signal SIGKILL")
         .says("boom");
 }
 
@@ -320,7 +320,7 @@ fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
         .run(&["/read notes.txt", "--", "sh", "-c", &agent])
         .code(0)
         .shows(&["first"])
-        .says("2 lines to stdout that are no messages");
+        .says("2 lines to stdout that are not a messages");
 }
 
 #[test]

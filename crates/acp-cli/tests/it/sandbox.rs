@@ -16,7 +16,7 @@ fn place() -> Option<(TestProject, tempfile::TempDir)> {
     project
         .run(&["--sandbox", "hi", "--", "touch", "started"])
         .code(2)
-        .says("a sandbox is not possible here");
+        .says("sandbox not available:");
     assert!(!project.file("started").exists());
     println!("skipped: {error}");
     None
@@ -242,7 +242,7 @@ fn a_command_of_the_bundled_agent_leaves_no_trap_behind() {
     project
         .run(&["--sandbox", "--allow", "all", trap])
         .code(0)
-        .shows(&["acp undid 2 changes to files that other programs obey"]);
+        .shows(&["acp reverted 2 changes to files that other programs run or trust"]);
     assert!(!project.file(".git/hooks/pre-commit").exists());
     assert!(!project.file(".envrc").exists());
     assert_eq!(project.read("here"), "good\n");
@@ -258,7 +258,7 @@ fn a_command_of_the_bundled_agent_leaves_no_trap_behind() {
         "-c",
         &agent,
     ];
-    project.run(&run).code(0).shows(&["acp undid 2 changes"]);
+    project.run(&run).code(0).shows(&["acp reverted 2 changes"]);
     assert!(!project.file(".envrc").exists());
     // What the person allows the agent to write is not undone.
     project

@@ -114,7 +114,7 @@ fn of_two_that_begin_one_gets_the_name() {
     // Either both were one after the other in the same session, or the later one was told.
     let told = ended
         .iter()
-        .filter(|ended| ended.stderr.contains("meanwhile; this session is"))
+        .filter(|ended| ended.stderr.contains("in the meantime; this session is"))
         .count();
     assert_eq!(listed.lines().count(), 1 + told, "{listed} {ended:?}");
 }
@@ -135,7 +135,7 @@ fn a_session_that_is_gone_is_begun_anew_only_if_asked() {
     let said = gone.line("is gone");
     assert!(said.contains("`it`") && said.contains(&before[1]), "{said}");
     assert!(
-        said.ends_with("--new begins another under this name"),
+        said.ends_with("use --new to start a new session under this name"),
         "{said}"
     );
     project.shell("acp run --session it --new /help").code(0);
@@ -309,7 +309,7 @@ fn what_cannot_be_exported_is_told() {
     project
         .shell(&format!("acp sessions export sess_0 -- {resumes}"))
         .code(2)
-        .says("cannot be exported");
+        .says("cannot export sessions of");
     let forgets = project.agent("--opens load --forgets");
     project
         .shell(&format!("acp sessions export sess_7 -- {forgets}"))

@@ -24,10 +24,7 @@ fn all_sessions_are_listed_page_by_page() {
         );
         let last = lines[2499];
         assert!(last.starts_with("sess_2499  -"), "{last}");
-        assert!(
-            last.ends_with(&format!("{cwd}  (without a title)")),
-            "{last}"
-        );
+        assert!(last.ends_with(&format!("{cwd}  (untitled)")), "{last}");
     }
     let project = TestProject::new();
     let agent = project.agent("--sessions 0");
@@ -88,7 +85,7 @@ fn the_list_is_bounded() {
         let ended = project.shell(&format!("acp sessions -- {agent}")).code(0);
         assert_eq!(ended.stdout.lines().count(), 10_000);
         assert_eq!(
-            ended.stderr.contains("there are more"),
+            ended.stderr.contains("showing the first"),
             more,
             "{}",
             ended.stderr
@@ -150,7 +147,7 @@ fn an_old_session_goes_on_and_its_past_is_not_shown() {
             assert!(!json.contains("old "), "{json}");
             run("--resume sess_1")
                 .code(1)
-                .says("there is no session sess_1");
+                .says("session not found: sess_1");
         }
     }
 }

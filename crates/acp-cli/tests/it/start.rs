@@ -53,7 +53,7 @@ fn one_that_crashes_leaves_the_end_of_what_it_said() {
     let ended = project
         .run(&["hi", "--", "sh", "-c", agent])
         .code(3)
-        .says("the agent ended: signal SIGSEGV")
+        .says("the agent was terminated by signal SIGSEGV")
         .says("line 499");
     assert!(ended.stderr.lines().count() < 30, "{ended:#?}");
 }
@@ -74,7 +74,7 @@ fn one_that_closes_its_stdout_and_goes_on_is_ended() {
     project
         .run(&["hi", "--", "sh", "-c", agent])
         .code(3)
-        .says("the agent broke the connection")
+        .says("the agent closed the connection:")
         .says("closing");
     assert!(!runs(&project, "agent"));
     // In the middle of a turn.
@@ -82,7 +82,7 @@ fn one_that_closes_its_stdout_and_goes_on_is_ended() {
     project
         .run(&["hi", "--", "sh", "-c", &agent])
         .code(3)
-        .says("the agent broke the connection");
+        .says("the agent closed the connection:");
     assert!(!runs(&project, "agent"));
 }
 
@@ -150,6 +150,6 @@ fn programs_are_found_as_a_shell_finds_them() {
     run("with space/cli.sh").code(0).shows(&["first"]);
     run(script.to_str().unwrap()).code(0).shows(&["first"]);
     run("with space/cli.sh --flag").code(3).says("separately");
-    run("bin").code(3).says("`bin` was not found in PATH");
+    run("bin").code(3).says("command not found: `bin`");
     run("./notes.txt").code(3).says("is not executable");
 }

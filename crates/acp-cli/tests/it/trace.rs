@@ -296,7 +296,7 @@ fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
     let nowhere = project.acp(&["trace", "no/where", "--", "cat"]).output();
     CommandResult::of(nowhere.unwrap())
         .code(1)
-        .says("no/where cannot be written");
+        .says("cannot write no/where");
     CommandResult::of(project.acp(&["trace", "other"]).output().unwrap()).code(2);
 }
 
@@ -304,7 +304,7 @@ fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
 fn an_agent_that_cannot_be_started_is_told_of_and_recorded() {
     let project = TestProject::new();
     let ended = CommandResult::of(trace(&project, &[], &["no-such-agent"]).output().unwrap());
-    ended.code(3).says("`no-such-agent` was not found in PATH");
+    ended.code(3).says("command not found: `no-such-agent`");
     let records = records(&project);
     assert!(
         records[1]["message"]
@@ -378,7 +378,7 @@ mod on_unix {
             .outlives()
             .code(3)
             .says("dying")
-            .says("the agent ended: signal SIGKILL");
+            .says("the agent was terminated by signal SIGKILL");
         let records = records(&project);
         assert_eq!(said(&records, "agent")[1]["noise"], "{\"id\":");
         assert!(
@@ -454,9 +454,7 @@ mod on_unix {
         let ended = client.ends().code(0);
         let said = "acp: trace: Broken pipe";
         assert_eq!(ended.stderr.matches("acp: ").count(), 1, "{ended:?}");
-        ended
-            .says(said)
-            .says("the conversation goes on, unrecorded");
+        ended.says(said).says("continuing without recording");
     }
 
     /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.

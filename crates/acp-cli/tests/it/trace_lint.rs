@@ -71,7 +71,7 @@ fn nothing_is_wrong_with_what_is_right() {
     );
     ended
         .code(0)
-        .shows(&["6 messages: a MUST broken 0 times, a SHOULD 0 times"]);
+        .shows(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
 }
 
 /// A conversation with one of each: a shape, a MUST, a SHOULD, a request without an answer.
@@ -113,14 +113,14 @@ fn each_line_says_where_what_and_who() {
         "7: MUST schema: `params.update.content.text` is missing [schema] in agent_message_chunk",
         "8: MUST fs-not-offered: the agent calls `fs/read_text_file`, but the client does not support `fs.readTextFile` [file-system] in fs/read_text_file: /a",
         "10: SHOULD session-unknown: the agent sends `session/update` of \"two\" [session-setup] in tool_call_update",
-        "6: MUST request-unanswered: the agent has never answered `session/prompt` [overview] in session/prompt: Say hello",
+        "6: MUST request-unanswered: the agent closed its output without responding to `session/prompt` [overview] in session/prompt: Say hello",
     ];
     for (line, expected) in lines.iter().zip(expected) {
         assert!(line.starts_with(expected), "{line}\n{expected}");
     }
     ended.shows(&[
         "1 × MUST fs-not-offered, agent",
-        "9 messages: a MUST broken 3 times, a SHOULD 1 times",
+        "9 messages, 3 MUST violations, 1 SHOULD violations",
     ]);
 }
 
@@ -157,7 +157,7 @@ fn what_cannot_be_read_is_told() {
     );
     linted(&project, &[])
         .code(1)
-        .says("line 2 is no record")
+        .says("line 2: invalid record")
         .shows(&["3: MUST no-message: the agent"]);
 }
 

@@ -113,7 +113,7 @@ fn each_line_says_when_who_what_and_how_long_it_took() {
         "0.006 +500 µs → fs/read_text_file =\"r\" 500 µs one: 3 bytes",
         "0.251 +244 ms ← session/prompt =1 250 ms one: end_turn",
         "0.252 +1.0 ms ← session/prompt =2 251 ms two: -32603 Internal error: out of tokens",
-        "0.253 +500 µs ← no message debug",
+        "0.253 +500 µs ← not a message debug",
         "0.253 +500 µs ! stderr went",
         "0.254 +1.0 ms · the agent exited with code 0",
         "0.255 +1.0 ms · the end",
@@ -177,7 +177,7 @@ fn nothing_is_wider_than_the_terminal() {
         };
         let widest: usize = lines.iter().map(width).max().unwrap();
         let note =
-            "The trace ends here: recording is still in progress, or the file is truncated.".len();
+            "The trace ends here: recording is still in progress, or the file is truncated.: recording was still in progress, or the file is truncated.".len();
         assert!(widest <= columns.max(note), "{widest}: {shown}");
         assert!(lines.len() <= 16 && shown.contains('…'), "{shown}");
     }
@@ -193,17 +193,20 @@ fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
     let shown = trace.shown(&project, &[], None);
     line(&shown, "Hello");
     assert!(
-        line(&shown, "line 3 is no record").contains("invalid type"),
+        line(&shown, "line 3: invalid record").contains("invalid type"),
         "{shown}"
     );
     line(&shown, "! stderr");
-    line(&shown, "The trace ends here in the middle of a record");
+    line(
+        &shown,
+        "The trace ends here in the middle of a record: recording was still in progress, or the file is truncated.",
+    );
 
     project.write("notes", "{}\n");
     let show =
         |file: &str| CommandResult::of(project.acp(&["trace", "show", file]).output().unwrap());
     show("notes").code(2).says("notes is no trace");
-    show("nowhere").code(2).says("nowhere cannot be read");
+    show("nowhere").code(2).says("cannot read nowhere");
     CommandResult::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
 }
 

@@ -129,7 +129,7 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     // A person sees the end of it.
     let words = agent.stderr_excerpt();
     let words: Vec<&str> = words.lines().collect();
-    assert_eq!(words[..2], ["", "the last it printed:"]);
+    assert_eq!(words[..2], ["", "last output:"]);
     assert_eq!((words[2], words.len()), ("  line 280", 22));
 
     let agent = AgentProcess::spawn(&sh("printf 'a\\033]0;title\\007b\\n\\n' >&2")).unwrap();
@@ -203,7 +203,7 @@ async fn what_cannot_be_started_is_explained() {
     assert!(
         error
             .to_string()
-            .contains("`no-such-agent` was not found in PATH"),
+            .contains("command not found: `no-such-agent`"),
         "{error}"
     );
 

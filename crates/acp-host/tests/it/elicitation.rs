@@ -119,7 +119,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
     );
     assert_eq!(
         colours.check(&some(&["b"])).map_err(why),
-        Err("`b` is not offered.".to_owned())
+        Err("`b` is not one of the choices.".to_owned())
     );
     colours.check(&Value::Boolean(true)).unwrap_err();
     assert_eq!(colours.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");

@@ -216,7 +216,9 @@ async fn what_is_no_text_or_no_file_is_refused_and_never_waited_for() {
     fs::write(place.root.join("binary"), b"ok\n\xFF\xFE").unwrap();
     let error = place.read("binary").await.unwrap_err();
     assert!(
-        error.message.contains("not UTF-8 text (at byte 3"),
+        error
+            .message
+            .contains("invalid UTF-8 at byte 3 of the text read"),
         "{error}"
     );
     assert_eq!(

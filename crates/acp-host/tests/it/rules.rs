@@ -553,7 +553,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "[[rule]]\ndecision = \"deny\"\nkind = [\"read\", \"raed\"]",
             3,
-            "`kind`: there is no kind `raed`",
+            "`kind`: unknown kind `raed`",
         ),
         (
             "[[rule]]\ndecision = \"deny\"\npath = \"../x\"",

@@ -161,7 +161,7 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
         "(setsid sh -c 'echo evil > .envrc' &) ; until test -s .envrc; do :; done",
     ] {
         let (_, output) = place.sh(attack).await;
-        assert!(output.contains("acp undid "), "{attack}: {output}");
+        assert!(output.contains("acp reverted "), "{attack}: {output}");
         // What is not protected stays as the command left it, closed if it liked.
         shell(
             &place.root,
@@ -195,7 +195,7 @@ async fn what_was_written_is_kept_and_named() {
         .sh("echo mine > .envrc; echo mine > .git/hooks/pre-commit")
         .await;
     assert_eq!(code, Some(0), "{output}");
-    assert!(output.contains("acp undid 2 changes"), "{output}");
+    assert!(output.contains("acp reverted 2 changes"), "{output}");
     assert!(output.contains("/root/.envrc, "), "{output}");
     assert!(
         output.contains(&format!("kept in {}", place.kept.display())),
@@ -228,7 +228,7 @@ async fn the_ordinary_work_of_git_and_of_others_stays() {
     ] {
         let (code, output) = place.sh(line).await;
         assert_eq!(code, Some(0), "{line}: {output}");
-        assert!(!output.contains("acp undid"), "{line}: {output}");
+        assert!(!output.contains("acp reverted"), "{line}: {output}");
     }
     shell(
         &place.root,
@@ -285,7 +285,7 @@ async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
     };
     let line = "(until test -e go; do sleep 0.01; done; echo evil > .envrc; touch went; sleep 1000) >/dev/null 2>&1 &";
     let (_, output, id) = place.begin(line).await;
-    assert!(!output.contains("acp undid"), "{output}");
+    assert!(!output.contains("acp reverted"), "{output}");
     std::fs::write(place.root.join("go"), "").unwrap();
     let went = async {
         while !place.root.join("went").exists() {
@@ -305,7 +305,7 @@ async fn what_is_changed_when_nobody_watches_is_told_and_left() {
         return;
     };
     let (_, output) = place.sh("echo evil > .envrc").await;
-    assert!(output.contains("acp undid a change"), "{output}");
+    assert!(output.contains("acp reverted a change"), "{output}");
     assert!(!output.contains("left as they are"), "{output}");
     shell(&place.root, "git config user.email me@here");
     let (_, output) = place.sh("true").await;
@@ -314,7 +314,7 @@ async fn what_is_changed_when_nobody_watches_is_told_and_left() {
         output.contains(told) && output.contains("/root/.git/config"),
         "{output}"
     );
-    assert!(!output.contains("acp undid"), "{output}");
+    assert!(!output.contains("acp reverted"), "{output}");
     let (_, output) = place.sh("git config user.email").await;
     assert_eq!(output, "me@here\n");
 }

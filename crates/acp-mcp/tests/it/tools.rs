@@ -29,7 +29,7 @@ struct Choice {
 
 fn editor() -> Tools {
     ToolServer::tools("editor")
-        .tool("pick", "Ask the person to pick one", async |pick: Pick| {
+        .tool("pick", "Ask the user to pick one", async |pick: Pick| {
             let Some(last) = pick.choices.last() else {
                 return Err("there is nothing to pick from".into());
             };
@@ -86,13 +86,13 @@ async fn a_tool_is_told_with_the_schema_of_its_arguments() {
     let pick = &tools[0];
     assert_eq!(
         pick.description.as_deref(),
-        Some("Ask the person to pick one")
+        Some("Ask the user to pick one")
     );
     let schema = pick.schema_as_json_value();
     assert_eq!(schema["type"], "object");
     assert_eq!(schema["required"], json!(["question", "choices"]));
     let question = &schema["properties"]["question"];
-    assert_eq!(question["description"], "What the person is asked");
+    assert_eq!(question["description"], "What the user is asked");
     let none = tools[1].schema_as_json_value();
     assert_eq!(none["type"], "object");
 }

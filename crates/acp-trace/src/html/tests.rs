@@ -238,7 +238,7 @@ fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace
     }
     trace.0.push_str("{\"t\":1,\"x");
     let page = trace.page(&[]);
-    assert!(page.contains("The trace ends here, in the middle of a record"));
+    assert!(page.contains("The trace ends here in the middle of a record"));
     assert_eq!(lines(&page).len(), 20_000);
     assert!(inside(&page, "class=\"block\">").len() > 1);
     assert!(

@@ -336,9 +336,9 @@ fn ctrl_c_ends_the_chat_only_if_it_is_pressed_twice() {
     let (mut app, _) = app();
     key(&mut app, KeyCode::Char('x'));
     ctrl(&mut app, 'c');
-    shows(&mut app, "│What is to be done?");
+    shows(&mut app, "│Type a prompt");
     ctrl(&mut app, 'c');
-    shows(&mut app, "Ctrl-C again ends the chat");
+    shows(&mut app, "Press Ctrl-C again to quit");
     key(&mut app, KeyCode::Char('x'));
     key(&mut app, KeyCode::Backspace);
     ctrl(&mut app, 'c');

@@ -255,7 +255,7 @@ fn the_past_is_searched() {
     w.keys("<C-r><enter>");
     assert_eq!(w.text(), "explain the parser");
     w.keys("<C-r>zzz");
-    assert_eq!(w.screen(40, 12).1[11], "search: zzz  nothing is like it");
+    assert_eq!(w.screen(40, 12).1[11], "search: zzz  no matches");
     w.keys("<enter><esc>");
     assert_eq!(w.text(), "explain the parser");
 }
@@ -289,7 +289,7 @@ fn a_long_paste_is_a_block_that_is_sent_whole() {
 fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
     let mut w = EditorFixture::new();
     w.editor.paste(&"x\n".repeat(12));
-    assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab opens it"));
+    assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab: open"));
     w.keys("<tab>");
     assert_eq!(w.text(), "x\n".repeat(12));
     w.editor.take();

@@ -156,7 +156,7 @@ fn one_types_to_find_and_moves_to_choose() {
             .any(|row| row.ends_with("Anthropic"))
     );
     typed(&mut picker, "zzz");
-    assert_eq!(shown(&mut picker), ["Nothing fits what you typed."]);
+    assert_eq!(shown(&mut picker), ["No matches."]);
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(picker.key(delete), PickerOutcome::Changed);
@@ -210,7 +210,7 @@ fn pages_that_arrive_leave_the_selection_where_it_is() {
     assert_eq!(picker.selected(), Some(&4));
     picker.set_items(Vec::new());
     picker.set_error(None);
-    assert_eq!(shown(&mut picker), ["There is nothing here."]);
+    assert_eq!(shown(&mut picker), ["No items."]);
     assert_eq!(picker.selected(), None);
 }
 

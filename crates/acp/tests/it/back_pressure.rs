@@ -360,7 +360,7 @@ async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
     let (code, text) = peer.error(3).await;
     assert_eq!(
         (code, text.as_str()),
-        (-32603, "more than 3 requests at once")
+        (-32603, "too many concurrent requests: the limit is 3")
     );
     gate.add_permits(4);
     for id in 0..3 {

@@ -597,7 +597,7 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
     // In the next turn, people are asked again.
     let (id, turn) = peer.prompted(&session, "again").await;
     peer.send(permission(4, "d")).await;
-    soon("the person is asked", client.asked.notified()).await;
+    soon("the user is asked", client.asked.notified()).await;
     peer.silence().await;
     // The agent may take its question back.
     peer.notify("$/cancel_request", json!({"requestId": 4}))

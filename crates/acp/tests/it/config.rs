@@ -240,22 +240,22 @@ async fn an_agent_is_only_asked_for_what_it_has() {
         (
             "session/set_mode",
             json!({"modeId": "dance"}),
-            "how cannot be dance",
+            "invalid value dance for config option how",
         ),
         (
             "session/set_config_option",
             json!({"configId": "how", "value": "dance"}),
-            "how cannot be dance",
+            "invalid value dance for config option how",
         ),
         (
             "session/set_config_option",
             json!({"configId": "how", "value": true, "type": "boolean"}),
-            "how cannot be true",
+            "invalid value for config option how",
         ),
         (
             "session/set_config_option",
             json!({"configId": "web", "value": "maybe"}),
-            "web cannot be maybe",
+            "invalid value maybe for config option web",
         ),
         (
             "session/set_config_option",
@@ -466,23 +466,23 @@ async fn what_the_agent_does_not_have_is_not_sent() {
     for (refused, expected) in [
         (
             session.set_mode("dance").await,
-            "mode cannot be dance; it can be: ask, https://agent/code",
+            "invalid value dance for config option mode; valid values: ask, https://agent/code",
         ),
         (
             session.set_config_option("model", "c").await,
-            "model cannot be c; it can be: a, b",
+            "invalid value c for config option model; valid values: a, b",
         ),
         (
             session.set_config_option("model", true).await,
-            "model cannot be true",
+            "invalid value true for config option model",
         ),
         (
             session.set_config_option("web", "maybe").await,
-            "web cannot be maybe; it can be: true, false",
+            "invalid value maybe for config option web; valid values: true, false",
         ),
         (
             session.set_config_option("grouped", "g").await,
-            "grouped cannot be g; it can be: x",
+            "invalid value g for config option grouped; valid values: x",
         ),
         (
             session.set_config_option("size", "xl").await,
@@ -503,7 +503,7 @@ async fn what_the_agent_does_not_have_is_not_sent() {
 
     let (session, mut peer) = with(None, None).await;
     let error = session.set_mode("ask").await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent does not offer modes");
+    assert_eq!(error.to_string(), "the agent does not support modes");
     let error = session.set_config_option("x", "y").await.unwrap_err();
     assert!(error.to_string().contains("it has: none"), "{error}");
     peer.silence().await;
@@ -680,7 +680,10 @@ async fn an_agent_is_not_given_content_that_it_does_not_take() {
     .await;
     let (code, text) = peer.error(1).await;
     assert_eq!(code, -32602);
-    assert!(text.contains("audio, which is not offered"), "{text}");
+    assert!(
+        text.contains("audio, which the agent does not support"),
+        "{text}"
+    );
     let image = json!({"type": "image", "data": "QQ==", "mimeType": "image/png"});
     peer.ask(
         2,
@@ -739,7 +742,7 @@ async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
             .await;
         let (code, text) = peer.error(1).await;
         assert_eq!(code, -32602, "{cwd}");
-        assert!(text.contains("is not an absolute path"), "{text}");
+        assert!(text.contains("not an absolute path:"), "{text}");
     }
     let params = json!({"cwd": "/work", "additionalDirectories": ["more"], "mcpServers": []});
     peer.ask(1, "session/new", params).await;

@@ -273,7 +273,11 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
     peer.answer(&id, json!({})).await;
     peer.alive().await;
     let log = noted(&log);
-    assert!(log[0].starts_with("the answer is behind "), "{}", log[0]);
+    assert!(
+        log[0].starts_with("bytes of updates that the update handler has not processed"),
+        "{}",
+        log[0]
+    );
     assert_eq!(
         log[1..],
         (0..100).map(|n| n.to_string()).collect::<Vec<_>>()
@@ -297,7 +301,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
     peer.bytes(&tiny).await;
     peer.alive().await;
     assert!(
-        noted(&log)[0].starts_with("the answer is behind "),
+        noted(&log)[0].starts_with("bytes of updates that the update handler has not processed"),
         "{:?}",
         noted(&log)
     );

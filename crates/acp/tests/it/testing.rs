@@ -249,7 +249,7 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
     .await;
     assert_eq!(begun.elapsed().as_secs(), 3);
     assert!(
-        message.contains("expected the answer to request 3, but received nothing within 3s"),
+        message.contains("expected the response to request 3, but received nothing within 3s"),
         "{message}"
     );
     assert!(message.contains("session/prompt"), "{message}");
@@ -286,6 +286,6 @@ async fn a_long_exchange_is_told_by_its_end() {
         peer.until_answer(prompt).await;
     }
     let message = panic_of(peer.expect(json!({"jsonrpc": "2.0"}))).await;
-    assert!(message.contains("earlier lines left out"), "{message}");
+    assert!(message.contains("earlier lines omitted"), "{message}");
     assert!(message.len() < 20_000, "{}", message.len());
 }

@@ -54,10 +54,9 @@ async fn an_agent_of_version_2_alone_tells_a_client_of_version_1_so() {
     let project = InteropProject::new();
     let run = ["run", "hello", "--", OFFICIAL_AGENT];
     let ended = project.run(acp(), run).await;
-    ended.code(3).says(&[
-        "speaks protocol version 2",
-        "with --protocol 2 it speaks that, too",
-    ]);
+    ended
+        .code(3)
+        .says(&["speaks protocol version 2", "use --protocol 2"]);
     let run = ["run", "--protocol", "2", "hello", "--", OFFICIAL_AGENT];
     let ended = project.run(acp(), run).await.code(0);
     assert_eq!(ended.stdout, "hello\n");

@@ -130,10 +130,9 @@ async fn an_agent_of_one_version_is_asked_for_the_other() {
     assert_eq!(refused["data"], json!({"requested": 1, "supported": [2]}));
     let run = ["run", "hello", "--", "node", &agent];
     let ended = official.project.run(acp(), run).await;
-    ended.code(3).says(&[
-        "speaks protocol version 2",
-        "with --protocol 2 it speaks that, too",
-    ]);
+    ended
+        .code(3)
+        .says(&["speaks protocol version 2", "use --protocol 2"]);
     // Theirs speaks version 1 alone.
     let person = crate::common::InteropClient::of_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;

@@ -147,7 +147,7 @@ async fn an_answer_that_is_cut_off_fails_the_call_and_costs_nothing_else() {
     f.says("go").await;
     assert_eq!(f.call().status, ToolCallStatus::Failed);
     let why = texts(&f.call());
-    assert!(why.contains("`ours` broke off its answer"), "{why}");
+    assert!(why.contains("`ours` sent an incomplete response"), "{why}");
     f.says("go").await;
     assert!(has_echoed(&f.call()));
     // It was not made twice, and nothing was connected anew: the server may have done it.

@@ -102,8 +102,8 @@ impl McpTestTools {
             tool("hang".into(), "Does not answer"),
             tool("steps".into(), "Tells of its progress"),
             tool("roots".into(), "Says what the roots are"),
-            tool("ask".into(), "Asks the person"),
-            tool("page".into(), "Sends the person to a page"),
+            tool("ask".into(), "Asks the user"),
+            tool("page".into(), "Sends the user to a page"),
             tool("grow".into(), "Has more afterwards, and says so in one way"),
         ];
         if self.grown.load(Ordering::Relaxed) {

@@ -294,7 +294,7 @@ fn a_broken_image_says_so_where_it_would_be() {
     let project = TestProject::new();
     let mut screen = chat(&project, "blocks");
     screen.say("say broken");
-    screen.until("it cannot be shown: it is broken");
+    screen.until("cannot show the image: corrupt image");
     assert_eq!(
         row(&screen, "it cannot"),
         row(&screen, "[image: PNG 40×40") + 1

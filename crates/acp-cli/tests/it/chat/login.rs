@@ -105,7 +105,7 @@ fn a_login_that_is_declined_can_be_tried_again() {
     read_what_is_asked();
     screen.key(SHIFT_TAB);
     screen.key(ENTER);
-    screen.until("not logged in: ");
+    screen.until("login failed:");
     screen.until("l: log in");
     screen.key("l");
     screen.until("vault asks: Who are you?");

@@ -34,12 +34,12 @@ const F5: &str = "\u{1b}[15~";
 fn one_that_is_not_installed_is_told_with_how_to_install_it() {
     let project = TestProject::new();
     let mut screen = begin(&project, 80, 24, "-- no-such-agent");
-    screen.until("no-such-agent could not be started: `no-such-agent` was not found in PATH");
+    screen.until("cannot start no-such-agent: command not found: `no-such-agent`");
     screen.until("r: start again");
     drop(screen);
     let mut screen = begin(&project, 80, 24, "--agent mistral-vibe");
     screen.until("could not be started");
-    screen.until("to install it: uv tool install mistral-vibe");
+    screen.until("install it with: uv tool install mistral-vibe");
 }
 
 #[test]
@@ -48,15 +48,15 @@ fn one_that_hangs_at_its_start_is_told_with_what_it_has_printed() {
     let hangs = "echo loading the model >&2; echo ready; sleep 1000";
     let mut screen = with_script(&project, 80, 24, hangs);
     screen.until("starting sh");
-    screen.until("sh has not answered yet. Is it an agent that speaks ACP on its stdin and");
-    screen.until("F5: start it again   Ctrl-Q: end");
+    screen.until("sh has no answer yet. Is it an agent that speaks ACP on its stdin and");
+    screen.until("F5: restart agent   Ctrl-Q: quit");
     screen.until("loading the model");
     screen.until("ready");
     // What was written meanwhile is kept, and so is the way out.
     screen.key("something");
     screen.key(F5);
-    screen.until_gone("has not answered yet");
-    screen.until("sh has not answered yet");
+    screen.until_gone("has no answer yet");
+    screen.until("sh has no answer yet");
     screen.until("│something");
     screen.key(CTRL_Q);
     assert_eq!(screen.end().0, Some(0));
@@ -68,8 +68,8 @@ fn one_that_opens_no_session_is_told() {
     let hangs = r#"hear; answer '{"protocolVersion":1}'; hear; sleep 1000"#;
     let mut screen = with_script(&project, 80, 24, hangs);
     screen.until("opening the session");
-    screen.until("sh has not opened the session yet.");
-    screen.until("F5: start it again   Ctrl-Q: end");
+    screen.until("sh is still opening the session.");
+    screen.until("F5: restart agent   Ctrl-Q: quit");
 }
 
 #[test]
@@ -191,9 +191,9 @@ fn one_that_does_not_stop_can_be_started_again() {
     screen.say("hello");
     screen.until("Esc cancels");
     screen.key(F5);
-    screen.until("the agent works: F5 again to restart it");
+    screen.until("the agent is working; press F5 again to restart it");
     screen.key(ESCAPE);
-    screen.until("cancelling… the agent has not stopped yet   F5: start it again");
+    screen.until("cancelling… the agent has not stopped yet   F5: restart agent");
     screen.key(F5);
     screen.until("· sh");
     screen.until("Type a prompt");

@@ -279,7 +279,7 @@ fn a_session_that_cannot_be_opened_is_told_of_and_another_begun() {
     screen.until("› sess_2");
     screen.key(ENTER);
     screen.until("no session: ");
-    screen.until("there is no session sess_2");
+    screen.until("session not found: sess_2");
     screen.until("2 ✗ archive");
     screen.until("n: a new session");
     screen.key("n");

@@ -12,7 +12,7 @@ fn an_agent_that_crashes_is_started_again_with_its_session() {
         let agent = agent_of(&project);
         rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
         screen.until("acp agent ended: signal SIGKILL");
-        screen.until("r: start again and load the session");
+        screen.until("r: restart and load the session");
         is_golden(&mut screen, &project, &format!("crash-{columns}x{rows}"));
         screen.key("r");
         screen.until_gone("acp agent ended");

@@ -55,7 +55,7 @@ fn a_command_is_seen_while_it_runs_with_its_colours() {
     assert_eq!(cell.fgcolor(), vt100::Color::Idx(1), "{}", screen.text());
     project.write("go", "");
     screen.until("over");
-    screen.until("ended with exit code 0");
+    screen.until("exit code 0");
     screen.until_gone("running: Run");
 }
 
@@ -78,12 +78,12 @@ fn escape_cancels_and_what_was_queued_waits() {
     screen.until(" cancelled");
     // Whoever cancels may want to say something else first.
     screen.until("↳ /run echo the second one");
-    screen.until("1 prompt waits: Enter: send  ↑: edit");
+    screen.until("1 prompt queued: Enter: send  ↑: edit");
     screen.key(UP);
     screen.until_gone("↳");
-    screen.until_gone("1 prompt waits");
+    screen.until_gone("1 prompt queued");
     screen.key(ENTER);
-    screen.until("ended with exit code 0");
+    screen.until("exit code 0");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn what_waits_after_a_cancel_is_sent_by_enter() {
     screen.until("cancelled 2 prompts wait: Enter sends");
     screen.key(ENTER);
     screen.until_gone("↳");
-    screen.until("echo the second ended with exit code 0");
-    screen.until("echo the third ended with exit code 0");
+    screen.until("echo the second: exit code 0");
+    screen.until("echo the third: exit code 0");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_is_queued_is_said_when_its_turn_comes() {
     screen.until("↳");
     project.write("go", "");
     screen.until_gone("↳");
-    screen.until("echo a queued word ended with exit code 0");
+    screen.until("echo a queued word exit code 0");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_command_that_runs_is_seen_as_it_was_when_someone_looked() {
         screen.until("running: Run");
         is_golden(&mut screen, &project, &format!("running-{columns}x{rows}"));
         project.write("go", "");
-        screen.until("ended with exit code 0");
+        screen.until("exit code 0");
     }
 }
 

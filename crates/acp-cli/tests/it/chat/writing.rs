@@ -94,7 +94,7 @@ fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
     let picture = with_picture(&project);
     let mut screen = with_player(&project, 120, 24, "");
     paste(&mut screen, &picture);
-    screen.until("not attached, since this agent does not take it; it is named instead");
+    screen.until("not attached (not supported by this agent); inserted as a file name");
     // Named, it is told where it is.
     screen.until("@shot.png");
     screen.key(ENTER);
@@ -115,14 +115,14 @@ fn a_file_is_attached_by_its_name() {
     screen.key("attach");
     screen.until("› Attach a file");
     screen.key(ENTER);
-    screen.until("╭ File to attach");
+    screen.until("╭ Attach file");
     screen.key("nowhere.txt");
     screen.key(ENTER);
     screen.until("nowhere.txt: ");
     screen.key("\u{10}attach");
     screen.until("› Attach a file");
     screen.key(ENTER);
-    screen.until("╭ File to attach");
+    screen.until("╭ Attach file");
     screen.key("notes.txt");
     screen.key(ENTER);
     screen.until(" notes.txt ");
@@ -261,5 +261,5 @@ fn without_an_editor_of_ones_own_one_that_is_there_is_taken() {
     let mut screen = ChatScreen::start(&project, 80, 24, &line);
     screen.until("Ask");
     screen.key("\u{7}");
-    screen.until("there is no editor: set VISUAL or EDITOR");
+    screen.until("no editor found: set VISUAL or EDITOR (");
 }

@@ -130,7 +130,7 @@ impl ScriptedAgent {
         }
         if session.id().as_str() != "sess_0" {
             return Err(Error::invalid_params(format!(
-                "there is no session {}",
+                "session not found: {}",
                 session.id()
             )));
         }

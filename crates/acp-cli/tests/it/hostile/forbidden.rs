@@ -234,7 +234,7 @@ fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
     project.shell("git status").code(0);
     assert!(!project.file("stolen").exists());
     // The person is told, and can look at it.
-    let line = ended.line("acp undid 3 changes");
+    let line = ended.line("acp reverted 3 changes");
     let kept = line.rsplit("kept in ").next().unwrap();
     let kept = std::fs::read_to_string(Path::new(kept).join("undone__.git__hooks__pre-commit"));
     assert_eq!(kept.unwrap(), "evil\n");
@@ -253,7 +253,7 @@ fn in_the_chat_it_leaves_none_when_its_turn_ends() {
         answers.display()
     );
     let mut screen = ChatScreen::start(&project, 160, 30, &line);
-    screen.until("acp undid a change");
+    screen.until("acp reverted a change");
     assert_eq!(agent::answers(&project)[0]["code"], 0);
     assert!(!project.file(".envrc").exists());
 }

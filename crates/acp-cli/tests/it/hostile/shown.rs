@@ -252,7 +252,7 @@ fn an_option_is_shown_with_what_it_does() {
             row("Reject strangely –").contains("does not say whether this is a yes"),
             "{shown}"
         );
-        assert!(row("Reject – no, this time").contains("Reject"), "{shown}");
+        assert!(row("Reject – reject once").contains("Reject"), "{shown}");
     }
 }
 
@@ -297,7 +297,7 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
     let page = json!({"elicitationId": "e", "url": format!("https://example.org/{unseen}")});
     for (step, until, times) in [
         (asks("form", json!({"requestedSchema": form})), "1-1): ", 5),
-        (asks("url", page), "go on? [Y/n]: ", 1),
+        (asks("url", page), "continue? [Y/n]: ", 1),
     ] {
         let project = TestProject::new();
         let mut terminal = agent::run_on_terminal(&project, "", std::slice::from_ref(&step));

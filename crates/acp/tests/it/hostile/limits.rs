@@ -21,7 +21,10 @@ async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
         peer.ask(1, "session/new", params).await;
         let (code, text) = peer.error(1).await;
         assert_eq!(code, -32603);
-        assert!(text.contains("more than 2 sessions are open"), "{text}");
+        assert!(
+            text.contains("too many open sessions: the limit is 2"),
+            "{text}"
+        );
     }
     // Those that are open work on.
     peer.prompt(2, &first, "hi").await;
@@ -179,7 +182,7 @@ async fn names_and_paths_have_a_length() {
         peer.ask(1, "session/new", params).await;
         let (code, text) = peer.error(1).await;
         assert_eq!(code, -32602);
-        assert!(text.contains("262144 bytes at most"), "{text}");
+        assert!(text.contains("limit: 262144 bytes"), "{text}");
     }
     peer.new_session().await;
 

@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "auth-status/5",
-            "it told the same twice in a row",
+            "it sent the same status twice in a row:",
             "it tells each change twice",
             tells(&[
                 json!({"state": "unauthenticated"}),

@@ -30,13 +30,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/3",
-            "and is listed as",
+            "but is listed as",
             "it sets in words only",
             pretend_if("providers/set", |_| true),
         ),
         mutant(
             "providers/4",
-            "and is listed as",
+            "but is listed as",
             "what was set once stays",
             pretends_later,
         ),
@@ -51,13 +51,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/6",
-            "it was disabled, and is listed as",
+            "it was disabled, but is listed as",
             "it disables in words only",
             pretend_if("providers/disable", |_| true),
         ),
         mutant(
             "providers/6",
-            "is not listed any more",
+            "A deleted session is no longer listed.",
             "what it has disabled is gone",
             answer("providers/list", |result| {
                 let providers = result["providers"].as_array_mut().unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/7",
-            "is required, and was disabled",
+            "required provider",
             "it can do without any",
             pretend_if("providers/disable", |_| true),
         ),
@@ -80,13 +80,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/8",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it sets anything",
             pretend_if("providers/set", of_none),
         ),
         mutant(
             "providers/9",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it speaks any protocol",
             pretend_if("providers/set", |params| {
                 params["apiType"] == "_acp-check/none"

@@ -91,7 +91,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/6",
-            "was answered with a result",
+            "succeeded; expected an error",
             "what it does not know is no filter to it",
             hear("session/list", |params| {
                 if params["archived"] == "_acp-check/some" {
@@ -101,7 +101,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/6",
-            "was refused with -32603",
+            "failed with -32603 (",
             "it has one error for all",
             other_code("session/list", -32603),
         ),
@@ -122,7 +122,7 @@ fn changes(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/8",
-            "was answered with error",
+            "session/prompt` failed with error",
             "it throws away what it archives",
             both(
                 refuse_after("session/archive", "session/load"),
@@ -143,19 +143,19 @@ fn changes(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/11",
-            "was refused with -32602",
+            "failed with -32602 (",
             "it has one error for all",
             other_code("session/archive", -32602),
         ),
         mutant(
             "session-archive/11",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it archives anything",
             pretend_if("session/archive", |_| true),
         ),
         mutant(
             "session-archive/12",
-            "was refused with -32602",
+            "failed with -32602 (",
             "it has one error for all",
             refuse("session/unarchive", -32602),
         ),

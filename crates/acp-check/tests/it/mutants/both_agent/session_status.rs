@@ -33,7 +33,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/3",
-            "it was answered with",
+            "it succeeded with",
             "what it does not know is saved to it",
             pretend("session/status", json!({"status": "saved"})),
         ),
@@ -53,7 +53,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/4",
-            "and after it was asked for, \"open\"",
+            "to \"open\"",
             "it opens what it is asked of",
             opens_when_asked,
         ),
@@ -71,7 +71,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         mutants.extend([
             mutant(
                 "session-status/5",
-                "and there is no `state`",
+                "the session is open, but `state` is missing:",
                 "it leaves out the state",
                 answer("session/status", |result| set(result, "state", None)),
             ),

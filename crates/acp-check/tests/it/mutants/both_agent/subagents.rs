@@ -9,7 +9,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "subagents/2",
-            "which nobody has announced",
+            "which was not announced",
             "it forgets to announce one",
             update("subagent_update", |update| {
                 update["sessionId"] = json!("another");

@@ -25,7 +25,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/4",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it can be overridden, and does not say so",
             answer("initialize", |result| {
                 for offered in [

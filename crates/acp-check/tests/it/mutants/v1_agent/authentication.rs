@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/2",
-            "two methods have the id \"check\"",
+            "duplicate auth method id \"check\"",
             "all its methods have one id",
             answer("initialize", |result| {
                 for method in result["authMethods"].as_array_mut().unwrap() {
@@ -46,7 +46,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/6",
-            "with error -32603, and not -32000",
+            "after `logout`, `session/new` failed with error -32603; expected -32000",
             "it does not say that a login is wanted",
             code(-32000, -32603),
         ),

@@ -54,7 +54,7 @@ fn endings() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/36",
-            "the answer to the cancelled prompt",
+            "response to the cancelled prompt",
             "it talks on when its turn was cancelled",
             late("session/prompt", chunk()),
         ),
@@ -79,7 +79,7 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/39",
-            "was answered, and notifications never are",
+            "got a response, but notifications never do",
             "it answers `session/cancel`",
             answered("session/cancel"),
         ),
@@ -96,7 +96,7 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/41",
-            "cancelled right behind its prompt",
+            "cancelled immediately after its prompt:",
             "it begins too late to be cancelled",
             deaf_at_first,
         ),
@@ -121,7 +121,7 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/44",
-            "was answered, and notifications never are",
+            "got a response, but notifications never do",
             "it answers `$/cancel_request`",
             answered("$/cancel_request"),
         ),

@@ -120,7 +120,7 @@ fn shown() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/content/12",
-            "this is no base64",
+            "invalid base64:",
             "it shows an image's bytes as they are",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {

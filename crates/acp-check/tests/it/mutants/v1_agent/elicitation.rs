@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/elicitation/1",
-            "which was not offered",
+            "it called `elicitation/create`, which the client does not support",
             "it asks in every client",
             hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"form": {}});

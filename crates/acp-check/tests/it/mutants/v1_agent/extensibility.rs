@@ -12,7 +12,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/extensibility/1",
-            "`session/new` was answered with error",
+            "`session/new` failed with error",
             "it knows what is in `_meta`",
             refuse_if("session/new", -32602, |params| {
                 params["_meta"]["progressToken"].is_object()
@@ -20,7 +20,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/2",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it has no `_meta` in blocks",
             refuse_if("session/prompt", -32602, |params| {
                 params["prompt"][0].get("_meta").is_some()
@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/3",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it cannot read an answer with `_meta`",
             change(|passing| {
                 if !passing.said
@@ -51,7 +51,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/5",
-            "it answered with error -32603",
+            "failed with error -32603",
             "it has no code for what it does not know",
             code(-32601, -32603),
         ),
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/8",
-            "`session/new` was answered with error",
+            "`session/new` failed with error",
             "it takes no field that it does not know",
             refuse_if("session/new", -32602, |params| {
                 params.get("acpCheckLater").is_some()

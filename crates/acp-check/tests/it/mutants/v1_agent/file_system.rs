@@ -61,8 +61,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/7",
-            "after an empty file",
-            "it does not get over an empty file",
+            "after empty file",
+            "it does not get over empty file",
             only_once("session/prompt"),
         ),
         mutant(

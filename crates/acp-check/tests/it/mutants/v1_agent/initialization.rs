@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/initialization/1",
-            "`initialize` was answered with error",
+            "`initialize` failed with error",
             "it refuses to begin",
             refuse("initialize", -32603),
         ),
@@ -23,13 +23,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/2",
-            "it answered 7",
+            "requested version 1, got 7",
             "it speaks what nobody speaks",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v1/initialization/3",
-            "it answered 65535",
+            "requested version 1, got 65535",
             "it echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535);
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/5",
-            "it answered with error",
+            "failed with error",
             "it wants to know every capability",
             unknown_refused,
         ),

@@ -41,7 +41,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/2",
-            "not an answer with id \"first/of acp-check\"",
+            "not a response with id \"first/of acp-check\"",
             "its answers to string ids have a number",
             id_of_answer(
                 |id| id.as_str().is_some_and(|id| id.contains('/')),
@@ -50,7 +50,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/3",
-            "not an answer with id \"17\"",
+            "not a response with id \"17\"",
             "it makes numbers of all that looks like one",
             id_of_answer(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
@@ -59,7 +59,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/4",
-            "not an answer with id -7",
+            "not a response with id -7",
             "its ids have no sign",
             id_of_answer(Value::is_i64, |id| {
                 json!(id.as_i64().unwrap_or_default().unsigned_abs())
@@ -67,7 +67,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/4",
-            "not an answer with id 9007199254740991",
+            "not a response with id 9007199254740991",
             "its ids have 32 bits",
             id_of_answer(Value::is_u64, |id| {
                 json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
@@ -75,7 +75,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/5",
-            "not an answer with id null",
+            "not a response with id null",
             "it takes a request with the id null for a notification",
             change(|passing| {
                 let null = |message: &Value| message["id"].is_null();
@@ -86,7 +86,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/6",
-            "not an answer to each of 20 requests",
+            "not responses to 20 requests",
             "it answers ten requests and no more",
             || {
                 let mut answered = 0;
@@ -218,7 +218,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/11",
-            "with the id 0, and not null",
+            "it responded to invalid JSON with id 0; expected null",
             "it has a number for what it cannot read",
             change(|passing| {
                 if let Some(message) = passing.message
@@ -292,7 +292,7 @@ fn params() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/23",
-            "it said line 0",
+            "it sent line 0, but lines start at 1",
             "it counts lines from 0",
             of_locations(|location| location["line"] = json!(0)),
         ),

@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/31",
-            "two options have the id \"yes\"",
+            "duplicate option id \"yes\"",
             "its options cannot be told apart",
             call(ASKS, |params| {
                 params["options"][1]["optionId"] = json!("yes")
@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/33",
-            "which was not reported before",
+            "permission was requested for tool call",
             "it asks for what nobody knows of",
             call(ASKS, |params| {
                 params["toolCall"]["toolCallId"] = json!("another")

@@ -105,7 +105,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/12",
-            "while a turn was under way in another session",
+            "while a turn was running in another session:",
             "it does one thing at a time",
             ignore("session/prompt", says("answer")),
         ),

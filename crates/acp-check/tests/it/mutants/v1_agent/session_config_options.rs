@@ -44,7 +44,7 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/3",
-            "the category \"lunch\"",
+            "category \"lunch\" is not in the specification and does not start with `_`",
             "it has a category of its own",
             answer("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("lunch");
@@ -72,13 +72,13 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/18",
-            "of the session that was opened again",
+            "for session that was opened again after it was closed",
             "what it loads has a value that there is not",
             answer("session/load", lunch),
         ),
         mutant(
             "v1/session-config-options/19",
-            "of the session that was opened again",
+            "for session that was opened again after it was closed",
             "what it resumes has a value that there is not",
             answer("session/resume", lunch),
         ),
@@ -90,13 +90,13 @@ fn set() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/4",
-            "the answer does not have the option \"tone\"",
+            "the response does not contain option \"tone\"",
             "it answers with what was set, and no more",
             answer(SET, one_option),
         ),
         mutant(
             "v1/session-config-options/5",
-            "was set to \"code\", and the answer says \"ask\"",
+            "was set to \"code\", but the response says \"ask\"",
             "it answers with what has been",
             answer(SET, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask");
@@ -136,13 +136,13 @@ fn set() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/13",
-            "while the agent was at work",
+            "while the agent was working:",
             "it lets nothing be set",
             refuse(SET, -32603),
         ),
         mutant(
             "v1/session-config-options/14",
-            "and is \"code\" in another, too",
+            "in one session, and changed to \"code\" in another",
             "all of its sessions are in one mode",
             answer(SET, |result| {
                 result["configOptions"][0]["currentValue"] = json!("code");
@@ -163,13 +163,13 @@ fn modes() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/15",
-            "no config option of the category `mode`",
+            "there are `modes`, but no config option of category `mode`",
             "it shows modes as modes only",
             answer("session/new", |result| result["configOptions"] = json!([])),
         ),
         mutant(
             "v1/session-config-options/16",
-            "the mode is \"code\" by `modes`, and \"ask\"",
+            "the mode is \"code\" in `modes`, but \"ask\" in the config option",
             "it is in two modes at once",
             answer("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("code");
@@ -177,7 +177,7 @@ fn modes() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/17",
-            "and the config option says \"ask\"",
+            "but the config option says \"ask\"",
             "its option does not know what its modes do",
             instead("session/set_mode", |_| true, json!({"result": {}})),
         ),

@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-list/1",
-            "the answer has no list `sessions`",
+            "the response has no `sessions` list:",
             "it leaves out what is empty",
             answer("session/list", |result| {
                 result.as_object_mut().unwrap().remove("sessions");
@@ -18,13 +18,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/2",
-            "had a turn, and is not listed",
+            "had a turn, but is not listed",
             "it lists nothing",
             answer("session/list", |result| result["sessions"] = json!([])),
         ),
         mutant(
             "v1/session-list/3",
-            "asked for sessions of",
+            "requested sessions of",
             "it lists all there are",
             hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");
@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/4",
-            "it answered with error -32002",
+            "failed with error -32002",
             "it takes an empty list for an error",
             refuse_if("session/list", -32002, |params| {
                 let cwd = params["cwd"].as_str();
@@ -41,7 +41,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/4",
-            "and it listed null",
+            "but it listed null",
             "it leaves out what is empty",
             answer("session/list", |result| {
                 if result["sessions"] == json!([]) {
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/7",
-            "and is listed with \"/\"",
+            "but is listed with \"/\"",
             "it does not keep where sessions were",
             answer("session/list", |result| {
                 for session in result["sessions"].as_array_mut().into_iter().flatten() {
@@ -79,31 +79,31 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/8",
-            "it does not offer `session/list`",
+            "it does not support `session/list`, but the request succeeded",
             "it lists without having said that it can",
             not_said("list"),
         ),
         mutant(
             "v1/session-list/9",
-            "and is listed as",
+            "but is listed as",
             "it forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v1/session-list/10",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it takes any title",
             pretend("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v1/session-list/11",
-            "was refused with -32603",
+            "failed with -32603 (",
             "it has one error for all",
             refuse("session/set_title", -32603),
         ),
         mutant(
             "v1/session-delete/1",
-            "was deleted, and is still listed",
+            "was deleted, but is still listed",
             "it deletes in words only",
             pretend_if("session/delete", |_: &Value| true),
         ),
@@ -121,7 +121,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-delete/4",
-            "it does not offer `session/delete`",
+            "it does not support `session/delete`, but the request succeeded",
             "it deletes without having said that it can",
             not_said("delete"),
         ),

@@ -21,12 +21,12 @@ fn loaded() -> Vec<Mutant> {
         mutant(
             "v1/session-setup/20",
             "was said, and not replayed",
-            "it replays nothing of the person's",
+            "it replays nothing of the user's",
             without("user_message_chunk"),
         ),
         mutant(
             "v1/session-setup/20",
-            "of a session of its own was answered with error",
+            "session/delete` of an existing session failed with error",
             "it loads nothing",
             refuse("session/load", -32002),
         ),
@@ -47,7 +47,7 @@ fn loaded() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/23",
-            "came after the answer to `session/load`",
+            "came after response to `session/load`",
             "it goes on replaying after its answer",
             late,
         ),
@@ -66,7 +66,7 @@ fn loaded() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/25",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it loads sessions to look at",
             only_first_prompt,
         ),
@@ -78,7 +78,7 @@ fn loaded() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/27",
-            "it does not offer `session/load`",
+            "it does not support `session/load``, but the request succeeded",
             "it loads without having said that it can",
             answer("initialize", |result| {
                 result["agentCapabilities"]["loadSession"] = json!(false);
@@ -104,7 +104,7 @@ fn resumed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/29",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it resumes sessions to look at",
             only_first_prompt,
         ),
@@ -124,7 +124,7 @@ fn resumed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/32",
-            "it does not offer `session/resume`",
+            "it does not support `session/resume``, but the request succeeded",
             "it resumes without having said that it can",
             not_said("resume"),
         ),
@@ -141,13 +141,13 @@ fn closed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/41",
-            "not an answer to each of 2 requests",
+            "not responses to 2 requests",
             "it forgets the prompt of a session that is closed",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/41",
-            "not an answer to each of 2 requests",
+            "not responses to 2 requests",
             "it waits for the turn before it closes a session",
             unheard("session/close", false),
         ),
@@ -161,13 +161,13 @@ fn closed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/43",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it closes all when it closes one",
             all_closed,
         ),
         mutant(
             "v1/session-setup/44",
-            "it does not offer `session/close`",
+            "it does not support `session/close`, but the request succeeded",
             "it closes without having said that it can",
             not_said("close"),
         ),

@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/2",
-            "two modes have the id \"ask\"",
+            "duplicate mode id \"ask\"",
             "its modes cannot be told apart",
             answer("session/new", |result| {
                 result["modes"]["availableModes"][1]["id"] = json!("ask");
@@ -49,7 +49,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/6",
-            "while the agent was at work",
+            "while the agent was working:",
             "it lets no mode be set",
             refuse("session/set_mode", -32603),
         ),

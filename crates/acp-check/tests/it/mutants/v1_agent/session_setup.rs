@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/3",
-            "and it looked at",
+            "the session is in",
             "it works where it was started",
             hear("session/new", |params| {
                 let cwd = params["cwd"]
@@ -85,7 +85,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/7",
-            "not an answer to each of 2 requests",
+            "not responses to 2 requests",
             "it does not answer when two turns run",
             withhold("session/prompt", true),
         ),

@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/slash-commands/3",
-            "the hint of the command \"say\" is empty",
+            "command \"say\" has an empty hint",
             "it has nothing to show for an input",
             update(UPDATE, |update| {
                 update["availableCommands"][1]["input"]["hint"] = json!("");

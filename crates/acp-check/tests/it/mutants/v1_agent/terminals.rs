@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/2",
-            "the command has ended, and the turn, and the terminal",
+            "command has ended, and the turn, and the terminal is a relative path; use a name in PATH, or an absolute path",
             "it keeps its terminals",
             swallow("terminal/release", json!({})),
         ),
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/5",
-            "which the client has not created",
+            "which the client did not create",
             "it asks for another's output",
             call("terminal/output", |params| {
                 params["terminalId"] = json!("another")

@@ -45,7 +45,7 @@ fn statuses() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/5",
-            "is \"pending\" after it was \"in_progress\"",
+            "changed from \"in_progress\" to \"pending\"",
             "it waits with what has begun",
             after_update(|update| status_after(update, "in_progress", "pending")),
         ),
@@ -101,7 +101,7 @@ fn contents() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/9",
-            "and the diff says \"beta\"",
+            "but the diff says \"beta\"",
             "its diffs have what has been for what will be",
             update("tool_call", |update| {
                 if let Some(diff) = update.pointer_mut("/content/0") {
@@ -121,8 +121,8 @@ fn contents() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/11",
-            "after it was released",
-            "it shows a terminal when it is gone",
+            "was first embedded after it was released",
+            "it shows a terminal when file not found",
             shown_too_late,
         ),
     ]

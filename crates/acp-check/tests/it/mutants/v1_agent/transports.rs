@@ -77,19 +77,19 @@ fn read() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/4",
-            "not an answer to request \"pieces\"",
+            "not a response to request \"pieces\"",
             "it takes what it reads at once for a message",
             unread(|line| has(line, br#""pieces""#)),
         ),
         mutant(
             "v1/transports/5",
-            "not an answer to each of 3 requests",
+            "not responses to 3 requests",
             "it passes over all but the first line that it reads at once",
             unread(|line| has(line, br#""id":"b""#) || has(line, br#""id":"c""#)),
         ),
         mutant(
             "v1/transports/6",
-            "not an answer to request \"cr\"",
+            "not a response to request \"cr\"",
             "it wants nothing before the line end",
             unread(|line| line.ends_with(b"\r\n")),
         ),
@@ -105,19 +105,19 @@ fn read() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/8",
-            "not an answer to request \"spaced\"",
+            "not a response to request \"spaced\"",
             "it looks for the beginning that it writes itself",
             unread(|line| line.starts_with(b" ")),
         ),
         mutant(
             "v1/transports/9",
-            "not an answer to request \"escaped",
+            "not a response to request \"escaped",
             "it compares names as they are written",
             unread(|line| has(line, b"\\u0061")),
         ),
         mutant(
             "v1/transports/10",
-            "not an answer to request \"Gr",
+            "not a response to request \"Gr",
             "it decodes each piece by itself",
             unread(|line| has(line, "Grüße".as_bytes())),
         ),
@@ -192,14 +192,14 @@ fn ends() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/17",
-            "it has not closed its output",
+            "it did not close its output within",
             "it outlives its client",
             nothing,
         )
         .hangs(),
         mutant(
             "v1/transports/18",
-            "it has not closed its output",
+            "it did not close its output within",
             "it outlives its client in the middle of a turn",
             nothing,
         )

@@ -8,7 +8,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/usage/1",
-            "tokens are in a context of 1",
+            "tokens used in a context of 1",
             "it has more in its context than fits",
             update("usage_update", |update| update["size"] = json!(1)),
         ),

@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/102",
-            "the form was answered with",
+            "the form was submitted with",
             "it fills in texts everywhere",
             answer(METHOD, |result| result["content"]["days"] = json!("7")),
         ),

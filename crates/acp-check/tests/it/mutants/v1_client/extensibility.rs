@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/102",
-            "it was answered with the result",
+            "it succeeded with the result",
             "it has a result for everything",
             pretend(METHOD, json!({})),
         ),

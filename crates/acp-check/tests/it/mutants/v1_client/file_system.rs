@@ -26,7 +26,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/108",
-            "\"short\\n\" was written, and",
+            "wrote \"short\\n\", found",
             "it writes over the beginning",
             hear(WRITE, |params| {
                 params["content"] = json!("short\ntwo\nthree\nfour\n")
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/109",
-            "was written, and",
+            "wrote \"new\\n\", found",
             "it ends every file with a line end",
             hear(WRITE, |params| {
                 let text = params["content"].as_str().unwrap().to_owned();
@@ -106,7 +106,7 @@ fn reading() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/106",
-            "the error does not say that there is no such file",
+            "the error does not say that the file is missing:",
             "it says no more than that it failed",
             refuse(READ, -32603),
         ),

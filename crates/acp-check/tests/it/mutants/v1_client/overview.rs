@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/104",
             "after a request with the id of its own prompt",
-            "it takes a request for the answer to its own",
+            "it takes a request for response to its own",
             change(|passing| {
                 if !passing.said && passing.method == "_acp_check/id" {
                     *passing.message = None;
@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/107",
-            "it answered a notification",
+            "it responded to a notification, with id",
             "it answers notifications that it does not know",
             change(|passing| {
                 if !passing.said && passing.method == "_acp_check/note" {
@@ -71,7 +71,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/109",
-            "these were not answered",
+            "these were no answer",
             "it drops what comes too fast",
             change(|passing| {
                 let number = |message: &Value| message["params"]["number"] == 13;

@@ -18,7 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/107",
-            "it prompted the session \"another\"",
+            "it sent a prompt to unknown session \"another\"; the first prompt was for",
             "it forgets which session it has",
             {
                 let seen = Arc::new(AtomicBool::new(false));

@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/102",
-            "it named the method \"password\"",
+            "it used unknown auth method \"password\"",
             "it has a method of its own",
             call("authenticate", |params| {
                 params["methodId"] = json!("password")
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/103",
-            "it has not sent `session/new`",
+            "it did not send `session/new` after the login",
             "it forgets what it logged in for",
             unheard("authenticate", true),
         ),
@@ -60,7 +60,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/103",
-            "it gave a server over http",
+            "it passed a server over http, which the agent does not support",
             "it gives servers over HTTP to every agent",
             call("session/new", |params| {
                 let server = json!({"type": "http", "name": "far", "url": "https://example.org/mcp", "headers": []});
@@ -77,7 +77,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/105",
-            "was called 0 in",
+            "became 0 in `session/prompt`",
             "it makes a number of an id",
             call("session/prompt", |params| params["sessionId"] = json!(0)),
         ),

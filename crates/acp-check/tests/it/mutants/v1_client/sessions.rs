@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-modes/101",
-            "it set the mode \"code\"",
+            "it set unknown mode \"code\"",
             "it sets a mode by its name",
             call("session/set_mode", |params| {
                 params["modeId"] = json!("code")

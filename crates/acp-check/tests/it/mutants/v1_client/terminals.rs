@@ -22,7 +22,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/102",
-            "the command's output was not there",
+            "no command output within",
             "it has output when the command has ended",
             answer("terminal/output", |result| {
                 if result["exitStatus"].is_null() {
@@ -48,7 +48,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/105",
-            "the command ended with 7, and the answer was",
+            "the command exited with 7, but the response was",
             "every command succeeds",
             answer("terminal/wait_for_exit", |result| {
                 result["exitCode"] = json!(0)
@@ -56,7 +56,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/106",
-            "the command runs, and it answered",
+            "the command is running, but it returned",
             "it waits for nothing",
             pretend("terminal/wait_for_exit", ended()),
         ),
@@ -84,7 +84,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/110",
-            "the command still runs after `terminal/release`",
+            "command still runs after `terminal/release` is a relative path; use a name in PATH, or an absolute path",
             "it forgets what it releases",
             pretend("terminal/release", json!({})),
         ),
@@ -113,7 +113,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/114",
-            "a signal ended the command, and the answer was",
+            "the command was terminated by a signal, but the response was",
             "to it what has no exit code has succeeded",
             answer("terminal/wait_for_exit", |result| {
                 if result["exitCode"].is_null() {
@@ -148,7 +148,7 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/123",
-            "and it ran in",
+            "but it ran in",
             "it runs everything in one directory",
             created(|params| params["cwd"] = Value::Null),
         ),
@@ -168,7 +168,7 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/125",
-            "output was cut within a character",
+            "output was truncated within a character:",
             "it cuts at a byte",
             answer("terminal/output", |result| {
                 result["output"] = json!("\u{fffd}界世")
@@ -176,7 +176,7 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/126",
-            "output was cut, and `truncated` is false",
+            "output was cut, but `truncated` is false",
             "it did not list its tools cut",
             answer("terminal/output", |result| {
                 result["truncated"] = json!(false)

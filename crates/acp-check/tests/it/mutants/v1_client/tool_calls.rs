@@ -17,7 +17,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/121",
-            "the outcome is",
+            "expected `selected`, `cancelled` or a name starting with `_`",
             "it has an outcome of its own",
             answer(METHOD, |result| {
                 result["outcome"] = json!({"outcome": "allowed"})
@@ -41,13 +41,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/124",
-            "was answered with error -32602",
+            "session/prompt` failed with error -32602:",
             "it wants to have a choice",
             refuse(METHOD, -32602),
         ),
         mutant(
             "v1/tool-calls/125",
-            "was answered with error -32602",
+            "session/prompt` failed with error -32602:",
             "it wants to know what is asked",
             change(|passing| {
                 let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
@@ -84,7 +84,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/129",
-            "was answered with error -32602",
+            "session/prompt` failed with error -32602:",
             "it knows no session but those that it has opened",
             refuse_if(METHOD, -32602, |params| {
                 params["sessionId"] == "acp-check-subagent"

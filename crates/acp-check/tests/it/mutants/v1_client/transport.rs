@@ -62,7 +62,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transport/109",
-            "it has not closed the connection",
+            "it did not close the connection within",
             "it waits for an agent that has ended",
             change(|_| {}),
         )

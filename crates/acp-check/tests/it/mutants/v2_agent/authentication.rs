@@ -10,7 +10,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v2/authentication/1",
             "`auth/login` is an unknown method",
-            "it names ways to log in and knows none",
+            "it names auth methods and knows none",
             refuse("auth/login", -32601),
         ),
         mutant(
@@ -21,7 +21,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/3",
-            "two ways to authenticate have the id",
+            "duplicate auth method id",
             "it names one way twice",
             answer("initialize", |result| {
                 first_twice(&mut result["authMethods"])
@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/4",
-            "does not offer `auth.terminal`",
+            "which requires a terminal, but the client does not support `auth.terminal`",
             "it sends every client to a terminal",
             answer("initialize", |result| {
                 let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
@@ -38,7 +38,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/5",
-            "has the variable \"CHECKED\" twice",
+            "contains \"CHECKED\" twice",
             "it sets a variable twice",
             answer("initialize", |result| {
                 first_twice(&mut result["authMethods"][1]["env"])

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/31",
-            "no `state_update` said that the agent is idle again",
+            "no `state_update` with `idle` within",
             "it hears no cancel",
             unheard("session/cancel", false),
         ),
@@ -63,7 +63,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/39",
-            "not -32800",
+            "a cancelled request failed with error",
             "its code for what was cancelled is another",
             other_code("_acp-check/cancelled", -32603),
         ),

@@ -16,7 +16,7 @@ fn options() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-config-options/1",
-            "two config options have the id",
+            "duplicate config option id",
             "it has an option twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"])
@@ -24,7 +24,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/2",
-            "has the value \"ask\" twice",
+            "has value \"ask\" twice",
             "it has a value twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"][0]["options"])
@@ -40,7 +40,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/4",
-            "is missing in the answer",
+            "is missing in the response",
             "it answers with the option that was set alone",
             answer(answered, |result| {
                 result["configOptions"].as_array_mut().unwrap().truncate(1)
@@ -48,7 +48,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/5",
-            "was set to \"code\", and is \"ask\" in the answer",
+            "was set to \"code\", but is \"ask\" in the response",
             "it answers with what was before",
             answer(answered, |result| {
                 result["configOptions"][0]["currentValue"] = json!("ask")
@@ -56,7 +56,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/6",
-            "was set to true, and is false in the answer",
+            "was set to true, but is false in the response",
             "it switches nothing on",
             answer(answered, |result| {
                 for option in result["configOptions"].as_array_mut().unwrap() {

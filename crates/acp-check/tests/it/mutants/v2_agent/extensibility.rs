@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/extensibility/1",
-            "not -32601",
+            "it failed with error",
             "its code for an unknown extension is another",
             other_code("_acp-check/no-such", -32603),
         ),
@@ -27,7 +27,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/3",
-            "was answered with error",
+            "session/prompt` failed with error",
             "it believes what is in `_meta`",
             refuse_if("session/new", -32603, |params| {
                 params["_meta"]["traceparent"] == "none"

@@ -18,19 +18,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/1",
-            "`initialize` was answered with error",
+            "`initialize` failed with error",
             "it refuses to begin",
             refuse("initialize", -32603),
         ),
         mutant(
             "v2/initialization/2",
-            "it answered 7",
+            "requested version 1, got 7",
             "it speaks what nobody speaks",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
-            "it answered 65535",
+            "requested version 1, got 65535",
             "it echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
@@ -52,7 +52,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/5",
-            "it answered with error",
+            "failed with error",
             "it wants to know every capability",
             refuse_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
@@ -99,13 +99,13 @@ fn overview() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/1",
-            "not -32601",
+            "it failed with error",
             "its code for an unknown method is another",
             other_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/1",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it has every method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
@@ -117,13 +117,13 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/3",
-            "which no request had",
+            "after two notifications, it sent a response with unknown id",
             "it answers notifications",
             answers_notifications(),
         ),
         mutant(
             "v2/overview/4",
-            "of 16 requests 8 were not answered",
+            "8 of 16 requests got no response",
             "it answers every other request",
             change(|passing| {
                 let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);

@@ -28,7 +28,7 @@ fn states() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/3",
-            "no `state_update` said that the agent is idle again",
+            "no `state_update` with `idle` within",
             "it does not tell that it has ended",
             without(|update| update["state"] == "idle"),
         ),
@@ -135,13 +135,13 @@ fn prompts() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/10",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it takes one prompt and no other",
             refuse_after("session/prompt", "session/prompt"),
         ),
         mutant(
             "v2/prompt-lifecycle/11",
-            "of type `text` was answered with error",
+            "a prompt with content of type `text` failed with error",
             "it takes one text at a time",
             refuse_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"
@@ -169,7 +169,7 @@ fn prompts() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/17",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it works in one session only",
             one_session,
         ),

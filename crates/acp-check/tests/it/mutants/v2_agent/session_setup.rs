@@ -26,7 +26,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/2",
-            "`session/new` was answered with error",
+            "`session/new` failed with error",
             "it wants to be told of MCP servers",
             refuse_if("session/new", -32603, |params| {
                 params["mcpServers"].is_null()
@@ -34,7 +34,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/3",
-            "`session/new` was answered with error",
+            "`session/new` failed with error",
             "it offers further directories, and takes none",
             refuse_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
@@ -48,7 +48,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/5",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "what was resumed takes no prompt",
             refuse_after("session/resume", "session/prompt"),
         ),
@@ -78,13 +78,13 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/8",
-            "`session/prompt` was answered with error",
+            "`session/prompt` failed with error",
             "it closes all sessions with one",
             refuse_after("session/close", "session/prompt"),
         ),
         mutant(
             "v2/session-setup/9",
-            "and nobody opened that",
+            "an update is for session",
             "it talks in a session of its own",
             change(|passing| {
                 if kind(passing) == Some("agent_message_chunk")
@@ -142,7 +142,7 @@ fn replays() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/21",
-            "nothing of the person's words was replayed",
+            "no messages of the user's were replayed",
             "it has forgotten the past",
             in_replay(|message, _| *message = None),
         ),
@@ -176,7 +176,7 @@ fn replays() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/25",
-            "it has resumed the session",
+            "it resumed the session despite an unknown `replayFrom`",
             "what it does not know is the start to it",
             guesses(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
         ),
@@ -209,7 +209,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/3",
-            "asked for the sessions of another directory",
+            "sessions of another directory were requested, but it listed one of",
             "it lists all",
             hear("session/list", |params| set(params, "cwd", None)),
         ),
@@ -223,31 +223,31 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/5",
-            "is still listed after it was deleted",
+            "was deleted, but is still listed",
             "it deletes nothing",
             pretend_if("session/delete", |_| true),
         ),
         mutant(
             "v2/session-list/6",
-            "and is listed as",
+            "but is listed as",
             "it forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
         mutant(
             "v2/session-list/7",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it takes any title",
             pretend("session/set_title", json!({"title": ""})),
         ),
         mutant(
             "v2/session-list/8",
-            "was refused with -32603",
+            "failed with -32603 (",
             "it has one error for all",
             refuse("session/set_title", -32603),
         ),
         mutant(
             "v2/content/1",
-            "of type `image` is no base64",
+            "content of type `image` is not valid base64",
             "its images are no base64",
             update("agent_message", |update| {
                 update["content"][0]["data"] = json!("x*")

@@ -47,7 +47,7 @@ fn calls() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/4",
-            "of a terminal is no base64",
+            "is not valid base64",
             "its terminals print text",
             update("terminal_output_chunk", |update| {
                 update["data"] = json!("checked\n")
@@ -118,7 +118,7 @@ fn diffs() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/24",
-            "which is none of the `changes`",
+            "which is not listed in `changes`",
             "its patches change other files",
             patch(|text| text.replace("notes.txt", "other.txt")),
         ),
@@ -141,7 +141,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/42",
-            "two options of a permission request have the id",
+            "in a permission request",
             "it offers the same twice",
             call(ASK, |params| first_twice(&mut params["options"])),
         ),
@@ -153,7 +153,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/44",
-            "is about the session \"another\"",
+            "refers to session \"another\", which was not announced",
             "it asks in a session of its own",
             call(ASK, |params| params["sessionId"] = json!("another")),
         ),
@@ -165,7 +165,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/46",
-            "not `running`",
+            "requires_action` was followed by",
             "it goes on and does not tell",
             never_runs_again,
         ),

@@ -38,7 +38,7 @@ fn beginning() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/104",
-            "it has not sent `session/prompt`",
+            "it did not send `session/prompt` within",
             "an unknown capability is its end",
             silent_at("telepathy"),
         ),
@@ -94,13 +94,13 @@ fn overview() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/101",
-            "not -32601",
+            "it failed with error",
             "its code for an unknown method is another",
             other_code("session/acp_check_no_such", -32603),
         ),
         mutant(
             "v2/overview/101",
-            "was answered with a result",
+            "succeeded; expected an error",
             "it has every method",
             no_error("session/acp_check_no_such", || json!({})),
         ),
@@ -112,13 +112,13 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/103",
-            "which no request had",
+            "after two notifications, it sent a response with unknown id",
             "it answers notifications",
             answers_notifications(),
         ),
         mutant(
             "v2/extensibility/101",
-            "not -32601",
+            "it failed with error",
             "its code for an unknown extension is another",
             other_code("_acp-check/no-such", -32603),
         ),

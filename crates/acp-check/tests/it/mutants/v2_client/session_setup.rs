@@ -48,7 +48,7 @@ fn logins() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/104",
-            "it has not sent `session/new`",
+            "it did not send `session/new` after the login",
             "it logs in, and that is all",
             only_logs_in,
         ),
@@ -70,7 +70,7 @@ fn sessions() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/101",
-            "`session.mcp.stdio` was not offered",
+            "`session/new` has an MCP server of type `stdio`, but the agent does not support `session.mcp.stdio`",
             "it brings its servers everywhere",
             call("session/new", move |params| {
                 params["mcpServers"] = server.clone()
@@ -94,7 +94,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/104",
-            "and the prompt is for",
+            "but the prompt is for",
             "it makes ids nicer",
             call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().trim().to_owned();
@@ -103,7 +103,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/105",
-            "it has not sent `session/prompt`",
+            "it did not send `session/prompt` within",
             "an update before the prompt is its end",
             silent_at("usage_update"),
         ),
@@ -143,13 +143,13 @@ fn options() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-config-options/101",
-            "it has not sent `session/prompt`",
+            "it did not send `session/prompt` within",
             "an unknown category is its end",
             silent_at("_acp-check/smell"),
         ),
         mutant(
             "v2/session-config-options/102",
-            "it has not sent `session/prompt`",
+            "it did not send `session/prompt` within",
             "an unknown type of options is its end",
             silent_at("_acp-check/slider"),
         ),

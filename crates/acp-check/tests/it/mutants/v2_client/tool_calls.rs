@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
 }
 
 fn refuses(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
-    let why = "the permission request was answered with error";
+    let why = "the permission request failed with error";
     mutant(
         check,
         why,
@@ -50,7 +50,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/121",
-            "the outcome is \"perhaps\"",
+            "invalid outcome \"perhaps\"; expected `selected`, `cancelled` or a name starting with `_`",
             "it has an outcome of its own, and does not say so",
             answer(ASK, |result| {
                 result["outcome"]["outcome"] = json!("perhaps")
