@@ -57,7 +57,6 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
 /// Writes the clipboard's image to a new file in this directory, with a unique name.
 ///
 /// # Errors
-///
 /// Returns a text for the user: there is no image, or no program that can read it.
 pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());

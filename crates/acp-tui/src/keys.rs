@@ -263,7 +263,6 @@ impl KeyBindings {
     /// another action is rebound.
     ///
     /// # Errors
-    ///
     /// Fails if the action or a key is unknown.
     pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeyBindingsError> {
         let known = Action::ALL.iter().find(|known| known.name() == action);

@@ -45,7 +45,6 @@ pub enum ChatError {
 /// Runs a chat until the user quits it or the terminal is closed.
 ///
 /// # Errors
-///
 /// Fails if the terminal cannot be used or no agent is configured.
 pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     if setup.agents.is_empty() {

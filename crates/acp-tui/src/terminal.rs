@@ -186,7 +186,8 @@ impl Drop for ChatTerminal {
 }
 
 /// Turns off alternate scroll (mode 1007), after saving its state. With it, many terminals send arrow keys for the
-/// wheel when a program neither scrolls nor uses the mouse, so that the wheel would walk through the prompt history.
+/// wheel on the alternate screen when the program does not use the mouse; the wheel would then walk through the prompt
+/// history.
 const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
 /// Turns alternate scroll on, then restores its saved state. Most terminals that cannot save it start with it on.

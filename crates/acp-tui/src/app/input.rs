@@ -35,7 +35,7 @@ impl App {
             self.show(usize::from(digit as u8 - b'1'));
             return Vec::new();
         }
-        // A question takes the key, except for those keys that scroll and switch tabs.
+        // A question takes the key, except for keys that always work, such as those that switch tabs.
         if action.is_none_or(|action| !action.is_always()) {
             if let Some(effects) = self.question_key(key) {
                 return effects;
