@@ -25,7 +25,7 @@ use crate::terminal::ChatTerminal;
 /// chunk.
 const PACE: Duration = Duration::from_millis(16);
 
-/// Performs effects.
+/// The worker that performs effects.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,

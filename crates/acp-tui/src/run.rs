@@ -166,8 +166,8 @@ async fn sleep_until_due(due: Option<Instant>) {
     }
 }
 
-/// Reports that the terminal was resized. The key reader reports that as well, but not if a key was pressed at the same
-/// time: it reads the key, and then waits for a signal that has already arrived.
+/// A listener for changes of the terminal's size. The key reader reports these as well, but not if a key was pressed at
+/// the same time: it reads the key, and then waits for a signal that has already arrived.
 struct ResizeListener {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
@@ -194,7 +194,7 @@ impl ResizeListener {
     }
 }
 
-/// Reports signals that ask the process to terminate.
+/// A listener for the signals that ask the process to terminate.
 struct EndListener {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

@@ -185,12 +185,13 @@ impl Drop for ChatTerminal {
     }
 }
 
-/// Turns off alternate scroll (mode 1007), after saving its state. With it, many terminals send arrow keys for the
-/// wheel on the alternate screen when the program does not use the mouse; the wheel would then walk through the prompt
-/// history.
+/// The sequence that saves the state of alternate scroll (mode 1007) and turns it off. With it, many terminals send
+/// arrow keys for the wheel on the alternate screen when the program does not use the mouse; the wheel would then walk
+/// through the prompt history.
 const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
-/// Turns alternate scroll on, then restores its saved state. Most terminals that cannot save it start with it on.
+/// The sequence that turns alternate scroll on, then restores its saved state. Most terminals that cannot save it start
+/// with it on.
 const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {

@@ -156,7 +156,7 @@ impl Client for ChatClient {
     }
 }
 
-/// Puts forms and URLs into the question queue.
+/// A handler that puts forms and URLs into the question queue.
 pub(crate) struct ChatElicitation(pub(crate) Arc<QuestionQueue>);
 
 impl<S: Sync> Elicitation<S> for ChatElicitation {

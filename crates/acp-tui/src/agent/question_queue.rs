@@ -50,7 +50,7 @@ struct QuestionQueueState {
 /// The open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// Notified when a question is added or removed.
+    /// Notified when questions are added or dropped, to redraw the chat.
     wake: Arc<Notify>,
 }
 
@@ -133,7 +133,7 @@ impl QuestionQueue {
     }
 }
 
-/// Removes a question from the queue when its asker stops waiting.
+/// A guard that removes a question from the queue when its asker stops waiting.
 struct QuestionGuard<'a> {
     queue: &'a QuestionQueue,
     id: u64,

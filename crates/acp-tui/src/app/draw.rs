@@ -111,13 +111,13 @@ impl App {
         }
     }
 
-    /// Builds the tab bar. If not all tabs fit, it is centered on the active one.
+    /// Builds the tab bar. If not all tabs fit, the active one is among those that are shown.
     fn tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
         let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
         let room = (width / tabs).saturating_sub(7).clamp(4, 32);
-        // As many tabs as fit, the active one included.
+        // As many tabs as fit, up to the active one or a later one.
         let shown = usize::from(width / (room + 7)).max(1);
         let from = (self.active + 1).saturating_sub(shown);
         for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {

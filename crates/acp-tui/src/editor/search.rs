@@ -64,7 +64,7 @@ impl HistorySearch {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
-    /// Selects the next match, if there is one.
+    /// Selects the next older or newer match, if there is one.
     pub(crate) fn pick(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {

@@ -79,7 +79,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
     for (range, new) in edits {
-        // Most problems in one dialect are also found in another.
+        // Several dialects often ask for the same replacement.
         if range.end <= from && range.start < from {
             from = range.start;
             text.replace_range(range, &new);
@@ -87,7 +87,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// Moves a heading below the levels of ours.
+/// Lowers a heading that would be at one of our levels.
 fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
@@ -98,7 +98,7 @@ fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option
     if marks > 0 {
         return Some((range.start..range.start + marks, lower));
     }
-    // An underlined heading becomes one with a prefix, and keeps its text.
+    // The underline of a heading is escaped, so that the text is kept but is not a heading.
     let (words, line) = source.trim_end().rsplit_once('\n')?;
     let quoted = line.len() - line.trim_start_matches([' ', '\t', '>']).len();
     let at = range.start + words.len() + 1 + quoted;

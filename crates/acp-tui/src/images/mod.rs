@@ -130,8 +130,8 @@ impl ImageCanvas {
         }
         let taken = u16::try_from(shown.0.div_ceil(cell_width)).ok()?;
         let rows = u16::try_from(shown.1.div_ceil(cell_height)).ok()?;
-        // After an image sequence, the position of the cursor is unknown; after text one column wide, ratatui assumes
-        // that it is known.
+        // The position of the cursor after an image sequence is undefined. After a cell one column wide, ratatui would
+        // assume that it is one further.
         let least = match self.protocol {
             ImageProtocol::Iterm2 { .. } | ImageProtocol::Sixel { .. } => 2,
             ImageProtocol::Kitty { .. } | ImageProtocol::Blocks(_) => 1,
@@ -141,7 +141,7 @@ impl ImageCanvas {
     }
 }
 
-/// Identifies an image by its content and size. Equal images are decoded once.
+/// The identity of an image: its content and its size. Equal images are decoded once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageKey {
     /// A hash of the image's data.

@@ -162,7 +162,8 @@ impl ImageStore {
             let width = NonZeroU16::new(row.key.columns);
             match (sequence, width, buf.cell_mut(row.position)) {
                 (Some(sequence), Some(width), Some(first)) => {
-                    // The cells after the first are not drawn. Their contents will differ from whatever comes next.
+                    // The cells after the first are not drawn. They stay marked, and so differ from whatever is drawn
+                    // there next.
                     first
                         .set_symbol(sequence)
                         .set_diff_option(CellDiffOption::ForcedWidth(width));

@@ -41,8 +41,8 @@ pub(crate) enum Language<'a> {
     Path(&'a Path),
 }
 
-/// Highlights a text line by line. The text of each line stays the same, byte for byte, so that callers can add marks;
-/// [`wrap`](super::wrap) makes it safe to show.
+/// A line-by-line syntax highlighter. The text of each line stays the same, byte for byte, so that callers can add
+/// marks; [`wrap`](super::wrap) makes it safe to show.
 struct Highlighter {
     /// `None` if the language is unknown or the limits are exceeded.
     state: Option<LineHighlighter>,

@@ -18,7 +18,7 @@ const ROOM: usize = 8;
 /// The most characters of one grapheme cluster. The longest meaningful ones (families with skin tones, regional flags)
 /// have about ten; a thousand combining marks on one letter would be drawn over the lines around it.
 const CLUSTER: usize = 16;
-/// Stands for a cluster that is wider than the whole line.
+/// The replacement for a cluster that is wider than the whole line.
 const TOO_WIDE: &str = "\u{fffd}";
 
 /// The indent of a text's lines: a bullet and the space below it, or the bar of a quotation.

@@ -183,7 +183,7 @@ impl ThreadView {
         self.open_overrides.clear();
     }
 
-    /// Toggles between the layouts of diffs.
+    /// Switches to the next layout of diffs: automatic, unified, side by side.
     pub(crate) fn toggle_layout(&mut self) {
         self.detail.layout = match self.detail.layout {
             DiffLayout::Auto => DiffLayout::Unified,
@@ -379,7 +379,7 @@ impl ViewPages<'_> {
             item: self.end,
             line: 0,
         };
-        // Layouts that were made before those of earlier items are counted again, because gaps depend on them.
+        // Counted anew with each drawing: the layouts of earlier items may have changed, and gaps depend on them.
         let top = self.line_above(behind, usize::from(height));
         top.max(LinePosition {
             item: self.first,

@@ -18,7 +18,8 @@ const FRESH: Duration = Duration::from_secs(5);
 /// How often a list is searched while it is still being built.
 const MEANWHILE: Duration = Duration::from_millis(100);
 
-/// Finds files of a project. Clones share one thread, which starts with the first query and ends with the last clone.
+/// A search for files of a project. Clones share one thread, which starts with the first query and ends with the last
+/// clone.
 #[derive(Clone)]
 pub(crate) struct FileFinder(Arc<FinderHandle>);
 
@@ -225,7 +226,7 @@ impl FinderWorker {
     }
 }
 
-/// Hidden files are searched only if the query contains a dot that names one.
+/// Whether to search hidden files: only if a part of the query starts with a dot.
 fn wants_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }

@@ -5,8 +5,9 @@ use crate::text::columns::is_hidden;
 /// The most repetitions by one sequence. Some programs draw lines that way; none draws longer ones.
 const REPEATED: u32 = 500;
 
-/// Passes on what affects a screen: text, and the sequences that move the cursor and set colors. Titles, links, images
-/// and all other strings for the terminal are dropped, however long they are, so that they need not be buffered.
+/// A filter that passes on what affects a screen: text, and the sequences that move the cursor and set colors. Titles,
+/// links, images and all other strings for the terminal are dropped, however long they are, so that they need not be
+/// buffered.
 #[derive(Default)]
 pub(super) struct AnsiFilter {
     state: AnsiState,

@@ -9,7 +9,7 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 
 use crate::text::columns::{group_thousands, pluralize};
 
-/// Texts larger than this are not compared, in bytes of both.
+/// The largest texts that are compared, in bytes of both.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 
 /// The number of unchanged lines around changed ones.
@@ -190,7 +190,7 @@ impl<'t> FileDiff<'t> {
         self.added + self.removed
     }
 
-    /// Adds a note such as `all added` if the change has only one side.
+    /// Whether all lines are added, or all removed.
     pub(super) fn one_sided_note(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);

@@ -30,7 +30,7 @@ pub(super) struct PaintedRow {
     pub lacks_final_newline: bool,
 }
 
-/// Styles the lines of a file.
+/// The styling of the lines of a file.
 pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,

@@ -59,8 +59,8 @@ const ANSI: [Color; 6] = [
     Color::Cyan,
 ];
 
-/// Returns a color that stands for one of the terminal's own colors in a theme. It is transparent, which no color of a
-/// real theme is.
+/// Returns a color that stands for one of the terminal's own colors in a theme. Its alpha is 0, which no theme with
+/// full colors uses.
 const fn ansi_color(index: u8) -> highlighting::Color {
     highlighting::Color {
         r: index,
@@ -70,7 +70,7 @@ const fn ansi_color(index: u8) -> highlighting::Color {
     }
 }
 
-/// Stands for dimmed text, in the terminal's own color.
+/// The color that stands for dimmed text, in the terminal's own color.
 const DIM: highlighting::Color = ansi_color(u8::MAX);
 
 /// Returns the theme that uses the terminal's own colors.
@@ -123,5 +123,5 @@ pub(super) fn ansi() -> highlighting::Theme {
     }
 }
 
-/// Stands for ordinary text in the theme of the terminal's own colors.
+/// The color that stands for ordinary text in the theme of the terminal's own colors.
 const ORDINARY: highlighting::Color = ansi_color(u8::MAX - 1);
