@@ -117,7 +117,7 @@ impl App {
         let mut spans = Vec::new();
         let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
         let room = (width / tabs).saturating_sub(7).clamp(4, 32);
-        // As many tabs as fit, up to the active one or a later one.
+        // As many tabs as fit, the active one included.
         let shown = usize::from(width / (room + 7)).max(1);
         let from = (self.active + 1).saturating_sub(shown);
         for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {

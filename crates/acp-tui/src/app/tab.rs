@@ -233,7 +233,7 @@ impl Tab {
         }]
     }
 
-    /// Handles a prompt that could not be sent: the draft returns to the editor.
+    /// Handles a prompt that could not be sent. Its draft is not lost.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
             self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
@@ -241,7 +241,8 @@ impl Tab {
         }
     }
 
-    /// Puts a prompt that could not be sent back into the editor, unless the user is writing another one.
+    /// Returns a prompt that could not be sent to the editor, or to the front of the queue if the user is writing
+    /// another one.
     fn return_draft(&mut self, draft: PromptDraft) {
         if self.editor.is_empty() {
             self.editor.set(draft);

@@ -51,7 +51,7 @@ impl FormView {
         }
     }
 
-    /// Creates the view of an elicitation of an unknown mode.
+    /// Creates the view of an elicitation whose mode is unknown here.
     pub(super) fn unknown(message: &str) -> Self {
         Self {
             message: message.to_owned(),
