@@ -1,5 +1,4 @@
-//! Images on the clipboard of the person's desktop. A terminal pastes text only, so the desktop is asked for them: by the
-//! program that it has for that.
+//! Images on the desktop's clipboard. A terminal pastes text only, so a program of the desktop reads them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,20 +11,20 @@ use tokio::process::Command;
 /// How long the program may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest image that is taken, in bytes: in base64 it still fits into a message.
+/// The largest image that is read, in bytes: in base64 it still fits into a message.
 const LONGEST: u64 = 32 * 1024 * 1024;
 
-/// How a PNG begins.
+/// The first bytes of a PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// A program that writes the clipboard's image to its stdout as PNG.
 struct ClipboardProgram {
     command: &'static [&'static str],
-    /// What it comes with.
+    /// The package that contains the program.
     package: &'static str,
 }
 
-/// The program of this desktop, if there is a desktop.
+/// Returns the program for this desktop, if there is a desktop.
 fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram> {
     if cfg!(target_os = "macos") {
         let words = &["pngpaste", "-"];
@@ -55,10 +54,10 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
     })
 }
 
-/// Puts the clipboard's image into a file of this directory, with a name of its own.
+/// Writes the clipboard's image to a new file in this directory, with a unique name.
 ///
 /// # Errors
-/// In words for a person: there is none, or nobody who could be asked for it.
+/// Returns a text for the user: there is no image, or no program that can read it.
 pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = clipboard_program(set).ok_or(
@@ -98,7 +97,7 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
-/// What the program writes, and a byte more than is taken if it is too much.
+/// Reads the program's output; at most one byte more than the limit, which shows that it is too long.
 async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
     let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())

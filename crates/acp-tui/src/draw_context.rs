@@ -1,21 +1,21 @@
-//! What everything that is drawn has to know.
+//! The context that all drawing code shares.
 
 use std::path::Path;
 
 use crate::Theme;
 use crate::images::ImageCanvas;
 
-/// What everything that is drawn has to know.
+/// The context that all drawing code shares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,
-    /// Files below it are named from there.
+    /// The directory that file paths are shown relative to.
     pub(crate) cwd: &'a Path,
-    /// How often what moves has moved: the frame of a spinner.
+    /// The number of animation steps so far: the frame of a spinner.
     pub(crate) frame: usize,
     /// What images are drawn on, if they are shown.
     pub(crate) images: Option<ImageCanvas>,
 }
 
-/// What shows that something goes on, frame by frame.
+/// The frames of the animation that shows that something is in progress.
 pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

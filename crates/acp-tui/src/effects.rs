@@ -1,4 +1,4 @@
-//! Does what is to be done: each effect in a task of its own, which ends with an event.
+//! Performs effects: each in a task of its own, which ends with an event.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,15 +21,16 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// How soon after a change of a thread the next one is told, so that a stream does not wake for each of its pieces.
+/// The shortest time between two wake-ups for changes of a thread, so that a stream does not wake the chat for each
+/// chunk.
 const PACE: Duration = Duration::from_millis(16);
 
-/// Does what is to be done.
+/// The worker that performs effects.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
     watches: HashMap<TabKey, AbortHandle>,
-    /// Where images of the clipboard are kept as long as the chat runs.
+    /// The directory for images from the clipboard, deleted when the chat ends.
     paste_dir: Option<Arc<TempDir>>,
 }
 
@@ -43,7 +44,7 @@ impl EffectWorker {
         }
     }
 
-    /// Begins it. Only what needs the terminal for itself is waited for.
+    /// Starts an effect. Waits only for those that need the terminal to themselves.
     pub(crate) async fn perform(
         &mut self,
         effect: ChatEffect,
@@ -91,12 +92,12 @@ impl EffectWorker {
         Ok(())
     }
 
-    /// Does something and tells what came of it.
+    /// Runs work in a task and sends the event it ends with.
     fn spawn_task(&self, work: impl Future<Output = Option<ChatEvent>> + Send + 'static) {
         let events = self.events.clone();
         tokio::spawn(async move {
             if let Some(event) = work.await {
-                // Nobody listens any more when the chat is over.
+                // Nothing receives events once the chat has ended.
                 let _ = events.send(event).await;
             }
         });
@@ -179,7 +180,7 @@ impl EffectWorker {
                 draft,
             } => self.spawn_task(async move {
                 let takes = session.agent().capabilities().prompt_capabilities.clone();
-                // It reads files.
+                // This reads files.
                 let content = tokio::task::spawn_blocking(move || draft.content(&takes));
                 let why = match content.await {
                     Ok(Ok(content)) => Ok(content),
@@ -195,7 +196,7 @@ impl EffectWorker {
                 Some(ChatEvent::TurnEnded { tab, result })
             }),
             ChatEffect::CancelTurn { session } => self.spawn_task(async move {
-                // Where it fails, the connection has ended, which is told elsewhere.
+                // If it fails, the connection is closed, which is reported elsewhere.
                 let _ = session.cancel().await;
                 None
             }),
@@ -210,7 +211,7 @@ impl EffectWorker {
                 Some(ChatEvent::OptionSet { tab, result })
             }),
             ChatEffect::CloseSession { session } => self.spawn_task(async move {
-                // An agent that does not offer it keeps the session.
+                // An agent that does not support closing keeps the session open.
                 let _ = session.close().await;
                 None
             }),
@@ -308,7 +309,7 @@ impl EffectWorker {
                     }))
                 });
             }
-            // Done where the terminal is at hand.
+            // Performed where the terminal is accessible.
             ChatEffect::Redraw
             | ChatEffect::Bell
             | ChatEffect::Copy(_)
@@ -339,7 +340,7 @@ impl EffectWorker {
         });
     }
 
-    /// Wakes the chat when the thread changes, at most once a frame.
+    /// Wakes the chat when the thread changes, at most once per frame.
     fn watch(&mut self, tab: TabKey, thread: ThreadHandle) {
         let wake = Arc::clone(&self.environment.wake);
         let watch = tokio::spawn(async move {
@@ -355,7 +356,7 @@ impl EffectWorker {
         }
     }
 
-    /// Ends what runs, and waits for it.
+    /// Stops everything that runs, and waits for its end.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -370,7 +371,8 @@ impl EffectWorker {
     }
 }
 
-/// The names that sessions have been given; none if they cannot be read, which keeps nobody from a session.
+/// Reads the names that were given to sessions. Returns none if they cannot be read, so that sessions can still be
+/// opened.
 async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     let Some(names) = names else {
         return Vec::new();
@@ -388,14 +390,14 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     }
 }
 
-/// Writes a file that is not there yet: what is there is never written over.
+/// Writes a new file; never overwrites an existing one.
 fn write_new(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
     file.write_all(text.as_bytes())
 }
 
-/// Ends an agent, with what it has begun.
+/// Stops an agent and the processes it started.
 async fn stop_agent(process: &AgentProcess, link: Option<&RunningAgent>, grace: Duration) {
     if let Some(link) = link {
         link.connection.close();
@@ -404,7 +406,7 @@ async fn stop_agent(process: &AgentProcess, link: Option<&RunningAgent>, grace: 
     process.shutdown(grace).await;
 }
 
-/// Runs the agent's program for logging in.
+/// Runs the agent's login program.
 async fn log_in_in_terminal(
     spec: &AgentSpec,
     cwd: &Path,
@@ -430,14 +432,14 @@ async fn log_in_in_terminal(
     }
 }
 
-/// The editors that are looked for where none is named, the first that is there.
+/// The editors to look for if none is configured; the first one found is used.
 const EDITORS: &[&str] = if cfg!(windows) {
     &["notepad.exe"]
 } else {
     &["vi", "nano"]
 };
 
-/// The command line of the person's own editor, or one that is there.
+/// Returns the command line of the user's configured editor, or of one that is installed.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)
@@ -452,7 +454,7 @@ fn editor_command() -> Option<String> {
     })
 }
 
-/// Lets the person write in the editor of their own.
+/// Edits a text in the user's own editor.
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
@@ -481,12 +483,12 @@ async fn edit_externally(text: &str) -> Result<String, String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Stops, as Ctrl-Z does, until the shell has the process go on.
+/// Suspends the process, as Ctrl-Z does, until the shell continues it.
 async fn suspend(screen: &mut ChatTerminal) -> io::Result<()> {
     #[cfg(unix)]
     {
         screen.leave().await;
-        // The whole job: a shell waits for all of it to stop.
+        // The whole process group, because a shell waits until all of it has stopped.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         screen.enter()
     }

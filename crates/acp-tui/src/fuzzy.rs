@@ -1,4 +1,4 @@
-//! Finding by typing: what matches, best first, and by which letters.
+//! Fuzzy search: what matches, best first, and which letters matched.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -6,17 +6,17 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// One that was found.
+/// A match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FuzzyMatch {
-    /// Its number among all.
+    /// The item's index among all items.
     pub(crate) index: usize,
-    /// The letters (graphemes) by which it was found, in their order.
+    /// The letters (graphemes) that matched, in order.
     pub(crate) letters: Vec<u32>,
 }
 
-/// What fits `filter`, the best first and equals in their order; all of them if it says nothing. Its words may
-/// stand in any order.
+/// Returns what matches `filter`, best first and equal matches in their order; everything if the filter is empty. The
+/// filter's words may match in any order.
 pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<FuzzyMatch> {
     if filter.trim().is_empty() {
         let found = |(index, _)| FuzzyMatch {
@@ -47,7 +47,8 @@ pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// A text with the letters that matched in a style of their own. `first` is the number of its first letter.
+/// Splits a text into spans, with the matched letters in their own style. `first` is the number of the text's first
+/// letter.
 pub(crate) fn marked(
     text: &str,
     first: usize,

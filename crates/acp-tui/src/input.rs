@@ -1,4 +1,4 @@
-//! A line that is being typed: in a form, or to find something in a list.
+//! A line of input: in a form, or the filter of a list.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::CellWidth;
@@ -6,33 +6,33 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What stands for a line feed, so that all is on one line.
+/// What is shown for a line feed, so that everything stays on one line.
 const LINE_FEED: &str = "⏎";
-/// What stands for a letter of a secret.
+/// What is shown for each letter of a secret.
 const SECRET: &str = "•";
 
-/// A line that is being typed.
+/// A line of input.
 #[derive(Clone)]
 pub(crate) struct LineInput {
     text: String,
-    /// Where the next letter goes, in bytes; between two graphemes.
+    /// Where the next letter is inserted, in bytes; always between two graphemes.
     cursor: usize,
-    /// How many bytes it takes at most.
+    /// The longest input, in bytes.
     limit: usize,
-    /// It is not shown what it is.
+    /// The text is masked.
     secret: bool,
 }
 
-/// What a key did to it.
+/// What a key did to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputOutcome {
-    /// Nothing: it is for others.
+    /// Nothing: the key is not for the line.
     Ignored,
-    /// The cursor is elsewhere, or could have been.
+    /// The key moved the cursor, or would have if it were not at an end.
     Moved,
     /// The text has changed.
     Changed,
-    /// There is no room for all of what was put in.
+    /// Not all of the inserted text fits.
     Full,
 }
 
@@ -46,7 +46,7 @@ impl LineInput {
         }
     }
 
-    /// One that is not echoed.
+    /// Creates a line whose text is masked.
     pub(crate) fn secret(most: usize) -> Self {
         Self {
             secret: true,
@@ -62,8 +62,8 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Puts text in where the cursor is. Control characters are left out, line feeds and tabs become spaces
-    /// unless it `has_lines`.
+    /// Inserts text at the cursor. Control characters are removed; line feeds and tabs become spaces unless `has_lines`
+    /// is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {
         let mut edit = InputOutcome::Changed;
         let mut put = String::new();
@@ -84,12 +84,12 @@ impl LineInput {
         }
         self.text.insert_str(self.cursor, &put);
         self.cursor += put.len();
-        // A mark that was put behind a letter has become one with it.
+        // A combining mark has become one grapheme with the letter before it.
         self.cursor = self.boundary(self.cursor);
         edit
     }
 
-    /// The end of the grapheme that `at` is in, or `at` itself between two.
+    /// Returns the end of the grapheme that contains `at`, or `at` itself if it is between two.
     fn boundary(&self, at: usize) -> usize {
         let mut ends = self.text.grapheme_indices(true).map(|(begin, _)| begin);
         ends.find(|begin| *begin >= at).unwrap_or(self.text.len())
@@ -110,13 +110,13 @@ impl LineInput {
         self.cursor + next
     }
 
-    /// Where the word begins that ends at the cursor.
+    /// Returns the start of the word that ends at the cursor.
     fn word_left(&self) -> usize {
         let mut words = self.text_before().trim_end().split_word_bound_indices();
         words.next_back().map_or(0, |(begin, _)| begin)
     }
 
-    /// Where the word ends that begins at the cursor.
+    /// Returns the end of the word that starts at the cursor.
     fn word_right(&self) -> usize {
         let rest = self.text.get(self.cursor..).unwrap_or_default();
         let mut words = rest.split_word_bound_indices();
@@ -138,7 +138,7 @@ impl LineInput {
         InputOutcome::Moved
     }
 
-    /// As in a shell.
+    /// Handles a key as a shell does.
     pub(crate) fn key(&mut self, key: KeyEvent) -> InputOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -156,7 +156,7 @@ impl LineInput {
             KeyCode::Char('b') if alt => self.move_cursor(self.word_left()),
             KeyCode::Char('f') if alt => self.move_cursor(self.word_right()),
             KeyCode::Char('d') if alt => self.remove(cursor, self.word_right()),
-            // With both, as AltGr is reported by some terminals, it is a letter.
+            // With both modifiers, which is how some terminals report AltGr, it is a letter.
             KeyCode::Char(c) if control == alt => self.insert(c.encode_utf8(&mut [0; 4]), false),
             KeyCode::Left if control || alt => self.move_cursor(self.word_left()),
             KeyCode::Right if control || alt => self.move_cursor(self.word_right()),
@@ -171,7 +171,7 @@ impl LineInput {
         }
     }
 
-    /// What of it is seen in `width` columns, and in which of them the cursor is: always within.
+    /// Returns the part that fits into `width` columns, and the cursor's column in it.
     pub(crate) fn view(&self, width: u16, style: Style) -> (Span<'static>, u16) {
         let room = width.saturating_sub(1);
         let shown = |grapheme: &str| -> String {
@@ -182,7 +182,7 @@ impl LineInput {
                 grapheme => grapheme.to_owned(),
             }
         };
-        // As much of what is before the cursor as there is room for, from its end.
+        // As much of the text before the cursor as fits, taken from its end.
         let mut text = String::new();
         let mut column = 0;
         let mut front = Vec::new();
@@ -210,7 +210,7 @@ impl LineInput {
     }
 }
 
-/// Without what was typed, which may be secret.
+/// Omits the text, which may be secret.
 impl std::fmt::Debug for LineInput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Input")

@@ -1,8 +1,8 @@
-//! What is typed.
+//! Reads the terminal's input.
 //!
-//! It is read on a thread of its own, and not by a task: where the terminal is gone, crossterm tries to read from it for
-//! ever without letting go of the thread, and nothing else that the runtime has given to that thread would be done, nor
-//! would the runtime end. A thread of our own ends with the process.
+//! Reading happens on a thread of its own, not in a task: when the terminal has been closed, crossterm tries forever to
+//! read from it and blocks the thread. Other tasks of the runtime on that thread would not run, and the runtime would
+//! not shut down. A thread of our own ends with the process.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
-/// How much that was typed waits at most.
+/// The most input events that are buffered.
 const WAITING: usize = 256;
 
-/// How long reading may take to end. It takes longer only if there is nothing left to be read from.
+/// How long to wait for the reader to stop. It takes longer only if the terminal has been closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is typed, which can be looked at without waiting for it.
+/// A source of input events, which can also be polled without waiting.
 pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
-    /// Dropped to end it.
+    /// Dropped to stop the thread.
     stop: Option<oneshot::Sender<()>>,
-    /// Told when it has ended.
+    /// Resolves when the thread has stopped.
     stopped: oneshot::Receiver<()>,
 }
 
 impl KeyReader {
-    /// Nothing is read.
+    /// Creates a reader that reads nothing.
     pub(crate) fn none() -> Self {
         Self {
             events: mpsc::channel(1).1,
@@ -35,7 +35,8 @@ impl KeyReader {
         }
     }
 
-    /// Reads what is typed, behind what was typed before. Without a thread to read it, it has ended at once.
+    /// Starts reading input; `before` are events that were read earlier and come first. If no thread can be started,
+    /// the input ends at once.
     pub(crate) fn read(before: Vec<Event>) -> Self {
         let (sender, events) = mpsc::channel(WAITING);
         let (stop, stopping) = oneshot::channel::<()>();
@@ -63,17 +64,17 @@ impl KeyReader {
         }
     }
 
-    /// What is typed next; `None` if nothing will be any more.
+    /// Returns the next event; `None` if there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// What has been typed already.
+    /// Returns an event that was read already, if there is one.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
-    /// Reads no more; when this returns, what is typed is for others.
+    /// Stops reading. When this returns, others can read the input.
     pub(crate) async fn stop(&mut self) {
         self.stop = None;
         let _ = tokio::time::timeout(PATIENCE, &mut self.stopped).await;

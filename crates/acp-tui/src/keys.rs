@@ -1,11 +1,11 @@
-//! What can be done, and the keys that do it.
+//! Actions, and the keys that are bound to them.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// A key with what is held down beside it.
+/// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyChord {
     code: KeyCode,
@@ -17,7 +17,7 @@ impl From<KeyEvent> for KeyChord {
         let mut modifiers =
             event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let code = match event.code {
-            // Terminals differ in whether they name the shift that is in the letter already.
+            // Terminals differ in whether they report Shift for a letter that is already uppercase.
             KeyCode::Char(c) => {
                 modifiers -= KeyModifiers::SHIFT;
                 KeyCode::Char(c)
@@ -32,7 +32,7 @@ impl From<KeyEvent> for KeyChord {
     }
 }
 
-/// A name that is no key.
+/// An error for a string that is not the name of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key `{0}`; examples: ctrl-t, alt-1, f1, pageup, shift-tab")]
 pub struct ParseKeyError(String);
@@ -84,7 +84,7 @@ impl FromStr for KeyChord {
     }
 }
 
-/// The names of keys that are no letters.
+/// The names of keys that are not letters.
 const NAMED: &[(&str, KeyCode)] = &[
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -144,7 +144,7 @@ impl fmt::Display for KeyChord {
 
 macro_rules! actions {
     ($($action:ident $name:literal $about:literal [$($key:literal),*];)*) => {
-        /// What can be done by a key or from the list of all that can be done.
+        /// An action that a key or an entry of the command palette performs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Action {
@@ -152,22 +152,22 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// All of them, in the order in which help lists them.
+            /// All actions, in the order in which the help lists them.
             pub const ALL: &'static [Self] = &[$(Self::$action),*];
 
-            /// Its name in a configuration.
+            /// Returns the action's name in the configuration.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$action => $name,)* }
             }
 
-            /// What it does.
+            /// Describes what the action does.
             #[must_use]
             pub fn about(self) -> &'static str {
                 match self { $(Self::$action => $about,)* }
             }
 
-            /// The names of all of them.
+            /// Returns the names of all actions.
             fn names() -> String {
                 let names = Self::ALL.iter().map(|action| action.name());
                 names.collect::<Vec<_>>().join(", ")
@@ -217,28 +217,28 @@ actions! {
     Quit "quit" "Quit" ["ctrl-q"];
 }
 
-/// Which key does what.
+/// The actions that keys are bound to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBindings(Vec<(KeyChord, Action)>);
 
-/// What is wrong with a person's own keys.
+/// An error in the user's key bindings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyBindingsError {
-    /// There is no such action.
+    /// No action has this name.
     #[error("unknown action `{0}`{meant}; expected one of {all}", meant = suggest_action(.0), all = Action::names())]
     UnknownAction(String),
-    /// There is no such key.
+    /// No key has this name.
     #[error("{action}: {error}")]
     InvalidKey {
         /// The action.
         action: String,
-        /// What is wrong.
+        /// What is wrong with the key's name.
         error: ParseKeyError,
     },
 }
 
-/// Which action may be meant by a name that none has.
+/// Suggests an action for an unknown name.
 fn suggest_action(name: &str) -> String {
     let names: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
     let nearest = similar::get_close_matches(name, &names, 1, 0.6);
@@ -259,11 +259,11 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// Binds an action to these keys instead of its own; to none, if there are none. A key that did something else
-    /// does this now.
+    /// Binds an action to these keys instead of its current ones; to none if `keys` is empty. A key that was bound to
+    /// another action is rebound.
     ///
     /// # Errors
-    /// There is no such action or key.
+    /// Fails if the action or a key is unknown.
     pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeyBindingsError> {
         let known = Action::ALL.iter().find(|known| known.name() == action);
         let action = *known.ok_or_else(|| KeyBindingsError::UnknownAction(action.to_owned()))?;
@@ -279,7 +279,7 @@ impl KeyBindings {
         Ok(())
     }
 
-    /// What a key does.
+    /// Returns the action that a key is bound to.
     #[must_use]
     pub fn action(&self, key: KeyEvent) -> Option<Action> {
         let key = KeyChord::from(key);
@@ -287,7 +287,7 @@ impl KeyBindings {
         bound.map(|(_, action)| *action)
     }
 
-    /// The first key that does this.
+    /// Returns the first key that is bound to an action.
     #[must_use]
     pub fn key(&self, action: Action) -> Option<KeyChord> {
         let bound = self.0.iter().find(|(_, bound)| *bound == action);

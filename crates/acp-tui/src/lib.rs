@@ -1,7 +1,7 @@
-//! The terminal client that people keep open: `acp chat`.
+//! The terminal client for interactive use: `acp chat`.
 //!
-//! It renders [`acp::Thread`]s, one a tab, and holds no protocol of its own. What is where, and why:
-//! `docs/decisions/0014-chat.md`.
+//! It renders [`acp::Thread`]s, one per tab, and implements nothing of the protocol itself. For the structure and the
+//! reasons for it, see `docs/decisions/0014-chat.md`.
 
 mod agent;
 mod app;

@@ -1,4 +1,4 @@
-//! The loop: events in, state changed, effects out, and a drawing when there is a reason for one.
+//! The main loop: takes events, updates the state, performs effects, and draws when necessary.
 
 use std::io;
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use crate::setup::ChatSetup;
 use crate::terminal::ChatTerminal;
 use crate::text::highlight;
 
-/// How many events wait at most. Who has another one waits.
+/// The capacity of the event channel. Senders wait while it is full.
 const EVENTS: usize = 256;
 
-/// How long a drawing stays at least, where what changed is not what the person has typed.
+/// The shortest time between two drawings, unless the change comes from the user's input.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// How soon after a drawing more is laid out of what was too long to be laid out at once. As much time is left to
-/// others.
+/// How soon after a drawing more is laid out of what was too long to lay out at once. As much time is left for
+/// everything else.
 const SLICE: Duration = Duration::from_millis(4);
 
-/// How often what moves by itself moves.
+/// The time between two steps of an animation.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many events are taken before what they changed is drawn.
+/// The most events that are handled before the changes are drawn.
 const BATCH: usize = 64;
 
-/// Why a chat could not go on.
+/// Why a chat ended with an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
     /// The terminal cannot be used.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
-    /// There is no agent to talk to.
+    /// No agent is configured.
     #[error("no agent configured")]
     NoAgent,
 }
 
-/// Runs a chat until the person ends it, or the terminal is closed.
+/// Runs a chat until the user quits it or the terminal is closed.
 ///
 /// # Errors
-/// The terminal cannot be used.
+/// Fails if the terminal cannot be used or no agent is configured.
 pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     if setup.agents.is_empty() {
         return Err(ChatError::NoAgent);
@@ -62,7 +62,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     let mut ended = listen_for_end()?;
     let mut begun = false;
     let mut drawn = Instant::now();
-    // The first drawing has the best reason there is.
+    // The first drawing is due at once.
     let mut due = Some(drawn);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -77,7 +77,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
                     .perform(ChatEffect::DecodeImage(task), &mut screen)
                     .await?;
             }
-            // Behind the first drawing, which must not wait for it.
+            // After the first drawing, which must not wait for it.
             if !std::mem::replace(&mut begun, true) {
                 app.set_canvas(screen.listen().await);
             }
@@ -91,7 +91,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
             () = ended.recv() => Some(ChatEvent::Quit),
             input = screen.next() => match input {
                 Some(input) => to_chat_event(input),
-                // Nobody will type any more.
+                // There will be no more input.
                 None => Some(ChatEvent::Quit),
             },
             () = resized.recv() => Some(ChatEvent::Resized),
@@ -112,7 +112,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
         let soon = if typed { Instant::now() } else { drawn + FRAME };
         due = Some(due.map_or(soon, |due| due.min(soon)));
         let mut effects = app.update(event);
-        // What has come in the meantime is drawn together with it.
+        // Events that have arrived in the meantime are drawn together with this one.
         for _ in 0..BATCH {
             let Some(input) = screen.next_now() else {
                 break;
@@ -128,7 +128,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
             worker.perform(effect, &mut screen).await?;
         }
     }
-    // The person has their terminal back before what runs has ended.
+    // The user gets the terminal back before the agents have ended.
     drop(screen);
     worker.end(&app).await;
     Ok(())
@@ -143,12 +143,12 @@ fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
         if let Some(cursor) = cursor {
             frame.set_cursor_position(cursor);
         }
-        // Before the cells that show them.
+        // Before the cells that show the images.
         app.images().send(&mut io::stdout())
     })
 }
 
-/// What the terminal says, as an event; nothing for what is not of interest.
+/// Converts the terminal's input to an event; `None` for input that does not matter.
 fn to_chat_event(input: Input) -> Option<ChatEvent> {
     match input {
         Input::Key(key) => Some(ChatEvent::Key(key)),
@@ -166,8 +166,8 @@ async fn sleep_until_due(due: Option<Instant>) {
     }
 }
 
-/// That the terminal has another size. What reads keys tells of it as well, but not if a key was pressed in the same
-/// moment: it reads that, and then waits for a signal that has been.
+/// A listener for changes of the terminal's size. The key reader reports these as well, but not if a key was pressed at
+/// the same time: it reads the key, and then waits for a signal that has already arrived.
 struct ResizeListener {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
@@ -194,7 +194,7 @@ impl ResizeListener {
     }
 }
 
-/// The end that is asked for by signals rather than by keys.
+/// A listener for the signals that ask the process to terminate.
 struct EndListener {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -218,7 +218,7 @@ fn listen_for_end() -> io::Result<EndListener> {
     Ok(EndListener {})
 }
 
-/// Told when the terminal is gone, which not everybody is told by a signal: only who belongs to its session.
+/// Resolves when the terminal is closed. Only processes of the terminal's session get a signal for that.
 #[cfg(unix)]
 fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -227,13 +227,13 @@ fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     let thread = std::thread::Builder::new().name("terminal".to_owned());
     let begun = thread.spawn(move || {
         let stdin = rustix::stdio::stdin();
-        // Nothing is asked for: an end and an error are always told.
+        // No events are requested: hangup and error are always reported.
         let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
         loop {
             match poll(&mut watched, None) {
                 Ok(_) => break,
                 Err(rustix::io::Errno::INTR) => {}
-                // A system that cannot watch terminals.
+                // This system cannot poll terminals.
                 Err(_) => std::thread::park(),
             }
         }

@@ -1,4 +1,4 @@
-//! What a chat is begun with.
+//! The setup of a chat.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,42 +11,42 @@ use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 use crate::keys::KeyBindings;
 use crate::theme::Theme;
 
-/// An agent that can be talked to.
+/// An agent that the chat can start.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AgentSpec {
-    /// What the person calls it.
+    /// The user's name for the agent.
     pub name: String,
-    /// How it is started.
+    /// The command that starts the agent.
     pub command: AgentCommand,
-    /// Who confines it when it is started, if anybody does.
+    /// The hook that puts the agent into a sandbox when it is started, if any.
     pub sandbox_hook: SandboxHook,
-    /// How its connection is made: which versions are spoken, how much is kept.
+    /// The options of its connection, such as protocol versions and limits.
     pub options: acp::Options,
-    /// MCP servers for its sessions.
+    /// The MCP servers for its sessions.
     pub mcp_servers: Vec<McpServer>,
-    /// What its new sessions begin with.
+    /// What is set in its new sessions.
     pub initial_options: InitialOptions,
-    /// The command that installs it, if that is known; it is shown, never run.
+    /// The command that installs the agent, if known; it is shown, never run.
     pub install: Option<String>,
-    /// Who knows what the person can do about what it says.
+    /// A hook that knows what the user can do about the agent's errors.
     pub hint: HintSource,
-    /// It can be trusted to ask for all that its mode and the rules do not allow, and it is bound by the policy: what it
-    /// does through the client is not asked about a second time.
+    /// Whether the agent is trusted to ask about everything that its mode and the rules do not allow, and is bound by
+    /// the policy. What it does through the client is then not asked about a second time.
     pub asks: bool,
-    /// The names that its sessions in the chat's directory have been given, if they are kept.
+    /// The names that were given to its sessions in the chat's directory, if they are stored.
     pub names: Option<SessionNames>,
 }
 
-/// Knows what a person can do about what an agent says when something does not work: that a key it wants is set here
-/// and not passed on to it, say.
+/// A hook that knows what the user can do about an agent's error message: for example, that a key the agent requires is
+/// set here but is not passed on to it.
 #[derive(Clone, Default)]
 pub struct HintSource(Option<Arc<HintFn>>);
 
 type HintFn = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
 
 impl HintSource {
-    /// `hint` is given what the agent said, and whether it wants the person to log in.
+    /// Creates a hook. `hint` gets the agent's message, and whether the agent requires a login.
     pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hint)))
     }
@@ -62,15 +62,15 @@ impl fmt::Debug for HintSource {
     }
 }
 
-/// Puts the command of an agent into a sandbox when it is started, and says what the person is to be told of that.
+/// A hook that puts an agent's command into a sandbox when it is started, and returns notes about that for the user.
 #[derive(Clone, Default)]
 pub struct SandboxHook(Option<Arc<SandboxFn>>);
 
 type SandboxFn = dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
 
 impl SandboxHook {
-    /// `sandbox_hook` gives the confined command and notes for the person, or why there can be no sandbox. It may read and
-    /// write files.
+    /// Creates a hook. `sandbox_hook` returns the confined command and notes for the user, or why there can be no
+    /// sandbox. It may read and write files.
     pub fn new(
         confine: impl Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String>
         + Send
@@ -95,7 +95,7 @@ impl fmt::Debug for SandboxHook {
 }
 
 impl AgentSpec {
-    /// An agent that is started like this.
+    /// Creates an agent that is started with this command.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
         Self {
             name: name.into(),
@@ -112,64 +112,64 @@ impl AgentSpec {
     }
 }
 
-/// What a session is brought into, old or new.
+/// What is set in a session once it is open, whether it is new or existing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {
-    /// The mode, by its id.
+    /// The id of the mode.
     pub mode: Option<String>,
     /// Config options: ids and values.
     pub config: Vec<(String, String)>,
 }
 
-/// How a session is come by.
+/// How a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSource {
-    /// It is new.
+    /// As a new session.
     New,
-    /// It is an old one: loaded with its past, or resumed where the agent does not tell the past.
+    /// As an existing session: loaded with a replay, or resumed if the agent does not support loading.
     Existing(SessionId),
-    /// It is new, and begins as a copy of this one.
+    /// As a new session that starts as a copy of this one.
     Fork(SessionId),
 }
 
-/// All that a chat is begun with.
+/// Everything that a chat is started with.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ChatSetup {
-    /// The agents there are; the first is begun with.
+    /// The agents; the first one is started.
     pub agents: Vec<AgentSpec>,
-    /// Where the agents work, an absolute path.
+    /// The directory in which the agents work, an absolute path.
     pub cwd: PathBuf,
-    /// What they may do without asking.
+    /// What the agents may do without asking.
     pub permissions: Permissions,
-    /// Where their commands may write, if that is confined.
+    /// The sandbox of their commands, if they are confined.
     pub sandbox: Option<Sandbox>,
-    /// What their commands get of the environment.
+    /// The environment of their commands.
     pub environment: Environment,
-    /// The session of the first tab.
+    /// How the session of the first tab is opened.
     pub session_source: SessionSource,
-    /// The name that this session is to have, if it is new.
+    /// The name for this session, if it is new.
     pub name: Option<String>,
-    /// What that session is brought into, whatever the agent's sessions begin with.
+    /// What is set in this session; takes precedence over the agent's own [`InitialOptions`].
     pub initial_options: InitialOptions,
-    /// What is said first, if anything.
+    /// The first prompt, if any.
     pub prompt: Option<String>,
-    /// Where the prompts of before are kept, if they are.
+    /// The file with the prompt history, if it is stored.
     pub history: Option<PathBuf>,
-    /// Which key does what.
+    /// The key bindings.
     pub keys: KeyBindings,
-    /// Colours.
+    /// The theme.
     pub theme: Theme,
     /// How images are shown.
     pub images: Images,
-    /// Whether the mouse is used. The terminal's own selecting of text then needs a modifier key.
+    /// Whether the mouse is used. If it is, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
 
 impl ChatSetup {
-    /// A chat with this agent in this directory.
+    /// Creates a chat with this agent in this directory.
     pub fn new(agent: AgentSpec, cwd: impl Into<PathBuf>, permissions: Permissions) -> Self {
         Self {
             agents: vec![agent],

@@ -1,4 +1,4 @@
-//! The person's terminal: taken for as long as the chat lasts, and given back whatever happens.
+//! The user's terminal: taken over while the chat runs, and always restored.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
@@ -17,28 +17,28 @@ use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect, is_guarded, ki
 use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
-/// What was changed about the terminal, so that a panic can undo it.
+/// Whether the terminal's state was changed, so that a panic can restore it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static HOOK: Once = Once::new();
 
-/// How much of a drawing is written at once, in bytes.
+/// The size of the output buffer, in bytes.
 const DRAWING: usize = 32 * 1024;
 
-/// The terminal, with ratatui's picture of it.
+/// The terminal, with ratatui's copy of its contents.
 pub(crate) struct ChatTerminal {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     key_reader: KeyReader,
-    /// What is known of how it shows images.
+    /// What is known about how it shows images.
     image_support: ImageSupport,
-    /// How large it has said that its cells are.
+    /// The cell size that the terminal has reported.
     cell_size: Option<PixelSize>,
     mouse: bool,
     title: String,
 }
 
 impl ChatTerminal {
-    /// Takes the terminal. What is typed is not read before [`Self::listen`].
+    /// Takes over the terminal. Input is not read before [`Self::listen`].
     pub(crate) fn take(mouse: bool, images: Images, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();
@@ -58,7 +58,7 @@ impl ChatTerminal {
         ) {
             query::ask(&mut io::stdout())?;
         }
-        // A drawing is one write, or a few, rather than one for each kilobyte.
+        // One large write per drawing, or a few, rather than one per kilobyte.
         let out = BufWriter::with_capacity(DRAWING, io::stdout());
         let terminal = ratatui::Terminal::new(CrosstermBackend::new(out));
         match terminal {
@@ -77,8 +77,8 @@ impl ChatTerminal {
         }
     }
 
-    /// Begins to read what is typed; gives what images are drawn on. For a moment it waits for what the terminal says,
-    /// if it was asked.
+    /// Starts to read input and returns the canvas for images. If the terminal was sent a query, waits briefly for the
+    /// response.
     pub(crate) async fn listen(&mut self) -> Option<ImageCanvas> {
         let asked = matches!(
             self.image_support,
@@ -88,7 +88,7 @@ impl ChatTerminal {
             true => tokio::task::spawn_blocking(query::listen).await,
             false => Ok(Default::default()),
         };
-        // It does not panic; a chat whose runtime ends has nothing to show any more.
+        // The task does not panic, and if the runtime is shutting down there is nothing left to show.
         let (answer, typed) = heard.unwrap_or_default();
         self.key_reader = KeyReader::read(typed);
         self.image_support = self.image_support.answered(answer);
@@ -96,7 +96,7 @@ impl ChatTerminal {
         self.canvas()
     }
 
-    /// What images are drawn on, now that the terminal may have another size, or another font.
+    /// Returns the canvas for images. Called again when the terminal's size or font may have changed.
     pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
         match self.image_support {
             ImageSupport::Known(way) => {
@@ -106,7 +106,7 @@ impl ChatTerminal {
         }
     }
 
-    /// Draws, with what the terminal is told in between kept together, so that nothing flickers.
+    /// Draws inside a synchronized update, so that nothing flickers.
     pub(crate) fn draw(
         &mut self,
         draw: impl FnOnce(&mut ratatui::Frame<'_>) -> io::Result<()>,
@@ -120,18 +120,18 @@ impl ChatTerminal {
         drawn
     }
 
-    /// Draws everything again, for the terminal shows something else.
+    /// Clears the screen, so that the next drawing redraws everything, because the terminal shows something else.
     ///
-    /// `clear` of ratatui asks the terminal where its cursor is, and fails if the answer is read as something typed.
+    /// ratatui's `clear` queries the cursor's position, and fails if the key reader reads the response.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
         kitty::forget_all(&mut io::stdout())?;
         execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
-        // The picture to compare with becomes an empty one.
+        // The buffer to compare with becomes an empty one.
         self.terminal.swap_buffers();
         Ok(())
     }
 
-    /// The title of the terminal's window.
+    /// Sets the title of the terminal's window.
     pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
         if self.title != title {
             title.clone_into(&mut self.title);
@@ -140,37 +140,37 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Gives the terminal back for a while: another program reads what is typed.
+    /// Restores the terminal for a while, so that another program can use it and read its input.
     pub(crate) async fn leave(&mut self) {
         self.key_reader.stop().await;
         restore_terminal();
     }
 
-    /// Takes it again.
+    /// Takes over the terminal again.
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         set_up_terminal(self.mouse)?;
         self.key_reader = KeyReader::read(Vec::new());
         self.forget()
     }
 
-    /// What is typed next; `None` if nothing will be any more.
+    /// Returns the next input event; `None` if there will be no more.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.key_reader.next().await
     }
 
-    /// What has been typed already.
+    /// Returns an input event that was read already, if there is one.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
         self.key_reader.next_now()
     }
 
-    /// Rings.
+    /// Rings the bell.
     pub(crate) fn bell(&mut self) -> io::Result<()> {
         let mut out = io::stdout();
         out.write_all(b"\x07")?;
         out.flush()
     }
 
-    /// Puts text on the clipboard, where the terminal lets programs do so (OSC 52).
+    /// Copies text to the clipboard, if the terminal lets programs do so (OSC 52).
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         execute!(
             io::stdout(),
@@ -185,12 +185,13 @@ impl Drop for ChatTerminal {
     }
 }
 
-/// Many terminals send the arrow keys in place of a wheel that nobody listens to, where nothing scrolls by itself
-/// (mode 1007): a turn of the wheel walked through what was written before. Whether they do is kept before it is
-/// turned off.
+/// The sequence that saves the state of alternate scroll (mode 1007) and turns it off. With it, many terminals send
+/// arrow keys for the wheel on the alternate screen when the program does not use the mouse; the wheel would then walk
+/// through the prompt history.
 const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
-/// Those that cannot keep it mostly begin with it on.
+/// The sequence that turns alternate scroll on, then restores its saved state. Most terminals that cannot save it start
+/// with it on.
 const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {
@@ -198,7 +199,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     let mut out = io::stdout();
     execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
-    // Shift-Enter can be told from Enter then. Terminals that do not know it ignore it.
+    // Allows telling Shift-Enter from Enter. Terminals that do not support it ignore it.
     execute!(
         out,
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
@@ -210,14 +211,14 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Puts the terminal into the state it was found in. Does nothing the second time.
+/// Restores the terminal to its original state. Does nothing the second time.
 fn restore_terminal() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();
     let _ = kitty::forget_all(&mut out);
-    // Each by itself: where one does not work the others still may.
+    // Each on its own: if one fails, the others may still succeed.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
     let _ = out.write_all(GIVE_WHEEL);
@@ -230,7 +231,7 @@ fn restore_terminal() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// How large a cell is, as far as the system knows.
+/// Returns the size of a cell, if the system knows it.
 fn cell_size() -> Option<PixelSize> {
     let size = terminal::window_size().ok()?;
     let pixels = |all: u16, cells: u16| all.checked_div(cells).filter(|pixels| *pixels > 0);

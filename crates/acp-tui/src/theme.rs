@@ -1,74 +1,74 @@
-//! Colours, by what they mean.
+//! Colors, by what they mean.
 
 pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colours the terminal can show.
+/// How many colors the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Colors {
-    /// None, or none are wanted (`NO_COLOR`): bold, dim, underlined and reversed text alone.
+    /// No colors, or none are wanted (`NO_COLOR`): bold, dim, underlined and reversed text only.
     None,
-    /// The 16 that the person has chosen for their terminal.
+    /// The 16 colors of the user's own palette.
     #[default]
     Ansi16,
-    /// 256 or more.
+    /// 256 colors or more.
     Full,
 }
 
-/// A style for each thing that is shown. Nothing else chooses colours.
+/// A style for each element of the screen. Nothing else chooses colors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Theme {
-    /// What is behind the text.
+    /// The background behind the text.
     pub background: Background,
-    /// How many colours there are.
+    /// How many colors there are.
     pub colors: Colors,
     /// Ordinary text.
     pub text: Style,
-    /// What matters less.
+    /// Less important text.
     pub dim: Style,
-    /// What is stressed.
+    /// Emphasized text.
     pub strong: Style,
-    /// What the eye should find: the tab that is shown, keys that can be pressed.
+    /// What should be found at a glance: the active tab, keys that can be pressed.
     pub accent: Style,
-    /// It went well.
+    /// Success.
     pub good: Style,
-    /// It went wrong.
+    /// Failure.
     pub bad: Style,
-    /// It wants attention.
+    /// Warnings.
     pub warn: Style,
-    /// What the person said.
+    /// The user's messages.
     pub user: Style,
-    /// What the agent thought.
+    /// The agent's thoughts.
     pub thought: Style,
-    /// Frames and rules.
+    /// Borders and separators.
     pub border: Style,
-    /// The frame of what has the keyboard.
+    /// The border of whatever has the focus.
     pub focus: Style,
-    /// What is chosen in a list.
+    /// The selected entry of a list.
     pub selected: Style,
-    /// The letters by which something was found.
+    /// The letters that matched a filter.
     pub matched: Style,
     /// Headings.
     pub heading: Style,
-    /// Code within text.
+    /// Inline code.
     pub code: Style,
-    /// Addresses.
+    /// Links.
     pub link: Style,
     /// Quotations.
     pub quote: Style,
     /// A line that a diff adds.
     pub added: Style,
-    /// A line that it takes away.
+    /// A line that a diff removes.
     pub removed: Style,
-    /// What has changed within such a line.
+    /// What has changed within an added line.
     pub added_word: Style,
-    /// The same of one that is taken away.
+    /// What has changed within a removed line.
     pub removed_word: Style,
 }
 
 impl Theme {
-    /// The theme for a terminal.
+    /// Creates the theme for a terminal.
     #[must_use]
     pub fn new(background: Background, colors: Colors) -> Self {
         let plain = Style::new();
@@ -104,7 +104,7 @@ impl Theme {
         if colors == Colors::None {
             return none;
         }
-        // The names of the 16, which the person's own palette gives fitting values for either background.
+        // The 16 named colors: the user's palette has suitable values for either background.
         let fg = |color| plain.fg(color);
         let ansi = Self {
             accent: fg(Color::Cyan).add_modifier(Modifier::BOLD),

@@ -1,4 +1,4 @@
-//! What the chat does when an agent asks.
+//! The chat's client: how it handles the requests of an agent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,10 +17,10 @@ use tokio::sync::Notify;
 
 use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
 
-/// How many notes wait to be shown; of more, the oldest are not.
+/// The most notes that wait to be shown. When there are more, the oldest are dropped.
 const NOTES: usize = 32;
 
-/// What a person is to be told beside the conversation.
+/// Notes for the user that are shown beside the conversation.
 #[derive(Debug, Default)]
 pub(crate) struct ChatNotes {
     notes: Mutex<std::collections::VecDeque<String>>,
@@ -41,7 +41,7 @@ impl ChatNotes {
     }
 }
 
-/// Puts permission requests on the desk.
+/// A [`Prompter`] that puts permission requests into the question queue.
 pub(crate) struct ChatPrompter(pub(crate) Arc<QuestionQueue>);
 
 impl Prompter for ChatPrompter {
@@ -62,7 +62,7 @@ impl Prompter for ChatPrompter {
     }
 }
 
-/// The chat as a client of one agent's.
+/// The chat as the client of one agent.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,
@@ -71,7 +71,7 @@ pub(crate) struct ChatClient {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// What the chat keeps of one session.
+/// The chat's state of one session.
 pub(crate) struct ChatSession {
     host: HostSession,
     process: Arc<AgentProcess>,
@@ -156,7 +156,7 @@ impl Client for ChatClient {
     }
 }
 
-/// Puts forms and addresses on the desk.
+/// A handler that puts forms and URLs into the question queue.
 pub(crate) struct ChatElicitation(pub(crate) Arc<QuestionQueue>);
 
 impl<S: Sync> Elicitation<S> for ChatElicitation {

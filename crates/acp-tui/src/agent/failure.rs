@@ -1,4 +1,4 @@
-//! What can go wrong with an agent, in words that say what it did.
+//! What can go wrong with an agent, and the text that describes it.
 
 use std::time::Duration;
 
@@ -9,44 +9,44 @@ use acp_host::{AgentProcess, SpawnError};
 
 use crate::setup::AgentSpec;
 
-/// How long a broken agent may take to end, so that its exit code can be told.
+/// How long to wait for a failed agent to exit, so that its exit code can be shown.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// How much of what an agent printed is told with its end, in lines.
+/// The most lines of an agent's output that are shown when it exits.
 const TAIL: usize = 20;
 
-/// Why something with an agent did not go well.
+/// Why an operation on an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentFailure {
-    /// The agent does not run, or nobody can talk to it.
+    /// The agent does not run, or its connection is closed.
     Exited(AgentExit),
-    /// One must log in first; the agent's words.
+    /// The agent requires a login. Holds the agent's message.
     LoginRequired(String),
-    /// It said no, or could not be asked.
+    /// The agent rejected the request, or the request could not be sent.
     Rejected(String),
-    /// The session is not there any more.
+    /// The session does not exist any more.
     SessionNotFound(String),
 }
 
-/// How it came that nobody can talk to an agent.
+/// How an agent ended, or why its connection was closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// What it did, to be put behind its name.
+    /// What the agent did, as text that follows its name.
     pub(crate) description: String,
-    /// The end of what it has printed, in lines.
+    /// The last lines of the agent's output.
     pub(crate) output_tail: String,
     /// What may help.
     pub(crate) remedy: Remedy,
 }
 
-/// What may help where an agent does not start.
+/// What may help when an agent does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Nothing that is known here.
+    /// No remedy is known.
     Unknown,
-    /// To install it.
+    /// Install the agent.
     Install,
-    /// To speak the draft of version 2 with it.
+    /// Allow the draft of protocol version 2.
     Version2,
 }
 
@@ -59,7 +59,7 @@ impl AgentExit {
         }
     }
 
-    /// Its program could not be started.
+    /// Describes an agent whose program could not be started.
     pub(crate) fn not_started(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {
@@ -70,7 +70,7 @@ impl AgentExit {
 }
 
 impl AgentFailure {
-    /// What an error of the library means for the person.
+    /// Classifies an error of the library.
     pub(crate) fn of(error: &acp::Error) -> Self {
         match error {
             acp::Error::Rpc(rpc) if error.is_auth_required() => {
@@ -86,7 +86,7 @@ impl AgentFailure {
         }
     }
 
-    /// What it is, on a line.
+    /// Describes the failure on one line.
     pub(crate) fn to_text(&self) -> String {
         match self {
             Self::Exited(AgentExit {
@@ -99,7 +99,7 @@ impl AgentFailure {
     }
 }
 
-/// The agent did not come to an agreement about the protocol: what it did instead. It does not run after that.
+/// Describes why the agent did not complete `initialize`. Shuts the process down.
 pub(super) async fn broken(
     spec: &AgentSpec,
     process: &AgentProcess,
@@ -135,7 +135,7 @@ pub(super) async fn broken(
     }
 }
 
-/// The connection is over: how its agent went, which does not run after that.
+/// Describes how the agent ended after its connection was closed. Shuts the process down.
 pub(super) async fn disconnected(
     process: &AgentProcess,
     reason: &CloseReason,
@@ -145,7 +145,7 @@ pub(super) async fn disconnected(
         Ok(exit) => format!("{ended}: {exit}"),
         Err(_) => format!("closed the connection: {reason}"),
     };
-    // What is left of it has nobody to talk to.
+    // If the process still runs, it has no connection any more.
     process.shutdown(Duration::ZERO).await;
     AgentExit {
         output_tail: tail(process),
@@ -153,7 +153,7 @@ pub(super) async fn disconnected(
     }
 }
 
-/// The end of what an agent printed.
+/// Returns the last lines of an agent's output.
 pub(crate) fn tail(process: &AgentProcess) -> String {
     let tail = process.output_tail();
     let lines: Vec<&str> = tail.trim_end().lines().collect();

@@ -1,4 +1,4 @@
-//! The desk: what agents ask the person, until it is answered or nobody waits for it any more.
+//! The question queue: what agents ask the user, until it is answered or withdrawn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,31 +9,31 @@ use acp::v1::{
 use acp_host::AlwaysEffect;
 use tokio::sync::{Notify, oneshot};
 
-/// What is asked.
+/// A question to the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
-    /// Whether something may be done, and what an answer for always comes to: tool calls, "Requesting
-    /// Permission".
+    /// A permission request, and what an "always" answer to it grants (specification: Tool Calls, "Requesting
+    /// Permission").
     Permission(Box<PermissionRequest>, AlwaysEffect),
-    /// To fill in a form, or to go to a web page: Elicitation.
+    /// A form to fill in, or a URL to open (specification: Elicitation).
     Elicitation(Box<CreateElicitationRequest>),
 }
 
-/// What the person says.
+/// The user's answer to a question.
 #[derive(Debug)]
 pub(crate) enum ChatAnswer {
-    /// This option of a permission request; `None` if they choose none of them.
+    /// The chosen option of a permission request; `None` if the user chose none.
     Permission(Option<PermissionOptionId>),
-    /// To a form or an address.
+    /// The answer to a form or a URL.
     Elicitation(ElicitationAction),
 }
 
-/// A question that waits for its answer.
+/// A question that has no answer yet.
 #[derive(Debug)]
 pub(crate) struct OpenQuestion {
-    /// Tells it from every other of this desk.
+    /// A number that is unique in this queue.
     pub(crate) id: u64,
-    /// The session it belongs to; absent for one that is asked outside of all, as a login is.
+    /// The session that the question belongs to; `None` if it belongs to none, as for a login.
     pub(crate) session: Option<SessionId>,
     pub(crate) question: ChatQuestion,
 }
@@ -41,16 +41,16 @@ pub(crate) struct OpenQuestion {
 #[derive(Default)]
 struct QuestionQueueState {
     next_id: u64,
-    /// In the order they came. The connection bounds how many requests of an agent are open at once.
+    /// The questions, oldest first. The connection limits how many requests of an agent are in flight at once.
     questions: Vec<(Arc<OpenQuestion>, oneshot::Sender<ChatAnswer>)>,
-    /// The person has left: nothing is asked any more.
+    /// The chat has ended: no more questions are accepted.
     closed: bool,
 }
 
-/// The questions of one agent's.
+/// The open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// Told when something has come or gone.
+    /// Notified when questions are added or dropped, to redraw the chat.
     wake: Arc<Notify>,
 }
 
@@ -66,7 +66,8 @@ impl QuestionQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and waits; `None` if there will be no answer. Who drops this withdraws the question.
+    /// Adds a question and waits for the answer; `None` if there will be none. Dropping the future withdraws the
+    /// question.
     pub(crate) async fn ask(&self, question: ChatQuestion) -> Option<ChatAnswer> {
         let (sender, answer) = oneshot::channel();
         let session = match &question {
@@ -96,7 +97,7 @@ impl QuestionQueue {
         answer.await.ok()
     }
 
-    /// What is asked now, the oldest first.
+    /// Returns the open questions, oldest first.
     pub(crate) fn open(&self) -> Vec<Arc<OpenQuestion>> {
         let state = self.lock();
         state
@@ -106,17 +107,17 @@ impl QuestionQueue {
             .collect()
     }
 
-    /// Answers a question; nothing happens if it was withdrawn meanwhile.
+    /// Answers a question. Does nothing if the question was withdrawn.
     pub(crate) fn answer(&self, id: u64, answer: ChatAnswer) {
         let mut state = self.lock();
         if let Some(at) = state.questions.iter().position(|(asked, _)| asked.id == id) {
             let (_, sender) = state.questions.remove(at);
-            // Whoever asked may have gone in this moment.
+            // The asker may have gone away in the meantime.
             let _ = sender.send(answer);
         }
     }
 
-    /// Nothing of this session's is answered, for its turn is cancelled.
+    /// Drops the questions of a session whose turn was cancelled, without an answer.
     pub(crate) fn drop_session(&self, session: &SessionId) {
         self.lock()
             .questions
@@ -124,7 +125,7 @@ impl QuestionQueue {
         self.wake.notify_one();
     }
 
-    /// No question has an answer from now on.
+    /// Drops all questions and accepts no more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -132,7 +133,7 @@ impl QuestionQueue {
     }
 }
 
-/// Takes a question off the desk when nobody waits for its answer.
+/// A guard that removes a question from the queue when its asker stops waiting.
 struct QuestionGuard<'a> {
     queue: &'a QuestionQueue,
     id: u64,
@@ -176,7 +177,7 @@ mod tests {
             assert_eq!(open.len(), 2);
             assert_eq!(open[0].session.as_ref().map(|id| id.as_str()), Some("a"));
         }
-        // The second was dropped: it is not asked any more.
+        // The second future was dropped, so its question was withdrawn.
         let open = desk.open();
         assert_eq!(open.len(), 1);
         desk.answer(open[0].id, ChatAnswer::Permission(Some("yes".into())));

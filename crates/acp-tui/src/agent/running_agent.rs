@@ -1,4 +1,4 @@
-//! An agent that runs, and what it takes to start it and to open its sessions.
+//! A running agent: how to start it and open its sessions.
 
 use std::fmt;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::failure::{AgentExit, AgentFailure, broken, disconnected};
 use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// How long an agent may take to end by itself once its stdin is closed, and again once it is asked to end.
+/// How long an agent may take to exit once its stdin is closed, and again once it is asked to terminate.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// What all agents of a chat have in common.
+/// What all agents of a chat share.
 pub(crate) struct ChatEnvironment {
     pub(crate) cwd: std::path::PathBuf,
     pub(crate) permissions: Permissions,
@@ -64,7 +64,7 @@ pub(crate) fn spawn(
         .map_err(|e| AgentFailure::Exited(AgentExit::not_started(&e)))
 }
 
-/// Talks to the program for the first time.
+/// Connects to the program and negotiates the protocol version.
 pub(crate) async fn connect(
     spec: &AgentSpec,
     around: &ChatEnvironment,
@@ -84,7 +84,7 @@ pub(crate) async fn connect(
     let mut host = host
         .environment(around.environment.clone())
         .on_note(move |note| {
-            // What is remembered counts to the last character; other notes have titles of the agent's.
+            // A remembered answer must be shown to its last character; other notes contain titles from the agent.
             let most = match note {
                 PermissionNote::Remembered(_) => terminal_text::MESSAGE,
                 _ => terminal_text::VALUE,
@@ -126,7 +126,8 @@ pub(crate) async fn connect(
     }
 }
 
-/// How the connection is made: what the agent prints that is no message is kept, and the person told of it once.
+/// Builds the connection's options. Noise is added to the agent's recorded output, and the user is notified the first
+/// time.
 fn connect_options(
     spec: &AgentSpec,
     process: &AgentProcess,
@@ -151,7 +152,7 @@ fn connect_options(
 }
 
 impl RunningAgent {
-    /// Waits until the agent has ended, and says how; `None` if this side ended it.
+    /// Waits until the agent has ended and describes how; returns `None` if this side closed the connection.
     pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
         let reason = self.connection.closed().await;
         if matches!(reason, CloseReason::Local) {
@@ -162,7 +163,7 @@ impl RunningAgent {
         Some(AgentFailure::Exited(gone))
     }
 
-    /// Opens a session and brings it into the state that the agent's configuration wants.
+    /// Opens a session and sets the mode and the config options that the configuration asks for.
     pub(crate) async fn open(
         &self,
         spec: &AgentSpec,
@@ -181,7 +182,7 @@ impl RunningAgent {
             SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
         };
         let session = opened.map_err(|e| AgentFailure::of(&e))?;
-        // In one of before the person may have chosen since.
+        // In an existing session the user may have chosen others since.
         let begins = (*how == SessionSource::New).then_some(&spec.initial_options);
         let refused = |e: acp::Error| AgentFailure::Rejected(e.to_string());
         let mode = begins.and_then(|begins| begins.mode.as_ref());

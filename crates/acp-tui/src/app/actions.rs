@@ -1,4 +1,4 @@
-//! What is done when one of the [`Action`]s is chosen, by its key or from the list.
+//! What each [`Action`] does, whether its key was pressed or it was chosen from the list.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::keys::Action;
 use crate::setup::SessionSource;
 
 impl Action {
-    /// Whether it is meant also while the agent asks something.
+    /// Whether the action's key works while the agent asks a question.
     pub(super) fn is_always(self) -> bool {
         use Action::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
@@ -40,7 +40,7 @@ impl Action {
 }
 
 impl App {
-    /// Does it.
+    /// Performs an action.
     pub(super) fn act(&mut self, action: Action) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
@@ -126,7 +126,7 @@ impl App {
         Vec::new()
     }
 
-    /// Shows another tab.
+    /// Switches to another tab.
     pub(super) fn show(&mut self, n: usize) {
         if n < self.tabs.len() {
             self.leave_thread();
@@ -137,7 +137,7 @@ impl App {
         }
     }
 
-    /// Closes the tab. The last one takes the chat with it.
+    /// Closes the active tab. Closing the last one quits the chat.
     fn close_tab(&mut self) -> Vec<ChatEffect> {
         if self.tabs.len() == 1 {
             return self.quit();
@@ -157,7 +157,7 @@ impl App {
         effects
     }
 
-    /// The agent's sessions in this directory.
+    /// Lists the agent's sessions in this directory.
     fn list_sessions(&mut self) -> Vec<ChatEffect> {
         let Some(key) = self.tabs.get(self.active).map(|tab| tab.agent) else {
             return Vec::new();
@@ -185,7 +185,7 @@ impl App {
         }]
     }
 
-    /// What the agent has printed to stderr, and to stdout beside its messages.
+    /// Shows the agent's stderr, and its noise on stdout.
     fn show_agent_output(&mut self) {
         let tab = self.tabs.get(self.active);
         let agent = tab.and_then(|tab| self.agent(tab.agent));
@@ -230,14 +230,14 @@ impl App {
         ChatOverlay::agents(agents.map(|(n, agent)| (AgentKey(n), agent.spec.name.clone())))
     }
 
-    /// The session's config options.
+    /// Returns the session's config options.
     pub(super) fn options(&self) -> Vec<SessionConfigOption> {
         let tab = self.tabs.get(self.active);
         tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
             .unwrap_or_default()
     }
 
-    /// The mode behind the one that is set; the first behind the last.
+    /// Sets the next mode in the list; the first one after the last.
     fn set_next_mode(&mut self) -> Vec<ChatEffect> {
         let options = self.options();
         let mode = options
@@ -256,7 +256,7 @@ impl App {
         }
     }
 
-    /// A list of the values of an option of this category.
+    /// Opens a list of the values of a config option of this category.
     fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.options();
         let option = options
@@ -268,7 +268,7 @@ impl App {
         }
     }
 
-    /// A list of all options.
+    /// Opens a list of all config options.
     fn choose_option(&mut self) {
         let options = self.options();
         if options.is_empty() {
@@ -301,7 +301,7 @@ impl App {
         }
     }
 
-    /// Since when the agent of the tab that is shown has not answered.
+    /// Returns when the active tab's agent was started, if it has not responded yet.
     pub(super) fn starting_since(&self) -> Option<Instant> {
         let tab = self.tabs.get(self.active)?;
         match (&tab.phase, &self.agent(tab.agent)?.state) {

@@ -1,4 +1,4 @@
-//! Agents as the state knows them: not started, starting, running, ended.
+//! The state of the chat's agents: not started, starting, running, ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,30 +14,30 @@ use super::{AgentKey, AgentStart, App, ChatEffect};
 use crate::agent::{AgentFailure, ChatNotes, GRACE, QuestionQueue, RunningAgent};
 use crate::setup::{AgentSpec, SessionSource};
 
-/// An agent of the chat's.
+/// An agent of the chat.
 pub(super) struct ChatAgent {
     pub(super) spec: Arc<AgentSpec>,
     pub(super) state: AgentState,
     pub(super) questions: Arc<QuestionQueue>,
     pub(super) notes: Arc<ChatNotes>,
-    /// Its program that was started last, also when that has ended.
+    /// The process that was started last, even if it has exited.
     pub(super) last_process: Option<Arc<AgentProcess>>,
-    /// It has said that it opens no session of before.
+    /// The agent cannot open existing sessions.
     pub(super) cannot_load: bool,
     last_start: AgentStart,
 }
 
-/// How far it is.
+/// The state of an agent.
 pub(super) enum AgentState {
-    /// Nobody has needed it yet.
+    /// Not started: nothing has needed the agent yet.
     Idle,
-    /// It was started, and has not answered yet.
+    /// Started, but it has not responded yet.
     Starting {
         since: Instant,
         process: Option<Arc<AgentProcess>>,
     },
     Running(RunningAgent),
-    /// It ended, or never began.
+    /// Ended, or could not be started.
     Ended,
 }
 
@@ -76,7 +76,7 @@ impl ChatAgent {
         }
     }
 
-    /// Starts it, if it does not run.
+    /// Starts the agent, if it does not run.
     pub(super) fn start(&mut self, key: AgentKey) -> Option<ChatEffect> {
         if matches!(
             self.state,
@@ -98,14 +98,14 @@ impl ChatAgent {
         })
     }
 
-    /// Speaks the draft with it from its next start on.
+    /// Allows the draft of protocol version 2, from the agent's next start on.
     pub(super) fn speak_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
         self.spec = Arc::new(spec);
     }
 
-    /// Its name, as it gives it itself if it does.
+    /// Returns the agent's name: its own, if it gives one.
     pub(super) fn name(&self) -> String {
         let info = self.connection().and_then(AgentConnection::info);
         let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));
@@ -117,7 +117,7 @@ impl ChatAgent {
 }
 
 impl App {
-    /// A tab with a session that is still to be opened, shown at once.
+    /// Adds a tab, shows it, and opens a session in it.
     pub(super) fn new_tab(&mut self, agent: AgentKey, open: SessionSource) -> Vec<ChatEffect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
@@ -128,7 +128,7 @@ impl App {
         self.open_tab(key)
     }
 
-    /// Opens a tab's session, or starts the agent for it first.
+    /// Opens a tab's session; starts the agent first, if necessary.
     pub(super) fn open_tab(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
@@ -217,7 +217,7 @@ impl App {
             .collect()
     }
 
-    /// Its tabs stay as they are, and say why they do not go on.
+    /// Keeps the agent's tabs as they are, and shows in them why the agent ended.
     pub(super) fn on_ended(
         &mut self,
         key: AgentKey,
@@ -237,7 +237,7 @@ impl App {
         Vec::new()
     }
 
-    /// Starts an agent again and loads what its tabs showed.
+    /// Restarts an agent and loads the sessions of its tabs.
     pub(super) fn restart(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let mut effects = Vec::new();
         if let Some(agent) = self.agent_mut(key) {
@@ -269,13 +269,13 @@ impl App {
         effects
     }
 
-    /// The ways to log in, to be chosen from; the only one at once.
+    /// Offers the auth methods to choose from; uses the only one at once.
     pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<ChatEffect> {
         let Some(connection) = self.agent(key).and_then(ChatAgent::connection) else {
             self.show_note("the agent is not running");
             return Vec::new();
         };
-        // A type unknown here is left to the agent in version 1, which had no types at first; version 2 forbids it.
+        // An unknown type is left to the agent in version 1, which had no types at first. Version 2 forbids that.
         let first = connection.version() == ProtocolVersion::V1;
         let can = |method: &&AuthMethod| {
             first || matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_))
@@ -302,8 +302,8 @@ impl App {
         }
     }
 
-    /// An agent without a session ends before its program for logging in runs: it reads what that has written when it
-    /// is started again. One with sessions goes on.
+    /// Stops an agent without open sessions before its login program runs, because the agent reads the result when it
+    /// starts. An agent with open sessions continues to run.
     fn stop_unused_agent(&mut self, key: AgentKey) -> Option<RunningAgent> {
         let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
         if self.tabs.iter().any(in_use) {
@@ -353,7 +353,7 @@ impl App {
         }
     }
 
-    /// Whoever waited for the login goes on.
+    /// Continues what waited for the login.
     pub(super) fn on_logged_in(
         &mut self,
         key: AgentKey,
@@ -364,7 +364,7 @@ impl App {
             Ok(()) => self.show_note("logged in"),
             Err(trouble) => self.show_note(format!("login failed: {}", trouble.to_text())),
         }
-        // It has made way for its program.
+        // The agent was stopped for its login program.
         if matches!(
             self.agent(key).map(|agent| &agent.state),
             Some(AgentState::Idle)
@@ -383,7 +383,7 @@ impl App {
 
     pub(super) fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
         match self.tab_mut(key) {
-            // The session is there; what was not taken is said again.
+            // The session is open; the prompt that was rejected is sent again.
             Some(tab) if tab.session.is_some() => {
                 tab.phase = TabPhase::Open;
                 tab.send_queued()

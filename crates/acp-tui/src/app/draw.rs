@@ -1,7 +1,7 @@
-//! The state on the screen.
+//! Draws the state on the screen.
 //!
-//! From above: the tabs, the conversation, what is beside it (the plan, trouble, notes, what is queued), a line that says
-//! what goes on, what the person writes or is asked, and a line about the session.
+//! From the top: the tabs, the conversation, the panels (plan, failure, notes, queued prompts), the status line, the
+//! prompt or the question, and a footer about the session.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::keys::Action;
 use crate::text::fit::fit;
 use crate::view;
 
-/// How long an agent may take to end a turn that was cancelled before that is told.
+/// How long an agent may take to end a cancelled turn before that is shown.
 const DEAF: Duration = Duration::from_secs(5);
 
-/// How many queued prompts are shown.
+/// The most queued prompts that are shown.
 const QUEUED: usize = 3;
 
 impl App {
-    /// Shows the state; gives where the cursor is.
+    /// Draws the state and returns the cursor's position.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.panel_lines(tab, area.width);
@@ -82,8 +82,8 @@ impl App {
             }
         }
         draw_line(&footer, rows.footer, buf);
-        // Behind the conversation, for it says whether there is more of that; before what is written, whose list of
-        // what could be meant lies over it.
+        // After the conversation, because the status line says whether there is more of it; before the prompt, because
+        // the prompt's completion list is drawn over it.
         let status = self.tabs.get(self.active).map(|tab| self.status(tab));
         draw_line(&status.unwrap_or_default(), rows.status, buf);
         let tab = self.tabs.get_mut(self.active)?;
@@ -111,13 +111,13 @@ impl App {
         }
     }
 
-    /// The tabs, that which is shown in the middle if there is not room for all.
+    /// Builds the tab bar. If not all tabs fit, the active one is among those that are shown.
     fn tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
         let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
         let room = (width / tabs).saturating_sub(7).clamp(4, 32);
-        // As many as there is room for, with the one that is shown among them.
+        // As many tabs as fit, the active one included.
         let shown = usize::from(width / (room + 7)).max(1);
         let from = (self.active + 1).saturating_sub(shown);
         for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {
@@ -145,7 +145,7 @@ impl App {
         Line::from(spans)
     }
 
-    /// How a tab is, in one sign.
+    /// Returns the symbol for a tab's state.
     fn tab_symbol(&self, tab: &Tab) -> Span<'static> {
         let theme = &self.setup.theme;
         if tab.question_count > 0 {
@@ -164,7 +164,7 @@ impl App {
         }
     }
 
-    /// What stands between the conversation and the line about what goes on.
+    /// Builds the panels between the conversation and the status line.
     fn panel_lines(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
         let look = self.draw_context();
         let theme = look.theme;
@@ -208,7 +208,7 @@ impl App {
         key.map(|key| key.to_string()).unwrap_or_default()
     }
 
-    /// What goes on.
+    /// Builds the status line.
     fn status(&self, tab: &Tab) -> Line<'static> {
         let theme = &self.setup.theme;
         let spinner = SPINNER.get(self.frame % SPINNER.len()).copied();
@@ -293,7 +293,7 @@ impl App {
         Line::from(spans)
     }
 
-    /// The session: its mode, model, how full it is, what it has cost; and where help is.
+    /// Builds the footer: the session's mode, model, context usage and cost, and the help key.
     fn footer(&self, tab: &Tab, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut parts: Vec<Span<'static>> = Vec::new();
@@ -366,7 +366,7 @@ impl App {
     }
 }
 
-/// The rows of a screen.
+/// The areas of the screen.
 struct ScreenAreas {
     bar: Rect,
     thread: Rect,
@@ -377,7 +377,7 @@ struct ScreenAreas {
 }
 
 impl ScreenAreas {
-    /// What is written comes first, for one must see what one types; then the conversation.
+    /// Divides the screen. The prompt comes first, since the user must see what they type; then the conversation.
     fn new(area: Rect, beside: usize, writing: u16) -> Self {
         let mut y = area.y;
         let mut left = area.height;
@@ -390,7 +390,7 @@ impl ScreenAreas {
         let status = take(1);
         let footer = take(1);
         let bar = take(1);
-        // The conversation keeps a third, whatever is beside it.
+        // The conversation gets at least a third, whatever the panels need.
         let beside = u16::try_from(beside).unwrap_or(u16::MAX);
         let beside =
             beside.min(area.height.saturating_sub(writing + status + footer + bar) * 2 / 3);
@@ -423,7 +423,7 @@ fn draw_line(line: &Line<'_>, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// What is shown where nothing was said yet.
+/// Draws what is shown in an empty conversation.
 fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
     let cwd = look.cwd.display().to_string();
     let lines = [
@@ -436,7 +436,7 @@ fn draw_welcome(area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
     }
 }
 
-/// What the agent does now.
+/// Describes what the agent does now.
 fn activity_text(thread: &acp::Thread) -> String {
     if thread.activity() == Activity::RequiresAction {
         return "waiting for your answer".to_owned();
@@ -446,7 +446,7 @@ fn activity_text(thread: &acp::Thread) -> String {
         ItemKind::ToolCall(call) if !call.is_finished() => Some(call),
         _ => None,
     });
-    // Of several calls that are not finished, one that runs says more than one that waits for its turn.
+    // If several calls are unfinished, a running one is more informative than a pending one.
     let mut running = open
         .clone()
         .filter(|call| call.status == ToolCallStatus::InProgress);
@@ -476,7 +476,7 @@ fn stop_reason_text(reason: &StopReason) -> String {
     }
 }
 
-/// A number of tokens as one says it.
+/// Formats a number of tokens for reading.
 fn format_tokens(n: u64) -> String {
     match n {
         ..1_000 => n.to_string(),

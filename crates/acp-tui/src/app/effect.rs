@@ -1,4 +1,4 @@
-//! What is to be done: each by a task that ends with an event.
+//! Effects: what the state asks to be done. Each is done by a task that ends with an event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::images::DecodeTask;
 use crate::question::WebAddress;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// What is to be done.
+/// Something to be done outside the state.
 pub(crate) enum ChatEffect {
     /// Start an agent.
     StartAgent {
@@ -29,7 +29,7 @@ pub(crate) enum ChatEffect {
         desk: Arc<QuestionQueue>,
         notes: Arc<ChatNotes>,
     },
-    /// End it, with what it has begun.
+    /// Stop an agent, and the processes it started.
     StopAgent {
         process: Arc<AgentProcess>,
         link: Option<RunningAgent>,
@@ -43,22 +43,22 @@ pub(crate) enum ChatEffect {
         how: SessionSource,
         wishes: InitialOptions,
     },
-    /// Run a turn.
+    /// Send a prompt and run its turn.
     SendPrompt {
         tab: TabKey,
         session: ClientSession,
         draft: PromptDraft,
     },
-    /// Cancel it.
+    /// Cancel the turn.
     CancelTurn {
         session: ClientSession,
     },
-    /// Wake the chat whenever this thread changes, as long as `session` is there.
+    /// Wake the chat whenever this thread changes, as long as `session` is open.
     WatchThread {
         thread: ThreadHandle,
         tab: TabKey,
     },
-    /// Watch no more.
+    /// Stop watching the thread.
     UnwatchThread {
         tab: TabKey,
     },
@@ -99,42 +99,42 @@ pub(crate) enum ChatEffect {
         agent: AgentKey,
         connection: AgentConnection,
     },
-    /// Open an address where the person looks at addresses.
+    /// Open a URL in the user's browser.
     OpenAddress {
         tab: TabKey,
         question: u64,
         address: WebAddress,
     },
-    /// Run the agent's program for logging in, which has the terminal for itself meanwhile.
+    /// Run the agent's login program. The program has the terminal to itself while it runs.
     LogInInTerminal {
         agent: AgentKey,
-        /// What is to end first.
+        /// The agent to stop first.
         ends: Option<RunningAgent>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,
     },
-    /// Write in the person's own editor, which has the terminal for itself meanwhile.
+    /// Edit the text in the user's own editor. The editor has the terminal to itself while it runs.
     EditExternally {
         tab: TabKey,
         text: String,
     },
-    /// Take the image on the clipboard of the person's desktop.
+    /// Read the image on the desktop's clipboard.
     PasteImage {
         tab: TabKey,
     },
-    /// Write the conversation into a file.
+    /// Write the conversation to a file.
     Export {
         thread: ThreadHandle,
         file: PathBuf,
     },
     /// Decode an image.
     DecodeImage(DecodeTask),
-    /// Copy text to the clipboard of the person's terminal.
+    /// Copy text to the terminal's clipboard.
     Copy(String),
-    /// Stop, until the shell has the process go on.
+    /// Suspend the process until the shell continues it.
     Suspend,
-    /// Draw everything again.
+    /// Redraw the whole screen.
     Redraw,
-    /// Ring the terminal's bell: something waits for the person.
+    /// Ring the terminal's bell, because something waits for the user.
     Bell,
 }

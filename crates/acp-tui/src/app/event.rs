@@ -1,4 +1,4 @@
-//! What can happen.
+//! Events: what the state reacts to.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use crate::agent::{AgentFailure, RunningAgent};
 use crate::images::DecodeResult;
 
-/// Which of the configured agents.
+/// The index of a configured agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AgentKey(pub(crate) usize);
 
-/// Which start of an agent: what an earlier one says after it was given up does not count.
+/// The number of an agent's start. Events of an earlier start are ignored once it was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct AgentStart(pub(crate) u64);
 
-/// Which tab; never used twice.
+/// The number of a tab; never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TabKey(pub(crate) u64);
 
-/// What can happen.
+/// Something that happened.
 #[derive(Debug)]
 pub(crate) enum ChatEvent {
     /// A key was pressed.
@@ -32,25 +32,25 @@ pub(crate) enum ChatEvent {
     Paste(String),
     /// The mouse was used.
     Mouse(MouseEvent),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resized,
-    /// A thread, a question or a note is new.
+    /// There is something new in a thread, a question queue or the notes.
     Woken,
-    /// Time passes; only while something moves.
+    /// Time passed; sent only while something is animated.
     Tick,
-    /// An agent's program runs.
+    /// An agent's program was started.
     AgentSpawned {
         agent: AgentKey,
         stamp: AgentStart,
         process: Arc<AgentProcess>,
     },
-    /// It has answered, and can be talked to.
+    /// An agent has responded, and the connection is open.
     AgentConnected {
         agent: AgentKey,
         stamp: AgentStart,
         link: RunningAgent,
     },
-    /// It does not run any more, or never did.
+    /// An agent ended, or could not be started.
     AgentEnded {
         agent: AgentKey,
         stamp: AgentStart,
@@ -64,14 +64,14 @@ pub(crate) enum ChatEvent {
         agent: AgentKey,
         result: Result<(), AgentFailure>,
     },
-    /// A session is there, or not.
+    /// A session was opened, or could not be.
     SessionOpened {
         tab: TabKey,
         result: Result<ClientSession, AgentFailure>,
-        /// The name that it has been given, if it is an old one.
+        /// The name that was given to the session earlier, if it is an existing one.
         name: Option<String>,
     },
-    /// A name was to be given to the tab's session.
+    /// The tab's session was given a name, or could not be.
     SessionNamed {
         tab: TabKey,
         name: String,
@@ -87,11 +87,11 @@ pub(crate) enum ChatEvent {
         tab: TabKey,
         result: Result<(), AgentFailure>,
     },
-    /// A page of an agent's sessions.
+    /// A page of an agent's sessions has arrived.
     SessionsListed {
         agent: AgentKey,
         result: Result<ListSessionsResponse, AgentFailure>,
-        /// The names that sessions have been given.
+        /// The names that were given to sessions.
         names: Vec<(String, SessionId)>,
     },
     SessionDeleted {
@@ -99,23 +99,23 @@ pub(crate) enum ChatEvent {
         id: SessionId,
         result: Result<(), AgentFailure>,
     },
-    /// The address of a question was opened where the person looks at addresses, or was not.
+    /// The URL of a question was opened in the browser, or could not be.
     AddressOpened {
         tab: TabKey,
         question: u64,
         result: Result<(), String>,
     },
-    /// What was written in the person's own editor.
+    /// The user's own editor has closed, with this text.
     ExternallyEdited { tab: TabKey, text: String },
-    /// The image on the clipboard is in this file, or there is none.
+    /// The image on the clipboard was written to this file, or there is none.
     ImagePasted {
         tab: TabKey,
         result: Result<PathBuf, String>,
     },
-    /// An image can be shown, or not.
+    /// An image was decoded, or could not be.
     ImageDecoded(DecodeResult),
-    /// Something to be said beside the conversation.
+    /// A note to show beside the conversation.
     Note(String),
-    /// The process is asked to end.
+    /// The process was asked to terminate.
     Quit,
 }

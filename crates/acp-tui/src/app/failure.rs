@@ -1,4 +1,4 @@
-//! A session that is not there, or not yet: why that is so, and the keys that help.
+//! What a tab shows while its session is not open: the reason, and the keys that help.
 
 use std::time::{Duration, Instant};
 
@@ -16,17 +16,17 @@ use crate::keys::Action;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap;
 
-/// How long an agent may be silent before that is told.
+/// How long an agent may stay silent before that is shown.
 const SLOW: Duration = Duration::from_secs(3);
 
-/// How soon the key must be pressed again that ends an agent that works.
+/// How soon the restart key must be pressed again to stop an agent that is working.
 const AGAIN: Duration = Duration::from_secs(4);
 
-/// How many lines are shown in all, and how many of them of what a silent agent has printed.
+/// The most lines that are shown in all; the next constant limits the lines of a silent agent's output.
 const LINES: usize = 12;
 const PRINTED: usize = 4;
 
-/// What is told, wrapped.
+/// The wrapped lines that describe a failure.
 struct WrappedFailure {
     lines: Vec<Line<'static>>,
     width: u16,
@@ -37,7 +37,7 @@ impl WrappedFailure {
         self.lines.extend(indented(text, style, self.width));
     }
 
-    /// The end of what the agent has printed.
+    /// Adds the last lines of the agent's output.
     fn push_output(&mut self, tail: &str, most: usize, style: Style) {
         let lines: Vec<&str> = tail.lines().collect();
         let from = lines.len().saturating_sub(most);
@@ -47,7 +47,7 @@ impl WrappedFailure {
     }
 }
 
-/// A text as lines that begin two columns in.
+/// Wraps a text into lines that are indented by two columns.
 pub(super) fn indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
     let mut lines = wrap(&Line::styled(text, style), width.saturating_sub(2));
     for line in &mut lines {
@@ -57,7 +57,7 @@ pub(super) fn indented(text: String, style: Style, width: u16) -> Vec<Line<'stat
 }
 
 impl App {
-    /// Why the session is not there, and what can be done.
+    /// Describes why the session is not open, and what the user can do.
     pub(super) fn failure_lines(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
         let theme = &self.setup.theme;
         let Some(agent) = self.agent(tab.agent) else {
@@ -102,7 +102,7 @@ impl App {
         told.lines
     }
 
-    /// The agent has not answered for some time.
+    /// Describes an agent that has not responded for some time.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
         let (again, quit) = (self.keys_of(Action::Restart), self.keys_of(Action::Quit));
         let keys = format!("{again}: restart agent   {quit}: quit");
@@ -136,7 +136,7 @@ impl App {
             told.push_text(elsewhere.to_owned(), theme.dim);
             told.push_text(format!("{again}: try again"), theme.accent);
         } else {
-            // Agents that have nothing to add say it in the words of the specification.
+            // Agents with nothing to add send the specification's own message.
             let known = Rpc::auth_required().message;
             let more = match what.trim() {
                 "" => String::new(),
@@ -159,7 +159,7 @@ impl App {
             .unwrap_or_default()
     }
 
-    /// What may help with an agent that does not start.
+    /// Adds what may help with an agent that does not start.
     fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, told: &mut WrappedFailure) {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
@@ -177,7 +177,7 @@ impl App {
         told.lines.extend(self.hint_lines(hint, told.width));
     }
 
-    /// The keys for beginning again.
+    /// Describes the keys for trying again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, trouble: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", Action::Restart);
         let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
@@ -194,7 +194,8 @@ impl App {
         }
     }
 
-    /// The short key, or that of the action while something is written, which the short one would be added to.
+    /// Returns the short key; or the action's key while the prompt is not empty, since the short key would be typed
+    /// into it.
     fn key_label(&self, tab: &Tab, short: &str, action: Action) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),
@@ -202,7 +203,7 @@ impl App {
         }
     }
 
-    /// Keys for a tab whose session is not there.
+    /// Handles a key in a tab whose session is not open.
     pub(super) fn failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         let tab = self.tabs.get(self.active)?;
         let (tab_key, agent) = (tab.key, tab.agent);
@@ -213,7 +214,7 @@ impl App {
             return None;
         };
         match (&tab.phase, letter) {
-            // What it knows of logins it may have read when it began.
+            // The agent may read its credentials only when it starts.
             (TabPhase::LoginRequired(_), 'r') if tab.session.is_none() => Some(self.restart(agent)),
             (TabPhase::Failed(_) | TabPhase::LoginRequired(_), 'r') => {
                 Some(self.try_again(tab_key))
@@ -234,7 +235,7 @@ impl App {
         }
     }
 
-    /// Begins again what the tab shows: its session, where that is not there, or else its agent.
+    /// Retries what failed: reopens the tab's session if it is not open, or else restarts the agent.
     pub(super) fn start_again(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
@@ -246,7 +247,7 @@ impl App {
         if there && matches!(tab.phase, TabPhase::Failed(_) | TabPhase::LoginRequired(_)) {
             return self.try_again(key);
         }
-        // What works is not ended by one key.
+        // Stopping an agent that is working requires the key twice.
         let works = |tab: &Tab| tab.agent == agent && tab.is_working() && !tab.is_cancelled();
         let asked = self.restart_requested_at.take();
         if self.tabs.iter().any(works) && asked.is_none_or(|asked| asked.elapsed() > AGAIN) {

@@ -1,4 +1,4 @@
-//! Help: every key there is.
+//! The help: a list of all keys.
 
 use ratatui::text::{Line, Span};
 
@@ -6,7 +6,7 @@ use super::pager::Pager;
 use crate::keys::{Action, KeyBindings};
 use crate::theme::Theme;
 
-/// Keys that are not bound to an action but belong to what has the keyboard.
+/// Keys that are not bound to an action but belong to whatever has the focus.
 const WRITING: &[(&str, &str)] = &[
     ("Enter", "Send (queues while the agent is working)"),
     (
@@ -32,7 +32,7 @@ const THREAD: &[(&str, &str)] = &[
     ("Esc", "Back to the prompt"),
 ];
 
-/// The keys, by where they mean something.
+/// Builds the help, with the keys grouped by where they work.
 pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     let heading = |text: &'static str| Line::styled(text, theme.heading);
     let row = |key: &str, about: &'static str| {

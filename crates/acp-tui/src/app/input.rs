@@ -1,4 +1,4 @@
-//! Keys, the mouse and what is pasted: who gets it.
+//! Dispatches keys, mouse events and pasted text to whatever they are for.
 
 use std::time::{Duration, Instant};
 
@@ -12,14 +12,14 @@ use crate::editor;
 use crate::keys::Action;
 use crate::question;
 
-/// How soon a key that ends the chat must be pressed again.
+/// How soon a key that quits the chat must be pressed again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// How many lines a turn of the mouse's wheel goes.
+/// The number of lines that one step of the mouse wheel scrolls.
 const WHEEL: isize = 3;
 
 impl App {
-    /// A key goes to what lies on top, and down from there until someone takes it.
+    /// Handles a key. It goes to the topmost element first, then down until one handles it.
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
@@ -35,7 +35,7 @@ impl App {
             self.show(usize::from(digit as u8 - b'1'));
             return Vec::new();
         }
-        // Who is asked answers, but can look around and go elsewhere meanwhile.
+        // A question takes the key, except for keys that always work, such as those that switch tabs.
         if action.is_none_or(|action| !action.is_always()) {
             if let Some(effects) = self.question_key(key) {
                 return effects;
@@ -48,7 +48,7 @@ impl App {
             }
         }
         match key.code {
-            // What the editor has opened is closed before anything is cancelled.
+            // A popup of the editor is closed before anything is cancelled.
             KeyCode::Esc if !self.is_tab_key_free() => return self.prompt_key(key),
             KeyCode::Esc => return self.cancel(),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
@@ -69,7 +69,7 @@ impl App {
         self.prompt_key(key)
     }
 
-    /// Keys for the prompt that is being written.
+    /// Handles a key in the prompt editor.
     fn prompt_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
@@ -83,7 +83,7 @@ impl App {
         }
         let nothing = tab.editor.is_empty();
         match tab.editor.key(key) {
-            // Whoever has cancelled and has nothing else to say goes on with what waits.
+            // Enter on an empty prompt after a cancel continues with the queued prompts.
             _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => {
                 tab.send_queued()
             }
@@ -141,7 +141,7 @@ impl App {
         Vec::new()
     }
 
-    /// Keys for the question that is open.
+    /// Handles a key for the open question.
     fn question_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         if self.focus == ChatFocus::Thread {
             return None;
@@ -153,7 +153,7 @@ impl App {
         let question = tab.question.as_mut()?;
         match question.key(key, Instant::now()) {
             question::QuestionOutcome::Ignored => None,
-            // It belongs to what was being written when the question came.
+            // The key belongs to the prompt that was being written when the question appeared.
             question::QuestionOutcome::Early => Some(self.prompt_key(key)),
             question::QuestionOutcome::Changed => Some(Vec::new()),
             question::QuestionOutcome::OpenAddress(address) => {
@@ -170,7 +170,7 @@ impl App {
         }
     }
 
-    /// Keys for the conversation.
+    /// Handles a key for the conversation.
     fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         if self.focus != ChatFocus::Thread {
             return None;
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Whether Tab means the conversation: nothing is being completed.
+    /// Whether Tab moves the focus to the conversation, since nothing is being completed.
     fn is_tab_key_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| !tab.editor.has_popup())
@@ -220,7 +220,7 @@ impl App {
         tab.is_none_or(|tab| tab.editor.is_empty())
     }
 
-    /// Ctrl-C: cancels, empties, ends; the last only if it is pressed twice.
+    /// Handles Ctrl-C: cancels, clears the prompt, or quits if pressed twice.
     fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
@@ -240,7 +240,7 @@ impl App {
         Vec::new()
     }
 
-    /// Cancels what the tab's agent does.
+    /// Cancels what the active tab's agent is doing.
     pub(super) fn cancel(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
@@ -260,7 +260,7 @@ impl App {
     }
 }
 
-/// What of an item is copied: its text, or what its tool call has produced.
+/// Returns what copying an item yields: its text, or its tool call's output.
 fn copyable_text(thread: &acp::Thread, number: usize) -> Option<String> {
     use acp::thread::{ItemKind, ThreadToolCallContent};
     let item = thread

@@ -1,7 +1,7 @@
-//! The state of a chat, and what changes it.
+//! The state of a chat, and its transitions.
 //!
-//! [`App::update`] takes an [`ChatEvent`] and gives the [`ChatEffect`]s that are to follow; [`App::draw`] shows the state. Neither
-//! waits for anything.
+//! [`App::update`] takes a [`ChatEvent`] and returns the [`ChatEffect`]s to perform; [`App::draw`] draws the state.
+//! Neither blocks.
 
 mod actions;
 mod agents;
@@ -43,19 +43,19 @@ use tab::Tab;
 /// How long a note stays on the screen.
 const NOTE: Duration = Duration::from_secs(6);
 
-/// How many notes are shown at once.
+/// The most notes that are shown at once.
 const NOTES: usize = 3;
 
-/// Where the keyboard goes.
+/// What has the keyboard focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChatFocus {
-    /// To the prompt that is being written, or to the question that is open.
+    /// The prompt editor, or the open question.
     Input,
-    /// To the conversation.
+    /// The conversation.
     Thread,
 }
 
-/// Something said beside the conversation.
+/// A note that is shown beside the conversation.
 struct StatusNote {
     text: String,
     expires_at: Instant,
@@ -66,27 +66,27 @@ pub(crate) struct App {
     setup: ChatSetup,
     environment: Arc<ChatEnvironment>,
     agents: Vec<ChatAgent>,
-    /// What `@` completes, and what was said before: the same in all tabs.
+    /// What `@` completes, and the prompt history: shared by all tabs.
     files: FileFinder,
     history: PromptHistory,
     images: ImageStore,
     tabs: Vec<Tab>,
-    /// Which tab is shown.
+    /// The index of the active tab.
     active: usize,
     next_tab: u64,
     focus: ChatFocus,
     overlay: Option<ChatOverlay>,
     notes: VecDeque<StatusNote>,
-    /// When a key was pressed that ends the chat if it is pressed again.
+    /// When a key was pressed that quits the chat if it is pressed again.
     quit_requested_at: Option<Instant>,
-    /// When it was asked for to end an agent that works and to start it again.
+    /// When the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
     frame: usize,
     done: bool,
 }
 
 impl App {
-    /// A chat that is about to begin. `wake` is told when there is something new to see.
+    /// Creates the state of a new chat. `wake` is notified when there is something new to show.
     pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
         let around = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
@@ -136,7 +136,7 @@ impl App {
             std::mem::take(&mut app.setup.initial_options),
         );
         if let Some(tab) = app.tabs.first_mut() {
-            // It is opened when the agent has answered, which is later.
+            // The session is opened later, once the agent has responded.
             (tab.pending_name, tab.initial_options) = (name, wishes);
         }
         if let Some(prompt) = app.setup.prompt.take()
@@ -147,17 +147,17 @@ impl App {
         (app, effects)
     }
 
-    /// Whether it is over.
+    /// Whether the chat has ended.
     pub(crate) fn should_quit(&self) -> bool {
         self.done
     }
 
-    /// Images are shown on this from now on; not at all if there is none.
+    /// Sets the canvas that images are drawn on from now on; `None` shows no images.
     pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         self.images.set_canvas(canvas);
     }
 
-    /// The images that were missed in the last drawing.
+    /// Returns the images that were missing in the last drawing.
     pub(crate) fn images_wanted(&mut self) -> Vec<DecodeTask> {
         self.images.take_tasks()
     }
@@ -170,13 +170,13 @@ impl App {
         &self.environment
     }
 
-    /// Takes what has happened.
+    /// Handles an event.
     pub(crate) fn update(&mut self, event: ChatEvent) -> Vec<ChatEffect> {
         match event {
             ChatEvent::Key(key) => self.key(key),
             ChatEvent::Paste(text) => self.paste(&text),
             ChatEvent::Mouse(mouse) => self.mouse(mouse),
-            // A terminal that has become as large as it was may have lost what was drawn all the same.
+            // Even if the terminal is back at its old size, it may have lost what was drawn.
             ChatEvent::Resized => vec![ChatEffect::Redraw],
             ChatEvent::Woken => Vec::new(),
             ChatEvent::Tick => {
@@ -250,19 +250,19 @@ impl App {
         }
     }
 
-    /// Whether something on the screen moves by itself.
+    /// Whether something on the screen is animated.
     pub(crate) fn is_moving(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(Tab::is_moving) || !self.notes.is_empty()
     }
 
-    /// Whether there is more to be shown of what is on the screen than could be laid out at once.
+    /// Whether something on the screen has more to lay out than could be done at once.
     pub(crate) fn is_unfinished(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_some_and(|tab| tab.view.is_unfinished())
     }
 
-    /// The wake-ups were one: notes and questions are collected.
+    /// Collects notes and questions. One call may stand for several wake-ups.
     pub(crate) fn collect(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {
@@ -276,7 +276,7 @@ impl App {
                 tab.collect(&agent.questions, &agent.name());
             }
         }
-        // What has happened in the tab that is shown is seen now.
+        // The user now sees what happened in the active tab.
         if let Some(tab) = self.active_tab_mut() {
             tab.has_unseen = false;
         }
@@ -290,7 +290,7 @@ impl App {
         self.notes.retain(|note| note.expires_at > now);
     }
 
-    /// Says something beside the conversation.
+    /// Shows a note beside the conversation.
     fn show_note(&mut self, text: impl Into<String>) {
         let text = text.into();
         self.notes.retain(|note| note.text != text);
@@ -323,7 +323,7 @@ impl App {
         self.agent(key).map(|agent| Arc::clone(&agent.spec))
     }
 
-    /// Ends everything: nothing runs on that was begun here.
+    /// Quits the chat, and stops everything it started.
     fn quit(&mut self) -> Vec<ChatEffect> {
         self.done = true;
         for agent in &self.agents {
@@ -332,7 +332,7 @@ impl App {
         Vec::new()
     }
 
-    /// The title of the terminal's window.
+    /// Returns the title for the terminal's window.
     pub(crate) fn window_title(&self) -> String {
         let waits = self.tabs.iter().any(|tab| tab.question_count > 0);
         let tab = self.tabs.get(self.active);
@@ -343,12 +343,12 @@ impl App {
         format!("{mark}{name} – acp chat")
     }
 
-    /// The programs that are to be ended.
+    /// Returns the processes to stop.
     pub(crate) fn processes(&self) -> Vec<Arc<acp_host::AgentProcess>> {
         self.agents.iter().filter_map(ChatAgent::process).collect()
     }
 
-    /// The connections that are to be ended.
+    /// Returns the connections to close.
     pub(crate) fn links(&self) -> Vec<crate::agent::RunningAgent> {
         self.agents.iter().filter_map(ChatAgent::link).collect()
     }

@@ -1,4 +1,4 @@
-//! Windows over the conversation: lists to choose from, a line to fill in, help.
+//! Overlays, windows over the conversation: lists to choose from, a line to fill in, help.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub(super) enum ChatOverlay {
     PromptLine(LinePurpose, PromptLine),
 }
 
-/// What a line is filled in for.
+/// What a line is entered for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePurpose {
     Rename,
@@ -44,24 +44,24 @@ pub(super) enum LinePurpose {
     Export,
 }
 
-/// The sessions of an agent.
+/// A list of an agent's sessions.
 pub(super) struct SessionPicker {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
-    /// The one that is deleted if that is asked for once more.
+    /// The session that is deleted if the key is pressed once more.
     delete_requested: Option<SessionId>,
     items: Vec<PickerItem<SessionId>>,
 }
 
-/// How many sessions are listed at most.
+/// The most sessions that are listed.
 const SESSIONS: usize = 2_000;
 
-/// The letters that, with Ctrl, delete and fork the session that is selected.
+/// The letters that, with Ctrl, delete and fork the selected session.
 const DELETE: char = 'd';
 const FORK: char = 'f';
 
 impl SessionPicker {
-    /// Takes a page; gives where the next one begins, if there is one.
+    /// Adds a page and returns the cursor of the next one, if there is one.
     pub(super) fn add_page(
         &mut self,
         result: Result<ListSessionsResponse, AgentFailure>,
@@ -99,7 +99,7 @@ impl SessionPicker {
         }
     }
 
-    /// A key for the list. Deleting is asked for twice, since nothing brings a session back.
+    /// Handles a key. Deleting requires the key twice, since it cannot be undone.
     fn key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
         let outcome = self.picker.key(key);
         let doomed = self.delete_requested.take();
@@ -154,7 +154,7 @@ impl ChatOverlay {
         Self::AuthMethods(agent, Picker::new("Log in", items))
     }
 
-    /// All options, each with what it is set to.
+    /// Builds a list of all config options, each with its value.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
         Self::Options(Picker::new("Options", Self::option_items(options)))
     }
@@ -182,14 +182,14 @@ impl ChatOverlay {
             .collect()
     }
 
-    /// The options are others now, or set to something else.
+    /// Updates the list when the config options or their values have changed.
     pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
         if let Self::Options(picker) = self {
             picker.set_items(Self::option_items(options));
         }
     }
 
-    /// The values of an option, in the agent's order.
+    /// Builds a list of an option's values, in the agent's order.
     pub(super) fn values(option: &SessionConfigOption) -> Self {
         let id = || option.id.clone();
         let items = match &option.kind {
@@ -300,7 +300,7 @@ impl ChatOverlay {
     }
 }
 
-/// The values, each with the heading it stands under.
+/// Returns the values, each with the heading of its group.
 fn grouped_values(
     options: &SessionConfigSelectOptions,
 ) -> Box<dyn Iterator<Item = (Option<&str>, &SessionConfigSelectOption)> + '_> {
@@ -313,7 +313,7 @@ fn grouped_values(
     }
 }
 
-/// What a key has made of an overlay.
+/// What a key did to an overlay.
 enum OverlayOutcome {
     KeepOpen,
     Close,
@@ -374,7 +374,7 @@ impl App {
         })
     }
 
-    /// What is clicked on is chosen.
+    /// Chooses what was clicked on.
     pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
@@ -404,7 +404,7 @@ impl App {
         })
     }
 
-    /// Lets the overlay have something, and does what comes of it.
+    /// Passes something to the overlay and acts on the outcome.
     fn with_overlay(
         &mut self,
         have: impl FnOnce(&mut ChatOverlay) -> OverlayOutcome,
@@ -437,7 +437,7 @@ impl App {
         }
     }
 
-    /// Shows a session of the list's: in the tab that has it, in this one if it is empty, else in a new one.
+    /// Shows a session from the list: in the tab that has it open, in this tab if it is empty, else in a new one.
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {

@@ -1,4 +1,4 @@
-//! A window with text to be read: help, what an agent has printed.
+//! The pager, a window with text to read: the help, or an agent's output.
 
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
@@ -9,15 +9,15 @@ use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Widget};
 use crate::draw_context::DrawContext;
 use crate::text::wrap::wrap;
 
-/// How wide it is at most, in columns.
+/// The largest width of the window, in columns.
 const WIDEST: u16 = 100;
 
-/// A text, which scrolls.
+/// A text that scrolls.
 pub(super) struct Pager {
     title: &'static str,
     lines: Vec<Line<'static>>,
     offset: u16,
-    /// How far it can scroll, as of the last drawing.
+    /// How far the text can scroll, as of the last drawing.
     max_offset: u16,
     page_height: u16,
 }
@@ -33,7 +33,7 @@ impl Pager {
         }
     }
 
-    /// One whose end is shown first.
+    /// Returns the pager scrolled to the end.
     pub(super) fn at_end(mut self) -> Self {
         self.offset = u16::MAX;
         self
@@ -44,7 +44,7 @@ impl Pager {
         self.offset = self.offset.saturating_add_signed(by).min(self.max_offset);
     }
 
-    /// Whether it stays open.
+    /// Handles a key and returns whether the pager stays open.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         self.offset = match key.code {
             KeyCode::Down | KeyCode::Char('j') => self.offset.saturating_add(1),

@@ -1,4 +1,4 @@
-//! The list of everything that can be done.
+//! The command palette: a list of all actions.
 
 use super::App;
 use super::overlay::ChatOverlay;

@@ -1,4 +1,4 @@
-//! Plans beside the conversation.
+//! Plans, shown beside the conversation.
 
 use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
 use acp_host::terminal_text;
@@ -8,10 +8,10 @@ use unicode_width::UnicodeWidthStr;
 use crate::draw_context::DrawContext;
 use crate::text::fit::fit;
 
-/// How many steps of a plan are shown.
+/// The most steps of a plan that are shown.
 const STEPS: usize = 6;
 
-/// A plan above what is written: what is done makes room for what is not.
+/// Lays out a plan above the prompt. Where space is short, completed steps give way to those that are not.
 pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(6);
@@ -26,7 +26,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
             let done = entries.iter().filter(|entry| over(&entry.status)).count();
             let count = format!("{done}/{} ", entries.len());
             let mut lines = vec![render_heading(&count, width, look)];
-            // A plan that is done needs no more room than to say so.
+            // A completed plan shows no more than that it is complete.
             if done == entries.len() {
                 return lines;
             }
@@ -71,7 +71,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
     }
 }
 
-/// What parts the plan from the conversation above it.
+/// Builds the heading that separates the plan from the conversation above it.
 fn render_heading(count: &str, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let used = "── Plan ".width() + count.width();
     let rest = usize::from(width).saturating_sub(used);

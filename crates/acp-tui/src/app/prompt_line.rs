@@ -1,4 +1,4 @@
-//! A line to fill in, in a window of its own.
+//! A line of input in a window of its own.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -8,10 +8,10 @@ use ratatui::widgets::{Block, BorderType, Clear, Widget};
 use crate::draw_context::DrawContext;
 use crate::input::LineInput;
 
-/// How much may be typed, in bytes.
+/// The longest input, in bytes.
 const MOST: usize = 4 * 1024;
 
-/// What a key has made of it.
+/// What a key did to the line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptLineOutcome {
     KeepOpen,
@@ -19,7 +19,7 @@ pub(super) enum PromptLineOutcome {
     Submit(String),
 }
 
-/// A line to fill in.
+/// A line of input.
 pub(super) struct PromptLine {
     title: &'static str,
     input: LineInput,

@@ -1,4 +1,4 @@
-//! A tab: one session, with what is being written for it.
+//! A tab: one session, with the prompt that is being written for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use crate::question::QuestionView;
 use crate::setup::{InitialOptions, SessionSource};
 use crate::view::ThreadView;
 
-/// How many prompts wait for their turn at most.
+/// The most queued prompts of a tab.
 const QUEUED: usize = 32;
 
-/// How far a session is.
+/// The state of a tab's session.
 pub(super) enum TabPhase {
-    /// Its agent has not answered yet.
+    /// The agent has not responded yet.
     Starting,
-    /// It is being opened since then.
+    /// The session is being opened, since this time.
     Opening(Instant),
-    /// It is there.
+    /// The session is open.
     Open,
-    /// One must log in first; the agent's words.
+    /// The agent requires a login. Holds the agent's message.
     LoginRequired(String),
-    /// It is not there, or not any more.
+    /// The session could not be opened, or was lost.
     Failed(AgentFailure),
 }
 
-/// A turn that runs.
+/// A running turn.
 pub(super) struct TabTurn {
     pub(super) started_at: Instant,
-    /// The person has cancelled it.
+    /// When the user cancelled the turn.
     pub(super) cancelled_at: Option<Instant>,
-    /// What it was begun with: given back if it could not begin.
+    /// The turn's prompt, returned to the editor if it could not be sent.
     draft: PromptDraft,
 }
 
-/// How the last turn ended, if that is worth saying.
+/// How the last turn ended, if that is worth showing.
 pub(super) enum LastTurnEnd {
     Stopped(StopReason),
     Failed(String),
@@ -51,28 +51,28 @@ pub(super) enum LastTurnEnd {
 pub(super) struct Tab {
     pub(super) key: TabKey,
     pub(super) agent: AgentKey,
-    /// How its session is come by, also when it is lost.
+    /// How to open the session, also after it was lost.
     pub(super) session_source: SessionSource,
     pub(super) phase: TabPhase,
-    /// What the session is to be brought into when it is there.
+    /// What to set in the session once it is open.
     pub(super) initial_options: InitialOptions,
     pub(super) session: Option<ClientSession>,
-    /// What there is to see; it stays when the session is lost.
+    /// What the user sees of the session; stays when the session is lost.
     pub(super) thread: ThreadHandle,
     pub(super) view: ThreadView,
     pub(super) editor: PromptEditor,
     pub(super) queue: VecDeque<PromptDraft>,
     pub(super) turn: Option<TabTurn>,
     pub(super) last_turn_end: Option<LastTurnEnd>,
-    /// The first of the questions that wait.
+    /// The first of the open questions.
     pub(super) question: Option<QuestionView>,
-    /// How many wait.
+    /// The number of open questions.
     pub(super) question_count: usize,
-    /// The person's own title.
+    /// The user's own title.
     pub(super) title: Option<String>,
-    /// The name that its session is to be given once it is there.
+    /// The name to give to the session once it is open.
     pub(super) pending_name: Option<String>,
-    /// Something has ended or is asked that was not looked at yet.
+    /// A turn has ended, or a question has come, that the user has not seen yet.
     pub(super) has_unseen: bool,
     pub(super) plan_hidden: bool,
     /// The commands that the editor completes.
@@ -112,7 +112,7 @@ impl Tab {
         }
     }
 
-    /// What it is called.
+    /// Returns the tab's name.
     pub(super) fn name(&self) -> Option<String> {
         let given = || self.thread.read(|thread| thread.title().map(str::to_owned));
         self.title
@@ -121,7 +121,7 @@ impl Tab {
             .map(|title| acp_host::terminal_text::clean_line(&title))
     }
 
-    /// Whether something on the screen moves by itself.
+    /// Whether something on the screen is animated.
     pub(super) fn is_moving(&self) -> bool {
         match self.phase {
             TabPhase::Starting | TabPhase::Opening(_) => true,
@@ -130,7 +130,7 @@ impl Tab {
         }
     }
 
-    /// Whether a turn runs, or the agent says that it works.
+    /// Whether a turn runs, or the agent reports that it is working.
     pub(super) fn is_working(&self) -> bool {
         self.turn.is_some()
             || matches!(self.phase, TabPhase::Open)
@@ -138,17 +138,17 @@ impl Tab {
                 && self.thread.read(acp::Thread::is_running)
     }
 
-    /// Whether the person has cancelled what it works on.
+    /// Whether the user has cancelled what the agent is working on.
     pub(super) fn is_cancelled(&self) -> bool {
         self.turn.as_ref().is_some_and(|t| t.cancelled_at.is_some())
     }
 
-    /// Takes what is asked now from the desk.
+    /// Takes the open questions from the queue.
     pub(super) fn collect(&mut self, desk: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
-            // What belongs to no session is asked in the tab that waits for it.
+            // A question without a session is shown in a tab that waits for the agent.
             None => !matches!(self.phase, TabPhase::Failed(_)),
         };
         let open: Vec<Arc<OpenQuestion>> = desk.open().into_iter().filter(mine).collect();
@@ -176,13 +176,13 @@ impl Tab {
         }
     }
 
-    /// Another item of the conversation is chosen: so many on, or back.
+    /// Moves the selection in the conversation by this number of items.
     pub(super) fn select(&mut self, by: isize) {
         let view = &mut self.view;
         self.thread.read(|thread| view.select(by, thread));
     }
 
-    /// What the agent takes in prompts.
+    /// Returns what the agent accepts in prompts.
     pub(super) fn prompt_capabilities(&self) -> PromptCapabilities {
         let session = self.session.as_ref();
         session
@@ -190,18 +190,18 @@ impl Tab {
             .unwrap_or_default()
     }
 
-    /// Text as if it had been written and sent.
+    /// Submits a text as if the user had written it.
     pub(super) fn submit_text(&mut self, text: &str) -> Vec<ChatEffect> {
         self.submit(PromptDraft::from(text))
     }
 
-    /// Says it, now or when it is its turn.
+    /// Sends a prompt now, or queues it.
     pub(super) fn submit(&mut self, draft: PromptDraft) -> Vec<ChatEffect> {
         if draft.is_empty() {
             return Vec::new();
         }
         if self.queue.len() >= QUEUED {
-            // Given back, for nothing that was written is lost.
+            // Returned to the editor, so that nothing the user wrote is lost.
             self.editor.set(draft);
             return vec![ChatEffect::Bell];
         }
@@ -210,13 +210,13 @@ impl Tab {
         self.send_queued()
     }
 
-    /// Says what waits, if it can be said now.
+    /// Sends the next queued prompt, if possible.
     pub(super) fn send_queued(&mut self) -> Vec<ChatEffect> {
         let ready = matches!(self.phase, TabPhase::Open) && self.turn.is_none();
         let Some(session) = self.session.clone().filter(|_| ready) else {
             return Vec::new();
         };
-        // An agent of version 2 may work without a turn of ours, and says when it is idle.
+        // An agent of version 2 may work without a turn of ours, and reports when it is idle.
         let Some(draft) = self.queue.pop_front() else {
             return Vec::new();
         };
@@ -233,7 +233,7 @@ impl Tab {
         }]
     }
 
-    /// The turn could not begin: nothing was sent, and nothing of what was written is lost.
+    /// Handles a prompt that could not be sent. Its draft is not lost.
     pub(super) fn restore_draft(&mut self, why: &str) {
         if let Some(turn) = self.turn.take() {
             self.last_turn_end = Some(LastTurnEnd::Failed(why.to_owned()));
@@ -241,7 +241,8 @@ impl Tab {
         }
     }
 
-    /// Puts what could not be said where it was written, unless something else is being written there.
+    /// Returns a prompt that could not be sent to the editor, or to the front of the queue if the user is writing
+    /// another one.
     fn return_draft(&mut self, draft: PromptDraft) {
         if self.editor.is_empty() {
             self.editor.set(draft);
@@ -250,7 +251,7 @@ impl Tab {
         }
     }
 
-    /// Takes the prompt that was queued last back into the editor.
+    /// Moves the prompt that was queued last back into the editor.
     pub(super) fn take_back(&mut self) -> bool {
         if !self.editor.is_empty() {
             return false;
@@ -264,7 +265,7 @@ impl Tab {
         }
     }
 
-    /// Cancels the turn, or what the agent does by itself.
+    /// Cancels the turn, or what the agent does outside of one.
     pub(super) fn cancel(&mut self, desk: &QuestionQueue) -> Vec<ChatEffect> {
         let Some(session) = self.session.clone() else {
             return Vec::new();
@@ -285,11 +286,11 @@ impl Tab {
             Ok(StopReason::EndTurn) => {}
             Ok(reason) => self.last_turn_end = Some(LastTurnEnd::Stopped(reason)),
             Err(AgentFailure::LoginRequired(what)) => {
-                // It is said again once that is done; what is being written stays.
+                // The prompt is sent again after the login; what is being written stays.
                 self.queue.push_front(turn.draft);
                 self.phase = TabPhase::LoginRequired(what);
             }
-            // Told by the end of the agent.
+            // Reported when the agent's end is handled.
             Err(AgentFailure::Exited(_)) => {}
             Err(trouble) => {
                 self.last_turn_end = Some(LastTurnEnd::Failed(trouble.to_text()));
@@ -313,7 +314,7 @@ impl Tab {
         effects
     }
 
-    /// The agent is gone. What it has said stays.
+    /// Handles the end of the agent. The conversation stays.
     pub(super) fn on_agent_ended(&mut self, trouble: &AgentFailure) {
         self.session = None;
         self.question = None;
@@ -325,7 +326,7 @@ impl Tab {
         self.phase = TabPhase::Failed(trouble.clone());
     }
 
-    /// Forgets what the session showed: it is about to be told again.
+    /// Clears the thread, because a replay follows.
     pub(super) fn reset(&mut self) -> Vec<ChatEffect> {
         self.session = None;
         self.turn = None;
@@ -335,7 +336,7 @@ impl Tab {
         vec![ChatEffect::UnwatchThread { tab: self.key }]
     }
 
-    /// Answers the question that is open.
+    /// Answers the open question.
     pub(super) fn answer(&mut self, desk: &QuestionQueue, name: &str, answer: ChatAnswer) {
         if let Some(question) = self.question.take() {
             desk.answer(question.id(), answer);

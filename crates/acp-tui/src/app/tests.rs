@@ -19,7 +19,7 @@ use crate::agent::{
 use crate::setup::{AgentSpec, ChatSetup, SessionSource};
 use crate::{Background, Colors, Theme};
 
-/// An agent that opens sessions and lets nobody wait.
+/// An agent that opens sessions and responds at once.
 struct ReadyAgent;
 
 impl acp::Agent for ReadyAgent {
@@ -38,7 +38,7 @@ impl acp::Agent for ReadyAgent {
     }
 }
 
-/// A chat with two agents, of which neither was started: what is to be done is looked at, and not done.
+/// Returns a chat with two agents, neither of them started. Its effects are inspected, not performed.
 fn app() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
@@ -49,7 +49,7 @@ fn app() -> (App, Vec<ChatEffect>) {
     App::new(setup, Arc::new(Notify::new()))
 }
 
-/// A connection with an agent of this process. Its program is another, which does nothing.
+/// Returns a connection to an agent in this process. Its child process is an unrelated one that does nothing.
 async fn link(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
@@ -118,7 +118,7 @@ fn shows(app: &mut App, text: &str) {
     assert!(screen.contains(text), "{text} is not on\n{screen}");
 }
 
-/// What is said in these effects.
+/// Returns the prompts that these effects send.
 fn said(effects: &[ChatEffect]) -> Vec<String> {
     let said = effects.iter().filter_map(|effect| match effect {
         ChatEffect::SendPrompt { draft, .. } => Some(draft.shown().to_owned()),
@@ -127,7 +127,7 @@ fn said(effects: &[ChatEffect]) -> Vec<String> {
     said.collect()
 }
 
-/// Brings the first agent to where its session is open.
+/// Opens the first agent's session.
 async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
     let link = link(app).await;
     let session = link
@@ -173,7 +173,7 @@ async fn what_is_said_before_the_session_is_there_is_said_in_it() {
     assert!(say(&mut app, "two").is_empty());
     shows(&mut app, "↳ one");
     let (_session, effects) = opened(&mut app).await;
-    // One at a time: the other waits for its turn.
+    // One at a time: the other prompt is queued.
     assert_eq!(said(&effects), ["one"]);
     let tab = TabKey(0);
     let result = Ok(StopReason::EndTurn);
@@ -224,7 +224,7 @@ async fn an_agent_that_was_given_up_is_ended_when_it_answers_after_all() {
         link: late,
     });
     assert!(matches!(effects[..], [ChatEffect::StopAgent { .. }]));
-    // Nor does its end count.
+    // Nor does the end of an earlier start count.
     assert!(ended(&mut app, AgentStart(1)).is_empty());
     shows(&mut app, "starting first");
     ended(&mut app, AgentStart(2));
@@ -260,7 +260,7 @@ async fn a_prompt_that_wanted_a_login_is_said_again_before_all_others() {
     let result = Err(AgentFailure::LoginRequired("who are you?".to_owned()));
     assert!(app.update(ChatEvent::TurnEnded { tab, result }).is_empty());
     shows(&mut app, "first says: who are you?");
-    // What is being written is not in the way, and is not lost.
+    // The text in the editor does not disable the keys, and is not lost.
     shows(&mut app, "F5: try again");
     let (agent, result) = (AgentKey(0), Ok(()));
     assert_eq!(
@@ -286,7 +286,7 @@ async fn an_agent_that_works_is_not_ended_by_one_key() {
             ChatEffect::StartAgent { .. }
         ]
     ));
-    // It opens no session of before: one begins anew rather than ask it for that.
+    // The agent cannot load sessions, so a new one is opened instead.
     assert!(matches!(app.tabs[0].session_source, SessionSource::New));
     assert!(matches!(app.tabs[0].phase, TabPhase::Starting));
 }
@@ -319,7 +319,7 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
     while app.agents[0].questions.open().is_empty() {
         tokio::task::yield_now().await;
     }
-    // It is asked in its own tab, which is marked.
+    // The question appears in its own tab, which is marked.
     shows(&mut app, " 1 ? ");
     shows(&mut app, "starting second");
     let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
@@ -357,7 +357,7 @@ fn notes_go_by_themselves() {
     assert!(!screen(&mut app, 80, 24).contains("saved"));
 }
 
-/// What can happen to a chat, one after the other.
+/// An event of a random sequence.
 #[derive(Debug, Clone)]
 enum TestEvent {
     Key(KeyEvent),
@@ -394,7 +394,7 @@ fn happens() -> impl Strategy<Value = TestEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is pressed, at whatever size: there is a screen, and a tab that is shown.
+    /// Whatever keys are pressed at whatever size, a screen is drawn and a tab is active.
     #[test]
     fn any_keys_at_any_size_leave_a_chat(all in prop::collection::vec(happens(), 0..60)) {
         let (mut app, _) = app();

@@ -1,8 +1,8 @@
-//! Times, as one says them.
+//! Dates and durations as text for users.
 
 use jiff::{Timestamp, Zoned};
 
-/// How long ago something was (ISO 8601), in words; nothing if it is no time.
+/// Describes how long ago a time (ISO 8601) was; empty if it cannot be parsed.
 pub(super) fn ago(time: &str) -> String {
     time.parse::<Timestamp>()
         .map(|then| format_age(then, Timestamp::now()))
@@ -22,7 +22,7 @@ fn format_age(then: Timestamp, now: Timestamp) -> String {
     format!("{n} {unit} ago")
 }
 
-/// The name of a file for a conversation: `2026-11-22-fix-the-parser.md`.
+/// Returns a file name for a conversation: `2026-11-22-fix-the-parser.md`.
 pub(super) fn file_name(title: &str) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
@@ -39,7 +39,7 @@ pub(super) fn file_name(title: &str) -> String {
     format!("{}-{name}.md", Zoned::now().date())
 }
 
-/// How long something has taken: `7 s`, `2 min 5 s`.
+/// Formats a duration: `7 s`, `2 min 5 s`.
 pub(super) fn duration(duration: std::time::Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {

@@ -1,4 +1,4 @@
-//! Sessions and their turns: what becomes of them.
+//! Handles the events of sessions and their turns.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl App {
         name: Option<String>,
     ) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
-            // The tab was closed meanwhile.
+            // The tab was closed in the meantime.
             return result
                 .ok()
                 .map(|session| ChatEffect::CloseSession { session })
@@ -42,7 +42,7 @@ impl App {
                 tab.phase = TabPhase::LoginRequired(what);
                 Vec::new()
             }
-            // Told by the end of the agent, with more about it.
+            // Reported when the agent's end is handled, with more detail.
             Err(AgentFailure::Exited(_)) if matches!(tab.phase, TabPhase::Failed(_)) => Vec::new(),
             Err(trouble) => {
                 tab.phase = TabPhase::Failed(trouble);
@@ -51,7 +51,8 @@ impl App {
         }
     }
 
-    /// Gives the tab's session a name, by which it is found again; kept where the agent keeps the session.
+    /// Names the tab's session, so that it can be found by that name. The name is stored if the agent stores the
+    /// session.
     pub(super) fn give_name(&mut self, key: TabKey, name: String) -> Option<ChatEffect> {
         let tab = self.tab_mut(key)?;
         let Some(session) = tab.session.clone() else {
@@ -101,7 +102,7 @@ impl App {
         let cancelled = matches!(result, Ok(StopReason::Cancelled));
         tab.on_turn_ended(result);
         let mut effects = Vec::new();
-        // Whoever cancels wants to say something else first.
+        // A user who cancels wants to send something else first.
         if !cancelled && !matches!(tab.last_turn_end, Some(LastTurnEnd::Failed(_))) {
             effects.extend(tab.send_queued());
         }
@@ -111,7 +112,7 @@ impl App {
         effects
     }
 
-    /// Says what went wrong with something that was asked for beside the turns.
+    /// Shows the failure of an operation other than a turn.
     pub(super) fn show_error(&mut self, key: TabKey, trouble: &AgentFailure) {
         if let AgentFailure::LoginRequired(what) = trouble
             && let Some(tab) = self.tab_mut(key)
@@ -122,7 +123,7 @@ impl App {
         self.show_note(trouble.to_text());
     }
 
-    /// The image that was on the clipboard goes with what is being written.
+    /// Attaches the image from the clipboard to the prompt.
     pub(super) fn on_image_pasted(
         &mut self,
         key: TabKey,
@@ -139,7 +140,7 @@ impl App {
         Vec::new()
     }
 
-    /// What was written in the person's own editor.
+    /// Handles the text from the user's own editor.
     pub(super) fn on_external_edit(&mut self, key: TabKey, text: String) -> Vec<ChatEffect> {
         if let Some(tab) = self.tab_mut(key) {
             tab.editor.set(PromptDraft::from(text.as_str()));
@@ -147,13 +148,13 @@ impl App {
         Vec::new()
     }
 
-    /// Opens the session of a tab again, from the beginning if it is lost for good.
+    /// Reopens a tab's session, or opens a new one if the old one is lost.
     pub(super) fn try_again(&mut self, key: TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
         let agent = tab.agent;
-        // Only what was said was refused, and is said again.
+        // Only the prompt was rejected, and is sent again.
         if tab.session.is_some() && matches!(tab.phase, TabPhase::LoginRequired(_)) {
             return self.go_on_after_login(key);
         }

@@ -1,4 +1,4 @@
-//! The files that go with a prompt, as the line of chips above it.
+//! The files attached to a prompt, shown as a line of chips above it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use super::popup::cut;
 use super::rows::columns;
 use crate::Theme;
 
-/// The most files that go with one prompt.
+/// The most files that can be attached to one prompt.
 const MOST: usize = 32;
-/// The longest name that is shown whole, in columns.
+/// The longest name that is shown in full, in columns.
 const NAME: u16 = 32;
 
-/// The files that go with a prompt.
+/// The files attached to a prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
     files: Vec<(PathBuf, String)>,
@@ -36,7 +36,7 @@ impl Attachments {
         self.files.is_empty()
     }
 
-    /// Adds one. Gives what is to be said if it cannot go with a prompt to this agent.
+    /// Attaches a file. Returns a text for the user if this agent does not accept it.
     pub(crate) fn add(&mut self, file: &Path, takes: &PromptCapabilities) -> Result<(), String> {
         let name = || acp_host::terminal_text::clean_line(&file.to_string_lossy());
         match AttachmentKind::from_path(file) {
@@ -58,7 +58,7 @@ impl Attachments {
         Ok(())
     }
 
-    /// Takes away the last one. `false` if there is none.
+    /// Removes the last file; returns `false` if there is none.
     pub(crate) fn remove_last(&mut self) -> bool {
         self.files.pop().is_some()
     }
@@ -89,7 +89,7 @@ impl Attachments {
     }
 }
 
-/// What it is, and its name.
+/// Returns the file's type and name.
 fn label(file: &Path) -> String {
     let kind = match AttachmentKind::from_path(file) {
         AttachmentKind::Image => "image",

@@ -1,4 +1,4 @@
-//! A prompt that has been written, and what of it is sent.
+//! A prompt that has been written, and the content that is sent for it.
 
 use std::path::PathBuf;
 
@@ -7,22 +7,22 @@ use acp_host::{Attachment, AttachmentError, AttachmentKind};
 
 use super::marked_text::{MarkContent, MarkedText};
 
-/// Text files up to this many bytes are sent with a mention of them, where the agent takes that.
+/// The largest text file whose contents are sent with a mention of it, in bytes, if the agent accepts that.
 const MENTIONED: u64 = 64 * 1024;
-/// Attached files up to this many bytes are sent; of longer ones the agent is told where they are.
+/// The largest attached file whose contents are sent, in bytes. Of a larger one, only its path is sent.
 const ATTACHED: u64 = 4 * 1024 * 1024;
-/// How much the files of one prompt may be together, in bytes: in base64 it still fits into a message that a
+/// The total size of the files in one prompt, in bytes: in base64 they still fit into a message that a
 /// [connection](acp::Limits::message) reads.
 const FILES: u64 = 40 * 1024 * 1024;
 
-/// A prompt: text with what is marked in it, and files that go with it.
+/// A prompt: text with marks in it, and attached files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PromptDraft {
     pub(super) marked_text: MarkedText,
     pub(super) attachments: Vec<PathBuf>,
 }
 
-/// Why nothing of a prompt was sent.
+/// Why a prompt was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("{0}")]
@@ -41,17 +41,17 @@ impl From<&str> for PromptDraft {
 }
 
 impl PromptDraft {
-    /// The text, with all of what was pasted; a file is `@` and its name.
+    /// Returns the text, with pasted text in full. A file is `@` and its name.
     pub(crate) fn text(&self) -> String {
         self.marked_text.to_full_text()
     }
 
-    /// The text as it was shown, for lists: what was pasted is only named.
+    /// Returns the text as it was shown, for lists: for pasted text, only its label.
     pub(crate) fn shown(&self) -> &str {
         self.marked_text.text()
     }
 
-    /// The files that go with it, beside those that are named in the text.
+    /// Returns the attached files, without those that the text mentions.
     pub(crate) fn attachments(&self) -> &[PathBuf] {
         &self.attachments
     }
@@ -60,11 +60,11 @@ impl PromptDraft {
         self.marked_text.text().trim().is_empty() && self.attachments.is_empty()
     }
 
-    /// The prompt's content, in the order in which it was written: text, the files named in it where they are
-    /// named, and the attachments. It reads files, so it takes as long as the disk does.
+    /// Builds the prompt's content in the order in which it was written: text, mentioned files where they are
+    /// mentioned, then the attachments. Reads files, and so takes as long as the disk does.
     ///
     /// # Errors
-    /// A file cannot be read, or is nothing that the agent takes.
+    /// Fails if a file cannot be read, or if the agent does not accept its type.
     pub(crate) fn content(
         &self,
         takes: &PromptCapabilities,
@@ -89,7 +89,7 @@ impl PromptDraft {
                 MarkContent::File(path) => {
                     let file = Attachment::read(path, MENTIONED)?;
                     push_text(&mut content, &mut said);
-                    // What is named in passing goes as what it is where the agent takes that, else as its place.
+                    // A mentioned file is sent with its contents if the agent accepts them, else as a link.
                     let taken = match AttachmentKind::from_path(file.path()) {
                         AttachmentKind::Image => takes.image,
                         AttachmentKind::Audio => takes.audio,
@@ -108,7 +108,7 @@ impl PromptDraft {
         said.truncate(said.trim_end().len());
         push_text(&mut content, &mut said);
         if let Some(ContentBlock::Text(first)) = content.first_mut() {
-            // Empty lines go, and not the indent of what was pasted.
+            // Leading empty lines are dropped, but not the indentation of pasted text.
             let indented = first.text.trim_start();
             let blank = first.text.len() - indented.len();
             let lines = first.text[..blank].rfind('\n').map_or(0, |end| end + 1);
@@ -184,7 +184,7 @@ mod tests {
         draft.attachments.push(picture.clone());
         let error = draft.content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().contains("does not take images"));
-        // Only named, it is a place like any other, unless the agent can look at it.
+        // A mentioned image is sent as a link, like any other file, unless the agent accepts images.
         let named = PromptDraft {
             marked_text: mention(picture),
             attachments: Vec::new(),

@@ -1,4 +1,4 @@
-//! The editor on the screen.
+//! Draws the editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -11,12 +11,12 @@ use super::search::HistorySearch;
 use super::{OPENED, PromptEditor};
 use crate::Theme;
 
-/// Before what is looked for in the past.
+/// The label before a search in the history.
 const SEARCH: &str = "search: ";
 
 impl PromptEditor {
-    /// How many rows it is drawn on in so many columns, on a screen of so many rows: as many as it needs, and at
-    /// most a third of the screen.
+    /// Returns the number of rows that the editor takes in `width` columns on a screen of `screen` rows: as many as it
+    /// needs, but at most a third of the screen.
     pub(crate) fn height(&mut self, width: u16, screen: u16) -> u16 {
         let chips = u16::from(!self.attachments.is_empty());
         self.update_layout(width);
@@ -29,8 +29,8 @@ impl PromptEditor {
         rows.min(most) + chips
     }
 
-    /// Draws it within a frame, and above that the list from which something is chosen, over what is there. Gives where
-    /// the cursor is, if there is room for it.
+    /// Draws the editor in a frame, and above it the list of completions, over what is there. Returns the cursor's
+    /// position, if there is room for it.
     pub(crate) fn draw(
         &mut self,
         area: Rect,
@@ -80,7 +80,7 @@ impl PromptEditor {
         let cursor = self.buffer.cursor();
         let row = row_of(&self.layout.rows, cursor);
         let rows = &self.layout.rows;
-        // The cursor is shown, and no more empty rows than there must be.
+        // The cursor stays visible, and no more empty rows are shown than necessary.
         self.top = self.top.min(row).max((row + 1).saturating_sub(height));
         self.top = self.top.min(rows.len().saturating_sub(height));
         for (y, index) in area.rows().zip(self.top..rows.len()) {
@@ -92,7 +92,7 @@ impl PromptEditor {
         let line = area.y + (row - self.top) as u16;
         let at = Position::new(area.x + column, line);
         self.draw_hints(area, at, buf, theme);
-        // The last column is kept free for the cursor.
+        // The last column is reserved for the cursor.
         let edge = area.right() - 1;
         let below = self.top + height < self.layout.rows.len();
         let arrows = [(self.top > 0, area.y, "↑"), (below, area.bottom() - 1, "↓")];
@@ -127,7 +127,7 @@ impl PromptEditor {
         }
     }
 
-    /// Where the name of the agent's command ends with which the text begins.
+    /// Returns where the name of the command ends that the text starts with.
     fn command_end(&self) -> usize {
         let word = self.buffer.text().split(char::is_whitespace).next();
         let name = word.and_then(|word| word.strip_prefix('/'));
@@ -135,7 +135,7 @@ impl PromptEditor {
         known.map_or(0, |name| name.len() + 1)
     }
 
-    /// What there is to say about what is written, behind it.
+    /// Draws hints about the text after it.
     fn draw_hints(&self, area: Rect, cursor: Position, buf: &mut Buffer, theme: &Theme) {
         let marked = self.buffer.marked();
         let text = marked.text();
@@ -185,7 +185,7 @@ fn draw_cluster(text: &str, column: u16, width: u16, area: Rect, buf: &mut Buffe
     }
 }
 
-/// What is looked for; of what is too long the end.
+/// Draws the search text; only its end if it is too long.
 fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
     let query = search.query();
     let width = usize::from(area.width);

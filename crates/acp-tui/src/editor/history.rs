@@ -1,4 +1,4 @@
-//! The prompts of a project, kept in a file from one chat to the next.
+//! The prompt history of a project, stored in a file between chats.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,41 +7,41 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// How many prompts are kept.
+/// The most prompts that are stored.
 const MOST: usize = 1_000;
-/// How long the file becomes, in bytes, before the older half of it is left out.
+/// The size in bytes at which the older half of the file is dropped.
 const FILE: u64 = 2 * 1024 * 1024;
-/// The longest prompt that is kept whole, in bytes.
+/// The longest prompt that is stored in full, in bytes.
 pub(crate) const WHOLE: usize = 64 * 1024;
 
 /// A prompt that was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HistoryEntry {
-    /// What was written.
+    /// The text of the prompt.
     pub(crate) text: String,
-    /// The files that it names, as they are written in it behind an `@`.
+    /// The files that the text mentions, as they are written after an `@`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) files: Vec<String>,
 }
 
-/// Prompts that were sent, the newest last. Clones are the same, and several programs may have the same file.
+/// Prompts that were sent, newest last. Clones share the same history, and several processes may use the same file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PromptHistory(Arc<Mutex<HistoryState>>);
 
 #[derive(Debug, Default)]
 struct HistoryState {
     entries: Vec<HistoryEntry>,
-    /// `None` if they are not kept for the next time.
+    /// The file; `None` if the history is not stored.
     file: Option<PathBuf>,
-    /// How long the file was when it was read.
+    /// The size of the file when it was last read.
     read_len: u64,
 }
 
 impl PromptHistory {
-    /// The prompts in this file. It and its directory are made when something is added.
+    /// Opens the history in this file. The file and its directory are created when the first prompt is added.
     ///
     /// # Errors
-    /// The file is there and cannot be read. Lines of it that are no prompts are passed over.
+    /// Fails if the file exists and cannot be read. Lines that are not prompts are skipped.
     pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
         let mut kept = HistoryState {
             file: Some(file),
@@ -51,7 +51,7 @@ impl PromptHistory {
         Ok(Self(Arc::new(Mutex::new(kept))))
     }
 
-    /// All of them, the newest last, with those that other programs have added by now.
+    /// Returns all prompts, newest last, including those that other processes have added.
     pub(crate) fn entries(&self) -> Vec<HistoryEntry> {
         let mut kept = self.lock();
         if let Err(e) = kept.refresh() {
@@ -60,10 +60,10 @@ impl PromptHistory {
         kept.entries.clone()
     }
 
-    /// Adds one, unless it is the same as the one before it.
+    /// Adds a prompt, unless it is the same as the previous one.
     ///
     /// # Errors
-    /// The file cannot be written. The prompt is among the [entries](Self::entries) all the same.
+    /// Fails if the file cannot be written. The prompt is among the [entries](Self::entries) all the same.
     pub(crate) fn add(&self, mut entry: HistoryEntry) -> io::Result<()> {
         if entry.text.len() > WHOLE {
             let ends = |at: &usize| entry.text.is_char_boundary(*at);
@@ -79,7 +79,7 @@ impl PromptHistory {
     }
 
     fn lock(&self) -> MutexGuard<'_, HistoryState> {
-        // What is in it is whole at any time.
+        // The state is consistent at any time, even after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,7 +99,7 @@ impl HistoryState {
         self.entries.drain(..self.entries.len() - fit);
     }
 
-    /// Reads the file again if somebody has written to it.
+    /// Reads the file again if another process has written to it.
     fn refresh(&mut self) -> io::Result<()> {
         let Some(path) = &self.file else {
             return Ok(());
@@ -113,7 +113,7 @@ impl HistoryState {
             return Ok(());
         }
         let mut text = Vec::new();
-        // A line more than the file is let grow to.
+        // One line more than the file is allowed to grow to.
         let most = FILE + WHOLE as u64 * 8;
         file.take(most).read_to_end(&mut text)?;
         self.read_len = long;
@@ -126,7 +126,7 @@ impl HistoryState {
         Ok(())
     }
 
-    /// Adds a line to the file, in one piece: others may do so at the same time.
+    /// Appends a line to the file with one write, because other processes may append at the same time.
     fn append(&mut self, entry: &HistoryEntry) -> io::Result<()> {
         let Some(path) = self.file.clone() else {
             return Ok(());
@@ -147,13 +147,13 @@ impl HistoryState {
         }
         directories.create(directory)?;
         let lock = locking.open(path.with_extension("lock"))?;
-        // Held for a moment by whoever has it; let go of when this returns, or ends.
+        // Held only briefly by any process; released when this function returns or the process ends.
         lock.lock()?;
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let mut file = options.open(&path)?;
         let before = file.metadata()?.len();
-        // A line that somebody could not finish spoils no other.
+        // An incomplete line of another process does not spoil this one.
         let mut last = [b'\n'];
         if before > 0 {
             file.seek(SeekFrom::End(-1))?;
@@ -164,14 +164,14 @@ impl HistoryState {
         }
         if before + line.len() as u64 <= FILE {
             file.write_all(&line)?;
-            // What others have added in between is still to be read.
+            // Otherwise, other processes have added lines that are still to be read.
             if before == self.read_len {
                 self.read_len += line.len() as u64;
             }
             return Ok(());
         }
-        // A shorter file takes its place, with what all have added: readable by its owner only, and gone if this
-        // fails.
+        // A shorter file replaces it, with what all processes have added. It is readable by its owner only, and deleted
+        // if this fails.
         self.refresh()?;
         self.push(entry.clone());
         let mut kept = Vec::new();
@@ -254,7 +254,7 @@ mod tests {
         let file = directory.path().join("history");
         let history = PromptHistory::open(file.clone()).unwrap();
         for i in 0..50 {
-            // The longest there are; of one that is longer the beginning is kept.
+            // The longest prompts possible. One that is longer is truncated.
             let long = format!("{i} {}", "x".repeat(WHOLE));
             history.add(entry(long)).unwrap();
         }

@@ -1,4 +1,4 @@
-//! What keys do in the editor: as in shells, and in lists.
+//! Keys of the editor: as in shells, and in lists.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -9,7 +9,7 @@ use super::search::HistorySearch;
 use super::text_buffer::{SearchDirection, WordKind};
 use super::{EditorOutcome, HistoryWalk, OPENED, PromptEditor, file_mention};
 
-/// With which of the keys that go with others.
+/// The modifiers of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Modifier {
     None,
@@ -37,7 +37,7 @@ impl Modifier {
 }
 
 impl PromptEditor {
-    /// What a key does.
+    /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> EditorOutcome {
         if key.kind == KeyEventKind::Release {
             return EditorOutcome::Ignored;
@@ -57,7 +57,7 @@ impl PromptEditor {
                 self.update_completion();
             }
         } else if self.buffer.cursor() != cursor && self.completion.is_some() {
-            // A list follows the cursor, but none opens where it goes.
+            // An open list follows the cursor, but moving the cursor opens none.
             self.completion = None;
         }
         outcome
@@ -120,7 +120,7 @@ impl PromptEditor {
                 self.apply_change(|w| w.kill_line(SearchDirection::Forward))
             }
             (Char('y'), Modifier::Ctrl) => self.apply_change(super::TextBuffer::yank),
-            // The same key, as terminals of different kinds tell of it.
+            // The same key, as different terminals report it.
             (Char('_' | '/' | '7'), Modifier::Ctrl) => self.apply_change(super::TextBuffer::undo),
             (Char('_' | '/'), Modifier::Alt) => self.apply_change(super::TextBuffer::redo),
             (Char('r'), Modifier::Ctrl) => {
@@ -138,7 +138,7 @@ impl PromptEditor {
         }
     }
 
-    /// A change after which this is no longer a prompt of the past.
+    /// Applies a change, after which the text is no longer a prompt of the history.
     fn apply_change(&mut self, change: impl FnOnce(&mut super::TextBuffer) -> bool) -> bool {
         let done = change(&mut self.buffer);
         if done {
@@ -147,7 +147,8 @@ impl PromptEditor {
         done
     }
 
-    /// Sends, but for a line that ends with `\`, which goes on: not every terminal can tell Shift-Enter.
+    /// Submits the prompt; after a `\` at the end of the line, starts a new line instead, because not every terminal
+    /// can tell Shift-Enter from Enter.
     fn enter(&mut self) -> EditorOutcome {
         let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
         let escapes = text[..cursor]
@@ -184,7 +185,7 @@ impl PromptEditor {
         EditorOutcome::Changed
     }
 
-    /// A file whose name is typed in full is named as if it had been chosen.
+    /// Marks a file whose name was typed in full, as if it had been chosen from the list.
     fn mention_typed_file(&mut self) {
         let trigger = self.completion.as_ref().map(|c| &c.trigger);
         let Some(trigger) = trigger.filter(|t| t.is_file() && !t.query.is_empty()) else {
@@ -227,7 +228,7 @@ impl PromptEditor {
         self.apply_change(|w| w.erase(SearchDirection::Back))
     }
 
-    /// A row up or down, and from the first or the last one into the past and back.
+    /// Moves a row up or down; from the first or the last row, to the previous or the next prompt of the history.
     fn move_vertically(&mut self, way: SearchDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);
         let (rows, cursor) = (&self.layout.rows, self.buffer.cursor());
@@ -249,14 +250,14 @@ impl PromptEditor {
         let goal = goal.unwrap_or_else(column);
         let to = place(text, rows, next, goal);
         if !self.move_cursor(to) {
-            // It is a mark on both rows.
+            // The position is within a mark that spans both rows.
             self.move_by_step(way);
         }
         self.goal_column = Some(goal);
         true
     }
 
-    /// To another prompt of the past, or back to what is being written.
+    /// Shows another prompt of the history, or what was being written before.
     fn walk_history(&mut self, way: SearchDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
@@ -275,7 +276,7 @@ impl PromptEditor {
             SearchDirection::Forward => Some(walk.index + 1),
         };
         let Some(at) = at.filter(|at| *at <= walk.entries.len()) else {
-            // Beyond the oldest there is nothing.
+            // There is nothing before the oldest prompt.
             self.walk = (walk.index < walk.entries.len()).then_some(walk);
             return false;
         };
@@ -283,7 +284,7 @@ impl PromptEditor {
         if let Some(entry) = walk.entries.get(at) {
             self.recall(entry);
             if way == SearchDirection::Back {
-                // From here the same key leads on.
+                // From this position the same key moves on through the history.
                 self.update_layout(self.layout.width);
                 let end = place(self.buffer.text(), &self.layout.rows, 0, u16::MAX);
                 self.buffer.move_cursor(end);
@@ -295,7 +296,7 @@ impl PromptEditor {
         true
     }
 
-    /// Opens the pasted text beside the cursor, so that it can be read and changed.
+    /// Replaces the label beside the cursor with its pasted text, so that it can be read and edited.
     fn expand_paste(&mut self) -> EditorOutcome {
         let mark = self.buffer.marked().mark_at(self.buffer.cursor());
         let Some((range, MarkContent::Paste(text))) = mark.map(|m| (m.range.clone(), &m.content))
@@ -335,7 +336,7 @@ impl PromptEditor {
                 let start = completion.trigger.start;
                 let Some(taken) = completion.take(&self.files, self.completion_timeout) else {
                     if shown && completion.is_stale() {
-                        // Somebody means to choose, so nothing is sent.
+                        // The user means to choose a file, so nothing is sent.
                         let why = "still searching for matching files";
                         return Some(EditorOutcome::Note(why.to_owned()));
                     }
@@ -357,7 +358,7 @@ impl PromptEditor {
             TakenCompletion::Command(command) => {
                 (MarkedText::from(format!("/{}", command.name)), false)
             }
-            // Tab goes on into a directory, and Enter takes it.
+            // Tab continues into the directory; Enter chooses it.
             TakenCompletion::File { shown, .. } if tab && shown.ends_with('/') => {
                 (MarkedText::from(format!("@{shown}")), true)
             }

@@ -1,27 +1,27 @@
-//! Text in which some stretches stand for something else.
+//! Text in which some ranges stand for something else.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a marked stretch stands for.
+/// What a mark stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MarkContent {
-    /// Text that was pasted; what is shown says how much it is.
+    /// Pasted text; the label says how long it is.
     Paste(Arc<str>),
-    /// A file or a directory, by its absolute path; what is shown is `@` and its name in the project.
+    /// A file or a directory, by its absolute path; the label is `@` and its path in the project.
     File(PathBuf),
 }
 
-/// A marked stretch. It has no line ends and is never empty, and the cursor is never within it.
+/// A marked range. It contains no line ends and is never empty, and the cursor is never inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextMark {
-    /// Where it is, in bytes.
+    /// The range, in bytes.
     pub(crate) range: Range<usize>,
     pub(crate) content: MarkContent,
 }
 
-/// Text and what is marked in it: in order, and nothing twice.
+/// Text with marks. The marks are in order and do not overlap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MarkedText {
     pub(super) text: String,
@@ -42,7 +42,7 @@ impl From<String> for MarkedText {
 }
 
 impl MarkedText {
-    /// A stretch that stands for something.
+    /// Creates a text that consists of one mark.
     pub(crate) fn label(label: impl Into<String>, stands: MarkContent) -> Self {
         let text = label.into();
         let range = 0..text.len();
@@ -65,20 +65,20 @@ impl MarkedText {
         self.text.len()
     }
 
-    /// The mark around a place, or at either end of it.
+    /// Returns the mark around a position, or at either end of it.
     pub(crate) fn mark_at(&self, at: usize) -> Option<&TextMark> {
         let mut marks = self.marks.iter();
         marks.find(|mark| mark.range.start <= at && at <= mark.range.end)
     }
 
-    /// The mark in which the character at this place is.
+    /// Returns the mark that contains the character at this position.
     pub(crate) fn mark_over(&self, at: usize) -> Option<&TextMark> {
         let next = self.marks.partition_point(|mark| mark.range.end <= at);
         let mark = self.marks.get(next)?;
         (mark.range.start <= at).then_some(mark)
     }
 
-    /// How much it takes in memory, what it stands for included, in bytes.
+    /// Returns the memory that the text takes, in bytes, including what its marks stand for.
     pub(crate) fn held_bytes(&self) -> usize {
         let pasted = self.marks.iter().map(|mark| match &mark.content {
             MarkContent::Paste(text) => text.len(),
@@ -87,7 +87,7 @@ impl MarkedText {
         self.text.len() + pasted.sum::<usize>()
     }
 
-    /// The text with what was pasted in its place. Files stay as they are shown.
+    /// Returns the text with pasted text in full. Files stay as they are shown.
     pub(crate) fn to_full_text(&self) -> String {
         let mut expanded = String::with_capacity(self.held_bytes());
         let mut from = 0;
@@ -102,7 +102,7 @@ impl MarkedText {
         expanded
     }
 
-    /// The range with all of the marks that it cuts.
+    /// Extends the range to include each mark that it overlaps.
     pub(super) fn extend_to_marks(&self, range: Range<usize>) -> Range<usize> {
         let mut whole = range.clone();
         for mark in &self.marks {
@@ -114,7 +114,7 @@ impl MarkedText {
         whole
     }
 
-    /// Puts something in the place of a range that cuts no mark. Gives what was there.
+    /// Replaces a range, which must not cut a mark, and returns what was there.
     pub(super) fn replace(&mut self, range: Range<usize>, with: &Self) -> Self {
         let before = self.marks.partition_point(|m| m.range.end <= range.start);
         let after = self.marks.partition_point(|m| m.range.start < range.end);

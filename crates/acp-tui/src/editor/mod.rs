@@ -1,8 +1,8 @@
-//! The prompt that is being written.
+//! The prompt editor.
 //!
-//! What is written is text in which some stretches stand for more than they show ([`marked_text`]): a long text that was
-//! pasted, a file that was named. [`buffer`] changes it, [`rows`] lays it out, [`keys`] says what keys do, and
-//! [`draft`] makes of it what is sent.
+//! A prompt is text in which some ranges stand for more than they show ([`marked_text`]): a long text that was pasted,
+//! or a file that is mentioned. [`text_buffer`] edits it, [`rows`] lays it out, [`keys`] handles keys, and [`draft`]
+//! turns it into the content that is sent.
 
 mod attach;
 mod complete;
@@ -33,27 +33,27 @@ use self::marked_text::{MarkContent, MarkedText};
 use self::search::HistorySearch;
 use self::text_buffer::TextBuffer;
 
-/// How much a prompt holds at most, with what was pasted, in bytes.
+/// The largest prompt, in bytes, including pasted text.
 const MOST: usize = 4 * 1024 * 1024;
-/// See [`PromptEditor::completion_timeout`].
+/// The default of [`PromptEditor::completion_timeout`].
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Pasted text up to this many bytes can be opened, to be changed.
+/// The longest pasted text that can be expanded for editing, in bytes.
 const OPENED: usize = 128 * 1024;
 
-/// What came of a key or a paste.
+/// What a key or a paste did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EditorOutcome {
-    /// It means nothing here.
+    /// It means nothing to the editor.
     Ignored,
-    /// There is something else to draw.
+    /// The editor must be redrawn.
     Changed,
-    /// The prompt is to be [taken](PromptEditor::take) and sent.
+    /// The prompt should be [taken](PromptEditor::take) and sent.
     Submit,
-    /// It is not done, or not as asked; the person is to be told why.
+    /// It was not done, or not as requested. The text tells the user why.
     Note(String),
 }
 
-/// The prompt that is being written.
+/// The editor for a prompt.
 pub(crate) struct PromptEditor {
     buffer: TextBuffer,
     attachments: Attachments,
@@ -61,9 +61,9 @@ pub(crate) struct PromptEditor {
     commands: Vec<CommandItem>,
     files: FileFinder,
     completion: Option<Completion>,
-    /// How long a key that takes a file waits for the files that fit what was typed just before it.
+    /// How long a key that chooses a file waits for the matches of what was typed just before it.
     completion_timeout: Duration,
-    /// Where the `/` or `@` is whose completion was closed.
+    /// The position of the `/` or `@` whose completion was closed.
     dismissed_at: Option<usize>,
     history: PromptHistory,
     walk: Option<HistoryWalk>,
@@ -72,20 +72,20 @@ pub(crate) struct PromptEditor {
     layout: EditorLayout,
     /// The first row that is shown.
     top: usize,
-    /// The column in which moving up and down goes on.
+    /// The column that moving up and down aims for.
     goal_column: Option<u16>,
 }
 
-/// A walk through the prompts of the past.
+/// A walk through the prompt history.
 struct HistoryWalk {
     entries: Vec<HistoryEntry>,
-    /// Which of them is shown.
+    /// The index of the shown prompt.
     index: usize,
-    /// What was there before.
+    /// What was being written before.
     saved_text: MarkedText,
 }
 
-/// The rows of the text, as they were last asked for.
+/// The rows of the text, as of the last layout.
 struct EditorLayout {
     revision: u64,
     width: u16,
@@ -93,8 +93,8 @@ struct EditorLayout {
 }
 
 impl PromptEditor {
-    /// Nothing is written yet. The files are those that an `@` completes, and the history is where
-    /// what is [taken](Self::take) is added.
+    /// Creates an empty editor. `files` is what an `@` completes; the prompts that are [taken](Self::take) are added to
+    /// `history`.
     pub(crate) fn new(files: FileFinder, history: PromptHistory) -> Self {
         let laid = EditorLayout {
             revision: 0,
@@ -120,12 +120,12 @@ impl PromptEditor {
         }
     }
 
-    /// What the agent takes (specification: Initialization), for what is attached from now on.
+    /// Sets what the agent accepts in prompts (specification: Initialization). Applies to files attached from now on.
     pub(crate) fn set_prompt_capabilities(&mut self, takes: PromptCapabilities) {
         self.prompt_capabilities = takes;
     }
 
-    /// The agent's slash commands (specification: Slash Commands).
+    /// Sets the agent's slash commands (specification: Slash Commands).
     pub(crate) fn set_commands(&mut self, commands: &[AvailableCommand]) {
         let commands = CommandItem::all(commands);
         if commands == self.commands {
@@ -142,28 +142,28 @@ impl PromptEditor {
         }
     }
 
-    /// What is shown while nothing is written.
+    /// Sets the text that is shown while the prompt is empty.
     pub(crate) fn set_placeholder(&mut self, placeholder: &str) {
         self.placeholder = acp_host::terminal_text::clean_line(placeholder);
     }
 
-    /// Whether nothing is written or attached.
+    /// Whether there is neither text nor an attachment.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.text().is_empty() && self.attachments.is_empty()
     }
 
-    /// Whether keys are for a list: of commands, files or the past.
+    /// Whether a list has the keys: of commands, files or prompts of the history.
     pub(crate) fn has_popup(&self) -> bool {
         let offered = self.completion.as_ref().is_some_and(|c| !c.rows.is_empty());
         offered || self.search.is_some()
     }
 
-    /// What is written, with all of what was pasted.
+    /// Returns the text, with pasted text in full.
     pub(crate) fn text(&self) -> String {
         self.buffer.marked().to_full_text()
     }
 
-    /// What is written, which is kept in the history; nothing is left.
+    /// Takes the prompt, adds it to the history, and leaves the editor empty.
     pub(crate) fn take(&mut self) -> PromptDraft {
         let draft = PromptDraft {
             marked_text: self.buffer.take(),
@@ -176,7 +176,7 @@ impl PromptEditor {
         draft
     }
 
-    /// A draft in place of what is written: to be changed, or since it could not be sent.
+    /// Replaces the contents with a draft, to be edited, or because it could not be sent.
     pub(crate) fn set(&mut self, draft: PromptDraft) {
         self.buffer.reset(draft.marked_text);
         self.attachments = Attachments::new(draft.attachments);
@@ -192,7 +192,7 @@ impl PromptEditor {
         self.top = 0;
     }
 
-    /// A file goes with the prompt.
+    /// Attaches a file to the prompt.
     pub(crate) fn attach(&mut self, file: &Path) -> EditorOutcome {
         match self.attachments.add(file, &self.prompt_capabilities) {
             Ok(()) => EditorOutcome::Changed,
@@ -200,8 +200,8 @@ impl PromptEditor {
         }
     }
 
-    /// What was pasted: text, or the paths of files that were dropped on the terminal. Of those, images and sound
-    /// are attached, and others named where the cursor is.
+    /// Handles a paste: text, or the paths of files that were dropped on the terminal. Image and audio files are
+    /// attached, others are mentioned at the cursor.
     pub(crate) fn paste(&mut self, text: &str) -> EditorOutcome {
         if let Some(search) = &mut self.search {
             search.type_text(&acp_host::terminal_text::clean_line(text));
@@ -256,7 +256,7 @@ impl PromptEditor {
         outcome
     }
 
-    /// Inserts it where the cursor is, if there is room for it.
+    /// Inserts something at the cursor, if the limits allow it.
     fn insert(&mut self, more: MarkedText) -> EditorOutcome {
         if self.buffer.marked().held_bytes() + more.held_bytes() > MOST {
             let most = MOST / 1024 / 1024;
@@ -268,7 +268,7 @@ impl PromptEditor {
         EditorOutcome::Changed
     }
 
-    /// Offers what there is to complete where the cursor is, after the text has changed.
+    /// Opens or updates the completion at the cursor, after the text has changed.
     fn update_completion(&mut self) {
         let trigger = Trigger::at(self.buffer.marked(), self.buffer.cursor());
         let Some(trigger) = trigger else {
@@ -288,14 +288,14 @@ impl PromptEditor {
         }
     }
 
-    /// A place in the past replaces what is written. What a person wrote can be had back by undoing.
+    /// Replaces the text with a prompt of the history. What the user wrote can be restored with undo.
     fn recall(&mut self, entry: &HistoryEntry) {
         let marked = restore_marks(entry, self.files.root());
         self.buffer.replace_all(marked);
         self.completion = None;
     }
 
-    /// The rows of what is written, for so many columns.
+    /// Lays out the text in `width` columns.
     fn update_layout(&mut self, width: u16) {
         let revision = self.buffer.revision();
         if self.layout.revision != revision || self.layout.width != width {
@@ -309,7 +309,7 @@ impl PromptEditor {
 }
 
 impl PromptDraft {
-    /// What is kept of it in the history. Of one that would be too long what was pasted is left out.
+    /// Returns the entry for the history. If it would be too long, pasted text is omitted.
     fn to_history_entry(&self) -> HistoryEntry {
         let whole = self.marked_text.held_bytes() <= history::WHOLE;
         let files = self.marked_text.marks().iter().filter_map(|mark| {
@@ -328,13 +328,13 @@ impl PromptDraft {
     }
 }
 
-/// A file that is named in the text.
+/// Returns the mention of a file in the text.
 fn file_mention(shown: &str, path: PathBuf) -> MarkedText {
     let label = format!("@{}", acp_host::terminal_text::clean_line(shown));
     MarkedText::label(label, MarkContent::File(path))
 }
 
-/// A prompt of the past, with those of its files marked that are still there.
+/// Returns the text of a history entry, with marks for those of its files that still exist.
 fn restore_marks(entry: &HistoryEntry, root: &Path) -> MarkedText {
     let text = acp_host::terminal_text::clean_text(&entry.text);
     let mut marked = MarkedText::default();

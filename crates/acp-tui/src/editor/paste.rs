@@ -1,35 +1,35 @@
-//! What is pasted: text, or the paths that a terminal pastes when files are dropped on it.
+//! Pasted content: text, or the paths that a terminal pastes when files are dropped on it.
 
 use std::path::{Path, PathBuf};
 
-/// How much is pasted at once at most, in bytes.
+/// The largest paste, in bytes.
 pub(crate) const MOST: usize = 1024 * 1024;
-/// Text of more lines or characters than these is shown as how much it is.
+/// Text with more lines or characters than these is shown as a label with its length.
 const LINES: usize = 10;
 const CHARACTERS: usize = 2_000;
-/// What is longer than this is no list of paths.
+/// The longest text that may be a list of paths, in bytes.
 const PATHS: usize = 16 * 1024;
 
-/// The text without what would command a terminal, its lines ended as here.
+/// Returns the text without escape sequences, with normalized line ends.
 pub(crate) fn clean(text: &str) -> String {
-    // Terminals send the key that ends a line rather than a line end.
+    // For a line end, terminals send what the Enter key sends.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
     acp_host::terminal_text::clean_text(&ended)
 }
 
-/// What is shown in place of a long text.
+/// Returns the label that is shown in place of a long text.
 pub(crate) fn label(text: &str) -> Option<String> {
     let lines = text.lines().count();
     if lines > LINES {
         return Some(format!("[pasted {lines} lines]"));
     }
-    // No more of them are counted than there is a need for.
+    // No more characters are counted than necessary.
     let long = text.chars().nth(CHARACTERS).is_some();
     long.then(|| format!("[pasted {} characters]", text.chars().count()))
 }
 
-/// The files, if the text is nothing but absolute paths of files that are there: as they are, quoted or escaped
-/// as for a shell, or as `file://` addresses; on lines of their own or beside one another.
+/// Returns the paths, if the text consists only of absolute paths of existing files: plain, quoted or escaped as for a
+/// shell, or as `file://` URLs; on separate lines or on the same one.
 pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
     let text = text.trim();
     if text.is_empty() || text.len() > PATHS {
@@ -51,7 +51,7 @@ pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
 fn parse_path(word: &str) -> Option<PathBuf> {
     let path = match word.strip_prefix("file://") {
         Some(address) => {
-            // The name of this machine may stand before the path.
+            // The name of this machine may precede the path.
             let at = address.find('/')?;
             PathBuf::from(percent_decode(&address[at..])?)
         }
@@ -60,12 +60,12 @@ fn parse_path(word: &str) -> Option<PathBuf> {
     (path.is_absolute() && has_file_name(&path) && path.exists()).then_some(path)
 }
 
-/// A root, as of a text that is but a slash, is nothing to attach.
+/// Whether a path has a file name. A root, as for the text `/`, cannot be attached.
 fn has_file_name(path: &Path) -> bool {
     path.file_name().is_some()
 }
 
-/// What is percent-encoded in an address.
+/// Decodes the percent-encoding in a URL.
 fn percent_decode(address: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = address.bytes();

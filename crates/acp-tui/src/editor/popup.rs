@@ -1,4 +1,4 @@
-//! The list above the editor from which something is chosen.
+//! The completion list above the editor.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,23 +7,23 @@ use ratatui::style::Style;
 use super::rows::{clusters, columns};
 use crate::Theme;
 
-/// The most rows of it that are shown at once.
+/// The most rows that are shown at once.
 pub(crate) const ROWS: u16 = 8;
 
 /// A row of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PopupRow {
-    /// What is chosen.
+    /// The text of the entry.
     pub(crate) label: String,
-    /// The clusters of the label by which it was found, in order.
+    /// The grapheme clusters of the label that matched, in order.
     pub(crate) match_indices: Vec<u32>,
-    /// What there is to say of it.
+    /// Details about the entry.
     pub(crate) detail: String,
-    /// Whether the end of the label is worth more than its beginning, as of a path.
+    /// Whether the end of the label is more important than its start, as in a path.
     pub(crate) end_first: bool,
 }
 
-/// What is shown of a list.
+/// The visible part of a list.
 #[derive(Debug)]
 pub(crate) struct CompletionPopup<'a> {
     pub(crate) title: &'a str,
@@ -32,7 +32,7 @@ pub(crate) struct CompletionPopup<'a> {
 }
 
 impl CompletionPopup<'_> {
-    /// Draws the list right above the editor, over what is there: as much of it as there is room for.
+    /// Draws the list directly above the editor, over what is there: as many rows as fit.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
         let shown = (self.rows.len().min(usize::from(ROWS)) as u16).min(room.saturating_sub(1));
@@ -44,7 +44,7 @@ impl CompletionPopup<'_> {
         let area = Rect::new(editor.x, top, editor.width, shown + 1).intersection(buf.area);
         let labels = self.rows.iter().skip(first).take(usize::from(shown));
         let labels = labels.map(|row| columns(&row.label)).max().unwrap_or(0);
-        // Descriptions stand under one another, unless labels are long.
+        // The details are aligned in a column, unless labels are long.
         let labels = labels.min(area.width.saturating_sub(4) / 2);
         for y in area.rows() {
             for position in y.positions() {
@@ -97,7 +97,7 @@ impl PopupRow {
         cut(buf, at, area.y, &self.detail, left, theme.dim);
     }
 
-    /// Gives the column behind it.
+    /// Draws a label and returns the column after it.
     fn draw_label(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
         let all = columns(&self.label);
         let skipped = if all > room && self.end_first {
@@ -140,7 +140,7 @@ impl PopupRow {
     }
 }
 
-/// Draws as much of a text as there is room for, and says if it was not all. Gives the column behind it.
+/// Draws as much of a text as fits, with `…` if that is not all of it. Returns the column after it.
 pub(crate) fn cut(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style: Style) -> u16 {
     if room == 0 {
         return x;

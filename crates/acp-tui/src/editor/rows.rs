@@ -1,25 +1,25 @@
-//! Where the characters of a text are on a screen of some width.
+//! Lays out text in rows of a given width.
 
 use std::ops::Range;
 
 use ratatui::buffer::CellWidth as _;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns from one tab stop to the next.
+/// The number of columns between tab stops.
 const TAB: u16 = 4;
 
-/// A grapheme cluster on its row.
+/// A grapheme cluster in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cluster<'a> {
     pub(crate) text: &'a str,
-    /// In bytes from the beginning of the row.
+    /// The position in bytes from the start of the row.
     pub(crate) offset: usize,
-    /// The first column it takes, and how many.
+    /// The first column of the cluster, and how many columns it takes.
     pub(crate) column: u16,
     pub(crate) width: u16,
 }
 
-/// The clusters of a row's text.
+/// Returns the clusters of a row's text.
 pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
     let mut column = 0u16;
     row.grapheme_indices(true).map(move |(offset, text)| {
@@ -45,17 +45,17 @@ fn cluster_width(cluster: &str, column: u16) -> u16 {
     }
 }
 
-/// The columns that a text takes at the beginning of a row.
+/// Returns the columns that a text takes at the start of a row.
 pub(crate) fn columns(row: &str) -> u16 {
     let last = clusters(row).last();
     last.map_or(0, |last| last.column.saturating_add(last.width))
 }
 
-/// The rows of a text, as ranges of bytes without line ends: broken between words, or within a word that is
-/// longer than a row, and before and after wide characters, as scripts are written that have them.
+/// Returns the rows of a text, as byte ranges without line ends. Rows break between words, within a word that is longer
+/// than a row, and before and after wide characters, as is usual in the scripts that have them.
 ///
-/// A row has a column less than there is room for, so that the cursor has a place behind it. White space behind the
-/// last word of a row stays on it, as far as that is outside.
+/// A row is one column shorter than the width, so that the cursor fits after it. White space after the last word of a
+/// row stays on that row, even if it does not fit.
 pub(crate) fn rows(text: &str, width: u16) -> Vec<Range<usize>> {
     let most = width.saturating_sub(1).max(1);
     let mut rows = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn rows(text: &str, width: u16) -> Vec<Range<usize>> {
 
 fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     let (mut start, mut column) = (0, 0u16);
-    // Where the row can end.
+    // The last position where the row can end.
     let mut end = None;
     for (offset, cluster) in line.grapheme_indices(true) {
         let next = offset + cluster.len();
@@ -96,13 +96,13 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
     rows.push(at + start..at + line.len());
 }
 
-/// The row on which a place is. One at which a row ends and the next begins is on the next.
+/// Returns the row of a position. Where one row ends and the next starts, that is the next.
 pub(crate) fn row_of(rows: &[Range<usize>], at: usize) -> usize {
     let after = rows.partition_point(|row| row.start <= at);
     after.saturating_sub(1)
 }
 
-/// The place on a row that is nearest to a column from the left.
+/// Returns the position on a row that is nearest to a column, counted from the left.
 pub(crate) fn place(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
     let Some(range) = rows.get(row) else {
         return text.len();
@@ -112,7 +112,7 @@ pub(crate) fn place(text: &str, rows: &[Range<usize>], row: usize, column: u16) 
     if let Some(cluster) = at {
         return range.start + cluster.offset;
     }
-    // The end of a row that goes on is the beginning of the next.
+    // The end of a row that continues is the start of the next.
     let goes_on = rows
         .get(row + 1)
         .is_some_and(|next| next.start == range.end);
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(wrapped("a    bcd", 4), ["a    ", "bcd"]);
         assert_eq!(wrapped("见字如面。好", 7), ["见字如", "面。好"]);
         assert_eq!(wrapped("\tx", 5), ["\t", "x"]);
-        // A family is one character of two columns.
+        // A family emoji is one character of two columns.
         assert_eq!(columns("👨‍👩‍👧x"), 3);
         assert_eq!(wrapped("👨‍👩‍👧👨‍👩‍👧", 4), ["👨‍👩‍👧", "👨‍👩‍👧"]);
     }
@@ -150,7 +150,7 @@ mod tests {
         let rows = rows(text, 5);
         assert_eq!(rows.len(), 3);
         assert_eq!(place(text, &rows, 0, 1), 1);
-        // Both columns of a wide character are its own.
+        // Both columns of a wide character belong to it.
         assert_eq!(place(text, &rows, 1, 0), 3);
         assert_eq!(place(text, &rows, 1, 1), 3);
         assert_eq!(place(text, &rows, 1, 2), 6);

@@ -1,4 +1,4 @@
-//! Looking for a prompt of the past by what is in it.
+//! Searches the prompt history.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -6,23 +6,23 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 use super::history::HistoryEntry;
 use super::popup::PopupRow;
 
-/// How much of a prompt is shown and looked through, in characters.
+/// How much of a prompt is searched and shown, in characters.
 const SHOWN: usize = 1_000;
 
-/// A search that is going on.
+/// A search in progress.
 #[derive(Debug)]
 pub(crate) struct HistorySearch {
     query: String,
-    /// The newest first, and each once.
+    /// The prompts, newest first, without duplicates.
     entries: Vec<HistoryEntry>,
-    /// Those that fit, by their places in `entries`.
+    /// The matches, as indices into `entries`.
     matches: Vec<usize>,
     pub(crate) rows: Vec<PopupRow>,
     pub(crate) selected_index: usize,
 }
 
 impl HistorySearch {
-    /// In these prompts, the newest of which is the last.
+    /// Starts a search in these prompts, the newest of which is the last.
     pub(crate) fn new(entries: Vec<HistoryEntry>) -> Self {
         let mut seen = std::collections::HashSet::new();
         let mut newest: Vec<_> = entries.into_iter().rev().collect();
@@ -42,7 +42,7 @@ impl HistorySearch {
         &self.query
     }
 
-    /// Adds to what is looked for.
+    /// Appends to the search text.
     pub(crate) fn type_text(&mut self, text: &str) {
         let room = SHOWN.saturating_sub(self.query.len());
         self.query.extend(text.chars().take(room));
@@ -59,12 +59,12 @@ impl HistorySearch {
         self.update_matches();
     }
 
-    /// The one that is picked.
+    /// Returns the selected match.
     pub(crate) fn take(&self) -> Option<&HistoryEntry> {
         self.entries.get(*self.matches.get(self.selected_index)?)
     }
 
-    /// The next one is picked, as long as there is one.
+    /// Selects the next older or newer match, if there is one.
     pub(crate) fn pick(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {
@@ -74,7 +74,7 @@ impl HistorySearch {
         };
     }
 
-    /// Each of the words is somewhere in it; the newest comes first, however well others fit.
+    /// Finds the prompts that contain each of the words. The newest comes first, however well others match.
     fn update_matches(&mut self) {
         let pattern = Pattern::new(
             &self.query,

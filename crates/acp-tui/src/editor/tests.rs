@@ -1,4 +1,4 @@
-//! What a person who writes a prompt notices.
+//! Tests of the editor as a user sees it.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl EditorFixture {
         Self { editor, project }
     }
 
-    /// Types characters, and keys by their names in angle brackets.
+    /// Types characters, and presses keys that are named in angle brackets.
     fn keys(&mut self, keys: &str) -> EditorOutcome {
         let mut last = EditorOutcome::Ignored;
         let mut rest = keys;
@@ -65,7 +65,7 @@ impl EditorFixture {
         last
     }
 
-    /// The screen in these columns and rows, and where the cursor is.
+    /// Draws the editor on a screen of this size; returns the rows and the cursor's position.
     fn screen(&mut self, width: u16, height: u16) -> (Buffer, Vec<String>, Position) {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
         let own = self.editor.height(width, height).min(height);
@@ -84,7 +84,7 @@ impl EditorFixture {
         self.editor.buffer.text()
     }
 
-    /// Waits until files have been found for what is typed.
+    /// Waits until there are matches for what is typed.
     fn settle(&mut self) {
         let completion = self.editor.completion.as_ref().unwrap();
         let query = completion.trigger.query.clone();
@@ -131,7 +131,7 @@ fn enter_sends_and_other_enters_make_lines() {
     );
     assert_eq!(w.editor.take().text(), "one\ntwo\nthree\nfour\nfive");
     assert!(w.editor.is_empty());
-    // Two of them are a backslash that is meant.
+    // Two backslashes are a literal one.
     assert_eq!(w.keys("a\\\\<enter>"), EditorOutcome::Submit);
     assert_eq!(w.keys("<C-z>"), EditorOutcome::Ignored);
     assert_eq!(w.keys("<C-c>"), EditorOutcome::Ignored);
@@ -143,7 +143,7 @@ fn keys_of_shells_move_and_kill() {
     let mut w = EditorFixture::new();
     w.keys("git log --oneline<C-w>");
     assert_eq!(w.text(), "git log ");
-    // Kills one after the other are yanked together.
+    // Consecutive kills are yanked together.
     w.keys("<C-w><C-y>");
     assert_eq!(w.text(), "git log --oneline");
     w.keys("<C-w>all<M-b><C-u><C-k><C-y>");
@@ -178,7 +178,7 @@ fn a_character_is_what_a_person_takes_for_one() {
     let mut w = EditorFixture::new();
     w.editor.paste("a👨\u{200d}👩\u{200d}👧e\u{301}你");
     let (_, lines, cursor) = w.screen(20, 6);
-    // The cells behind wide characters are blank.
+    // The cells after wide characters are blank.
     assert_eq!(lines[5], "a👨\u{200d}👩\u{200d}👧 e\u{301}你");
     assert_eq!(cursor.x, 6);
     w.keys("<left><left>");
@@ -220,7 +220,7 @@ fn up_and_down_keep_their_column_and_lead_into_the_past() {
     w.screen(80, 24);
     w.keys("<up>!");
     assert_eq!(w.text(), "abcd!\nx\nefgh");
-    // In the first row: the past, and on; and back to what was being written.
+    // On the first row, `Up` goes back in the history; `Down` returns to what was being written.
     w.keys("<up>");
     assert_eq!(w.text(), "second one\nof two lines");
     w.keys("<up>");
@@ -231,7 +231,7 @@ fn up_and_down_keep_their_column_and_lead_into_the_past() {
     w.keys("<down>");
     assert_eq!(w.text(), "abcd!\nx\nefgh");
     assert_eq!(w.keys("<down>"), EditorOutcome::Ignored);
-    // Another editor has the same past, and what is recalled can be undone.
+    // Another editor shares the history, and a recalled prompt can be undone.
     let mut other = EditorFixture::with(history);
     other.keys("mine<up><up>");
     assert_eq!(other.text(), "first");
@@ -272,7 +272,7 @@ fn a_long_paste_is_a_block_that_is_sent_whole() {
     assert_eq!(lines[11], "see [pasted 240 lines] there");
     assert_eq!(buf[(5, 11)].fg, Theme::default().accent.fg.unwrap());
     assert_ne!(buf[(24, 11)].fg, Theme::default().accent.fg.unwrap());
-    // The cursor passes it as one, and it is deleted as one.
+    // The cursor skips the mark as one unit, and it is deleted as one.
     w.keys("<M-b><left><left>");
     assert_eq!(w.screen(40, 12).2.x, 4);
     w.keys("<right><bs>");
@@ -304,7 +304,7 @@ fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
         w.editor.paste(&huge[1..]);
     }
     assert!(matches!(w.editor.paste(&huge[1..]), EditorOutcome::Note(_)));
-    // An opened block is laid out with each key, so there is an end to that.
+    // An expanded text is laid out with each key, so its length is limited.
     assert!(matches!(w.keys("<tab>"), EditorOutcome::Note(_)));
 }
 
@@ -332,7 +332,7 @@ fn files_that_are_dropped_are_attached_or_named() {
     assert_eq!(said[1]["name"], "my notes.md");
     assert_eq!(said[2]["data"], "iVBORw==");
 
-    // Backspace at the very beginning takes the last one away.
+    // Backspace at the very start removes the last attachment.
     w.editor.paste(&dropped);
     w.keys("x<bs>");
     assert!(!w.editor.is_empty());
@@ -366,7 +366,7 @@ fn slash_commands_are_completed_and_their_hint_is_shown() {
     w.keys("x");
     assert_eq!(w.screen(60, 12).1[11], "/review x");
     w.editor.take();
-    // What is typed in full is sent at once, and Esc closes the list.
+    // A command typed in full is sent at once, and Esc closes the list.
     assert_eq!(w.keys("/compact<enter>"), EditorOutcome::Submit);
     w.editor.take();
     w.keys("/<down><tab>");
@@ -393,7 +393,7 @@ fn files_are_completed_in_place() {
     assert_eq!(buf[(5, 10)].fg, Theme::default().matched.fg.unwrap());
     w.keys("<tab>and @");
     w.settle();
-    // Tab goes on into a directory, Enter takes it. No key waits for the list to be shown.
+    // Tab continues into a directory, Enter chooses it. No key waits for the list to be shown.
     w.keys("sd<tab>");
     assert_eq!(w.text(), "explain @src/main.rs and @src/deep/");
     w.keys("<enter>please");
@@ -408,7 +408,7 @@ fn files_are_completed_in_place() {
     assert!(said[3]["uri"].as_str().unwrap().ends_with("/src/deep/"));
     assert_eq!(said[4]["text"], " please");
 
-    // It is a file again when it comes from the past; and one that is typed in full is one.
+    // A prompt recalled from the history has its file marks again, and a path typed in full is marked too.
     w.keys("<up>");
     assert_eq!(w.text(), "explain @src/main.rs and @src/deep/ please");
     assert_eq!(w.said(&PromptCapabilities::new())[1]["name"], "main.rs");
@@ -438,7 +438,7 @@ fn a_draft_comes_back_as_it_was() {
 #[test]
 fn files_that_are_long_in_coming_hold_up_nobody() {
     let mut w = EditorFixture::new();
-    // What looks for them gets no further than its first answer.
+    // The finder's thread gets no further than its first matches.
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let ended = std::sync::Mutex::new(ended);
     let stuck = move || {
@@ -450,7 +450,7 @@ fn files_that_are_long_in_coming_hold_up_nobody() {
     w.settle();
     w.keys("gone");
     assert_eq!(w.screen(80, 24).1[23], "@gone");
-    // The list is of what was typed before, so nothing of it is taken, and nothing is sent by mistake.
+    // The list is for an earlier query, so nothing is chosen from it, and nothing is sent by mistake.
     assert!(w.editor.has_popup());
     assert!(matches!(w.keys("<enter>"), EditorOutcome::Note(_)));
     assert_eq!(w.text(), "@gone");
@@ -475,7 +475,7 @@ fn it_can_be_read_without_colours() {
     assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
 }
 
-/// What anybody may type or paste.
+/// Keys and pastes in any order.
 fn anything() -> impl Strategy<Value = Vec<(u8, String)>> {
     let text = "(\\PC|[ \t\r\n\u{1b}\u{7}\u{200d}\u{301}\u{202e}\u{200b}\u{1f469}你/@a-c]){0,12}";
     proptest::collection::vec((0u8..30, text), 1..24)
@@ -492,7 +492,7 @@ proptest! {
     #[test]
     fn nothing_that_is_typed_or_pasted_breaks_it(done in anything(), width in 1u16..200, height in 2u16..30) {
         let mut w = EditorFixture::new();
-        // What is asked of files is answered in time that has no place here.
+        // The timing of file searches must not affect this test.
         w.editor.files = FileFinder::new(w.project.path().join("gone"), || {});
         for (what, text) in &done {
             match KEYS.get(usize::from(*what)) {
@@ -519,7 +519,7 @@ proptest! {
                 prop_assert!(!cell.symbol().contains(char::is_control));
             }
         }
-        // All steps back lead to the beginning.
+        // Undoing every step leads back to the start.
         w.keys("<esc><esc>");
         while w.editor.buffer.undo() {}
         prop_assert_eq!(w.text(), "");

@@ -1,4 +1,4 @@
-//! What has been written, the cursor in it, and how keys change it: by grapheme clusters, words and lines.
+//! The text of a prompt, its cursor, and how keys change them: by grapheme clusters, words and lines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,27 +7,27 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::marked_text::MarkedText;
 
-/// How many changes can be undone.
+/// The most changes that can be undone.
 const CHANGES: usize = 500;
-/// How much they take in memory together, in bytes.
+/// The memory that these changes may take together, in bytes.
 const CHANGED: usize = 8 * 1024 * 1024;
 
-/// Text that is being written.
+/// Text that is being edited.
 #[derive(Debug, Default)]
 pub(crate) struct TextBuffer {
     marked_text: MarkedText,
-    /// In bytes; at the edge of a cluster, and never within a mark.
+    /// The cursor, in bytes; at the edge of a cluster, and never inside a mark.
     cursor: usize,
-    /// What was deleted last by a key that keeps what it deletes.
+    /// The text that was deleted last by a key that allows yanking it.
     kill_buffer: MarkedText,
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
     last_edit: LastEdit,
-    /// Another one whenever the text is another one.
+    /// A number that changes whenever the text does.
     revision: u64,
 }
 
-/// One step back, or forth.
+/// One step of undo or redo.
 #[derive(Debug)]
 struct UndoStep {
     start: usize,
@@ -37,7 +37,7 @@ struct UndoStep {
     cursor_before: usize,
 }
 
-/// What was done last: what follows may be one step with it.
+/// The kind of the last edit, which the next one may join as one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum LastEdit {
     #[default]
@@ -47,19 +47,19 @@ enum LastEdit {
     Kill,
 }
 
-/// Which way.
+/// A direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchDirection {
     Back,
     Forward,
 }
 
-/// What a word is.
+/// What counts as a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
-    /// Letters and digits, as the shells' Alt keys take it.
+    /// Letters and digits, as for the Alt keys of shells.
     Alphanumeric,
-    /// All that is not white space, as Ctrl-W takes it.
+    /// Everything but white space, as for Ctrl-W.
     NonWhitespace,
 }
 
@@ -80,7 +80,7 @@ impl TextBuffer {
         self.revision
     }
 
-    /// Another text, as if it had been there from the beginning. What was killed can still be yanked.
+    /// Replaces the text and clears the undo history. Killed text can still be yanked.
     pub(crate) fn reset(&mut self, marked: MarkedText) {
         self.cursor = marked.len();
         self.marked_text = marked;
@@ -90,19 +90,19 @@ impl TextBuffer {
         self.revision += 1;
     }
 
-    /// All of it, and nothing is left.
+    /// Takes the whole text and leaves the buffer empty.
     pub(crate) fn take(&mut self) -> MarkedText {
         let taken = self.marked_text.clone();
         self.reset(MarkedText::default());
         taken
     }
 
-    /// Another text, which can be undone.
+    /// Replaces the text; this can be undone.
     pub(crate) fn replace_all(&mut self, with: MarkedText) {
         self.change(0..self.marked_text.len(), with);
     }
 
-    /// Puts something in the place of a range, which is one step. The cursor is behind it afterwards.
+    /// Replaces a range as one step. The cursor is then after the inserted text.
     pub(crate) fn change(&mut self, range: Range<usize>, inserted: MarkedText) {
         let range = self.marked_text.extend_to_marks(range);
         if range.is_empty() && inserted.text.is_empty() {
@@ -123,7 +123,7 @@ impl TextBuffer {
         self.drop_old_steps();
     }
 
-    /// The oldest changes go, when there are too many.
+    /// Drops the oldest steps, if there are too many.
     fn drop_old_steps(&mut self) {
         let held = |c: &UndoStep| c.removed.held_bytes() + c.inserted.held_bytes();
         let mut all: usize = self.undo.iter().map(held).sum();
@@ -139,7 +139,7 @@ impl TextBuffer {
         self.change(self.cursor..self.cursor, inserted.into());
     }
 
-    /// One character of what is typed. A word and the white space behind it are one step.
+    /// Inserts one typed character. A word and the white space after it are one step.
     pub(crate) fn type_char(&mut self, c: char) {
         let joins = self.last_edit == LastEdit::Insert
             && self.undo.back().is_some_and(|change| {
@@ -157,7 +157,7 @@ impl TextBuffer {
         self.last_edit = LastEdit::Insert;
     }
 
-    /// Deletes the cluster or the mark beside the cursor. `false` if there is none.
+    /// Deletes the cluster or the mark beside the cursor; returns `false` if there is none.
     pub(crate) fn erase(&mut self, way: SearchDirection) -> bool {
         let range = self.range_to(self.step(self.cursor, way));
         if range.is_empty() {
@@ -180,7 +180,7 @@ impl TextBuffer {
         true
     }
 
-    /// Deletes from the cursor to a place, and keeps it for [`yank`](Self::yank); with what was killed
+    /// Deletes from the cursor to a position and saves the text for [`yank`](Self::yank), together with what was killed
     /// just before.
     fn kill(&mut self, to: usize) -> bool {
         let range = self.range_to(to);
@@ -208,7 +208,7 @@ impl TextBuffer {
         self.kill(self.word_edge(way, words))
     }
 
-    /// To the end or the beginning of the line, or, if the cursor is there, the line end.
+    /// Kills to the end or the start of the line; if the cursor is there already, kills the line end.
     pub(crate) fn kill_line(&mut self, way: SearchDirection) -> bool {
         let to = self.line_edge(self.cursor, way);
         self.kill(if to == self.cursor {
@@ -218,14 +218,14 @@ impl TextBuffer {
         })
     }
 
-    /// Inserts what was killed last.
+    /// Inserts the text that was killed last.
     pub(crate) fn yank(&mut self) -> bool {
         let killed = self.kill_buffer.clone();
         self.insert(killed);
         !self.kill_buffer.text.is_empty()
     }
 
-    /// Takes the last step back.
+    /// Undoes the last step.
     pub(crate) fn undo(&mut self) -> bool {
         let Some(change) = self.undo.pop_back() else {
             return false;
@@ -239,7 +239,7 @@ impl TextBuffer {
         true
     }
 
-    /// Does again what was undone last.
+    /// Redoes the step that was undone last.
     pub(crate) fn redo(&mut self) -> bool {
         let Some(change) = self.redo.pop() else {
             return false;
@@ -253,7 +253,7 @@ impl TextBuffer {
         true
     }
 
-    /// Moves the cursor there, or, if that is within a mark, to the nearer end of it.
+    /// Moves the cursor to a position; if that is inside a mark, to the nearer end of the mark.
     pub(crate) fn move_cursor(&mut self, to: usize) {
         let to = to.min(self.marked_text.len());
         self.cursor = match self.marked_text.mark_over(to) {
@@ -266,10 +266,10 @@ impl TextBuffer {
         self.last_edit = LastEdit::Other;
     }
 
-    /// The next place to either side at which a cursor can be.
+    /// Returns the nearest cursor position in this direction.
     pub(crate) fn step(&self, from: usize, way: SearchDirection) -> usize {
         let (text, marks) = (&self.marked_text.text, &self.marked_text.marks);
-        // A cluster is looked for between marks: it does not reach over the edge of one.
+        // Clusters are searched between marks, because none extends across the edge of a mark.
         match way {
             SearchDirection::Back => {
                 let behind = marks.partition_point(|mark| mark.range.end <= from);
@@ -294,7 +294,7 @@ impl TextBuffer {
         }
     }
 
-    /// The other end of the word beside the cursor. A mark is a word of its own.
+    /// Returns the far end of the word beside the cursor. A mark is a word of its own.
     pub(crate) fn word_edge(&self, way: SearchDirection, words: WordKind) -> usize {
         let mut at = self.cursor;
         let mut within = false;
@@ -320,7 +320,7 @@ impl TextBuffer {
         }
     }
 
-    /// The beginning or the end of the line.
+    /// Returns the start or the end of the line.
     pub(crate) fn line_edge(&self, of: usize, way: SearchDirection) -> usize {
         let text = &self.marked_text.text;
         match way {

@@ -1,4 +1,4 @@
-//! Markdown of someone else's, made part of a document of ours.
+//! Embeds Markdown from others in a document of ours.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
 
 use super::fenced_block;
 
-/// How often what has become something else is looked at again, before it is shown as it is.
+/// How often the result is checked again for new problems before the text is shown verbatim.
 const TRIES: usize = 8;
 
-/// The Markdown, so that it stays in its place: its headings are below the three levels of ours, it has no HTML, and
-/// what it opens ends with it. What cannot be made so is shown as the text that it is.
+/// Makes the Markdown safe to embed: its headings are below the three levels of ours, it has no HTML, and each block it
+/// opens is closed at its end. Text that cannot be made safe is shown verbatim.
 pub(super) fn embed_markdown(text: &str) -> String {
     let mut text = terminal_text::clean_text(text)
         .trim_matches('\n')
@@ -36,8 +36,8 @@ pub(super) fn embed_markdown(text: &str) -> String {
     text
 }
 
-/// What Markdown can be to those who read it. What is HTML or a heading to one of them is none to another, and has to
-/// be tame for all.
+/// Returns the dialects in which readers may parse Markdown. What is HTML or a heading in one of them is not in
+/// another, and the result must be safe in all.
 fn markdown_options() -> [Options; 3] {
     let github = Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS
@@ -46,10 +46,10 @@ fn markdown_options() -> [Options; 3] {
     [github | Options::ENABLE_FOOTNOTES, github, Options::empty()]
 }
 
-/// A part of the text, and what is to stand there.
+/// A range of the text, and its replacement.
 type Replacement = (Range<usize>, String);
 
-/// What is to be changed.
+/// Finds what must be replaced.
 fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     let mut edits: Vec<Replacement> = Vec::new();
     let mut depth = 0usize;
@@ -73,12 +73,13 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     edits
 }
 
-/// Changes the text from its end, so that places stay what they are. What overlaps waits for the next time.
+/// Applies replacements from the end of the text, so that earlier positions stay valid. Overlapping ones are left for
+/// the next attempt.
 fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
     for (range, new) in edits {
-        // One dialect's is mostly another's, too.
+        // Several dialects often ask for the same replacement.
         if range.end <= from && range.start < from {
             from = range.start;
             text.replace_range(range, &new);
@@ -86,7 +87,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// A heading that would be one of ours is put below them.
+/// Lowers a heading that would be at one of our levels.
 fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
@@ -97,14 +98,14 @@ fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option
     if marks > 0 {
         return Some((range.start..range.start + marks, lower));
     }
-    // One that is underlined is so no more: nothing that was written is lost.
+    // The underline of a heading is escaped, so that the text is kept but is not a heading.
     let (words, line) = source.trim_end().rsplit_once('\n')?;
     let quoted = line.len() - line.trim_start_matches([' ', '\t', '>']).len();
     let at = range.start + words.len() + 1 + quoted;
     Some((at..at, "\\".to_owned()))
 }
 
-/// HTML becomes the text that it is.
+/// Escapes HTML, so that it is shown as text.
 fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     let source = text.get(range.clone()).unwrap_or_default();
     let edit = |(at, _): (usize, &str)| {
@@ -114,7 +115,7 @@ fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     source.match_indices('<').map(edit).collect()
 }
 
-/// A fence that is not closed is closed at the end.
+/// Closes a fence that is still open at the end.
 fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     if range.end < text.trim_end().len() {
         return None;
@@ -129,7 +130,7 @@ fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
 }
 
-/// Whether what comes behind it is not part of it, and nothing in it can be taken for what is ours.
+/// Whether the text is self-contained: what follows it is not part of it, and nothing in it can be taken for ours.
 fn is_contained(text: &str, dialect: Options) -> bool {
     const BEHIND: &str = "behind";
     let document = format!("{text}\n\n## {BEHIND}\n");

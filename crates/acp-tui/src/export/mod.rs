@@ -1,8 +1,8 @@
-//! A thread as a Markdown document.
+//! Exports a thread as a Markdown document.
 //!
-//! What the person, the agent and its tools said keeps its place in the document: headings of it are below ours, it has
-//! no HTML, and what it opens is closed where it ends (`tame.rs`). What commands printed and files contain stands in
-//! fences that are longer than any within.
+//! The messages of the user, the agent and its tools cannot change the document's structure: their headings are below
+//! ours, they have no HTML, and each block they open is closed at its end (`embed.rs`). The output of commands and the
+//! contents of files are in fences that are longer than any inside them.
 
 mod embed;
 
@@ -17,13 +17,13 @@ use similar::TextDiff;
 
 use self::embed::embed_markdown;
 
-/// How many lines around a change are shown.
+/// The number of context lines around a change.
 const AROUND: usize = 3;
 
-/// The longest text of a raw input or output that is written, in bytes.
+/// The longest raw input or output that is exported, in bytes of its text.
 const LONGEST_RAW: usize = 64 * 1024;
 
-/// The thread as a Markdown document (CommonMark, with the task lists and tables of GitHub's).
+/// Renders the thread as a Markdown document (CommonMark, with GitHub's task lists and tables).
 #[must_use]
 pub fn markdown(thread: &Thread) -> String {
     let mut page = ExportPage::default();
@@ -49,11 +49,11 @@ pub fn markdown(thread: &Thread) -> String {
 #[derive(Default)]
 struct ExportPage {
     text: String,
-    /// Whose words came last.
+    /// The speaker of the last block.
     speaker: Option<ExportSpeaker>,
 }
 
-/// Whose words they are.
+/// The speaker of a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ExportSpeaker {
     User,
@@ -61,7 +61,7 @@ enum ExportSpeaker {
 }
 
 impl ExportPage {
-    /// Puts a block behind what there is.
+    /// Appends a block.
     fn push_block(&mut self, block: &str) {
         let block = block.trim_end();
         if block.is_empty() {
@@ -74,7 +74,7 @@ impl ExportPage {
         self.text.push('\n');
     }
 
-    /// Says whose words follow.
+    /// Appends a heading if the speaker changes.
     fn set_speaker(&mut self, speaker: ExportSpeaker) {
         if self.speaker != Some(speaker) {
             self.speaker = Some(speaker);
@@ -88,7 +88,7 @@ impl ExportPage {
     fn render_item(&mut self, thread: &Thread, item: &Item) {
         match &item.kind {
             ItemKind::User(message) => {
-                // Two prompts with nothing between them are two.
+                // Two prompts with nothing between them get a heading each.
                 self.speaker = None;
                 self.set_speaker(ExportSpeaker::User);
                 self.render_message(message);
@@ -135,7 +135,7 @@ impl ExportPage {
         self.render_content(&message.content);
     }
 
-    /// Blocks of content, text that belongs together as one.
+    /// Appends content blocks. Text blocks that belong together become one.
     fn render_content(&mut self, blocks: &[ContentBlock]) {
         let mut words = String::new();
         for block in blocks {
@@ -175,7 +175,7 @@ impl ExportPage {
         }
     }
 
-    /// What is shown when one opens it.
+    /// Appends a collapsible section.
     fn render_details(&mut self, summary: &str, inside: impl FnOnce(&mut Self)) {
         let mut page = Self {
             speaker: self.speaker,
@@ -238,7 +238,7 @@ impl ExportPage {
         }
     }
 
-    /// What the agent told of a call beside what is to be shown of it.
+    /// Appends the raw input or output of a tool call.
     fn render_raw_value(&mut self, summary: &str, value: Option<&serde_json::Value>) {
         let Some(text) = value.and_then(|value| serde_json::to_string_pretty(value).ok()) else {
             return;
@@ -356,7 +356,7 @@ impl ExportPage {
     }
 }
 
-/// A change of a file whose texts are not known.
+/// Describes a change of a file whose contents are not known.
 fn file_change_text(change: &FileChange) -> String {
     let what = escape_inline(change.operation.as_str());
     match &change.old_path {
@@ -369,7 +369,7 @@ fn file_change_text(change: &FileChange) -> String {
     }
 }
 
-/// What stands for a picture or a sound, of which `base64` characters came.
+/// Describes an image or audio of `base64` characters of data.
 fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     let bytes = base64 / 4 * 3;
     format!(
@@ -378,7 +378,7 @@ fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     )
 }
 
-/// A block of text as it is, in a fence that is longer than any in it.
+/// Builds a code block, with a fence that is longer than any inside it.
 fn fenced_block(language: &str, text: &str) -> String {
     let text = terminal_text::clean_text(text);
     let longest = text.lines().map(|line| longest_run(line, '`')).max();
@@ -391,14 +391,15 @@ fn fenced_block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{text}{end}{fence}")
 }
 
-/// A line as it is, in a sentence.
+/// Builds an inline code span.
 fn code_span(text: &str) -> String {
     let text = terminal_text::clean_line(text);
     if text.trim().is_empty() {
         return String::new();
     }
     let fence = "`".repeat(longest_run(&text, '`') + 1);
-    // A space is taken off at both ends if there is one at both, and what begins with a backtick needs one.
+    // Markdown strips one space from both ends if there is one at both; and a text that starts or ends with a backtick
+    // needs one.
     let space = match text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) {
         true => " ",
         false => "",
@@ -406,7 +407,7 @@ fn code_span(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// How often this character is there in a row, at most.
+/// Returns the length of the longest run of a character.
 fn longest_run(text: &str, character: char) -> usize {
     let mut longest = 0;
     let mut run = 0;
@@ -417,7 +418,7 @@ fn longest_run(text: &str, character: char) -> usize {
     longest
 }
 
-/// A line of words, in which nothing means more than it is.
+/// Escapes a line of text, so that nothing in it is markup.
 fn escape_inline(text: &str) -> String {
     let text = terminal_text::clean_line(text);
     let words: Vec<&str> = text.split_whitespace().collect();

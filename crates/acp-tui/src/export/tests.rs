@@ -19,13 +19,13 @@ fn said(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// How those who read it may read it.
+/// Returns the dialects in which readers may parse the document.
 fn dialects() -> [Options; 3] {
     let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
     [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]
 }
 
-/// The headings of the three levels that are ours, and the HTML there is.
+/// Returns the headings of our three levels, and the HTML, that a document contains.
 fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
@@ -183,7 +183,7 @@ fn what_is_no_html_stays_as_it_was_written() {
     assert!(document.ends_with(&format!("{text}\n")), "{document}");
 }
 
-/// Pieces of which Markdown that breaks out is made.
+/// Pieces of Markdown that tries to break out.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("```".to_owned()),
@@ -232,7 +232,7 @@ proptest! {
         }
         let control = document.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
         prop_assert_eq!(control, None);
-        // All words are there, in their order.
+        // All words are there, in order.
         let mut rest = document.chars();
         for c in acp_host::terminal_text::clean_text(&text).chars().filter(char::is_ascii_alphabetic) {
             prop_assert!(rest.any(|other| other == c), "{:?} is lost: {}", c, document);

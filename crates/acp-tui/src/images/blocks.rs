@@ -1,4 +1,4 @@
-//! Images as half blocks: two pixels a cell, one above the other.
+//! Images as half blocks: each cell shows two pixels, one above the other.
 
 use image::RgbaImage;
 use ratatui::buffer::Cell;
@@ -6,10 +6,10 @@ use ratatui::style::{Color, Style};
 
 use super::ColorDepth;
 
-/// How opaque a pixel is at least, to be one.
+/// The alpha value from which on a pixel is drawn.
 const OPAQUE: u8 = 128;
 
-/// Draws what is to be seen of an image in the cell at this column and row.
+/// Draws the part of an image that is in the cell at this column and row.
 pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16, cell: &mut Cell) {
     let pixel = |y: u32| {
         let pixel = image.get_pixel_checked(u32::from(column), y)?;
@@ -29,7 +29,7 @@ pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16,
     cell.set_symbol(symbol).set_style(style);
 }
 
-/// The nearest of the colours that 256-colour terminals agree on: a cube of 6×6×6, and 24 greys.
+/// Returns the nearest of the colors that all 256-color terminals share: a 6×6×6 cube and 24 grays.
 fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {

@@ -1,4 +1,4 @@
-//! The pixels of an image, as large as they are shown.
+//! Decodes images and scales them to the size in which they are shown.
 
 use std::cell::Cell;
 use std::io::Cursor;
@@ -12,38 +12,38 @@ use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 
 use super::PixelSize;
 
-/// The longest image that is decoded, in characters of base64.
+/// The largest image that is decoded, in characters of base64.
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
-/// How many pixels an image has at most.
+/// The most pixels of an image that is decoded.
 pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
 
-/// How much memory decoding takes at most, in bytes.
+/// The memory that decoding may take, in bytes.
 const MEMORY: u64 = 128 * 1024 * 1024;
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread is caught, and concerns nobody but an image.
+/// Whether a panic of this thread is caught, and affects no more than an image.
 pub(crate) fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Does something that may panic: decoders have read worse than they were made for.
+/// Runs code that may panic, since image data may hit bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
-    // What it has begun is gone with it.
+    // Everything the closure created is dropped if it panics.
     let done = std::panic::catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(false);
     done.unwrap_or_else(|_| Err("corrupt image".to_owned()))
 }
 
-/// Decodes an image and scales it down to what there is room for. It is never made larger. What is left of the room, to
-/// the right of it and below, is transparent.
+/// Decodes an image and scales it down to fit into `room`; never up. The rest of the room, to the right and below, is
+/// transparent.
 ///
 /// # Errors
-/// In words for a person: corrupt image, too large, or of a kind unknown here.
+/// Returns a text for the user: the image is corrupt, too large, or of an unsupported type.
 pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     let too_large = || {
         format!(
@@ -81,13 +81,13 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     if decoder.total_bytes() > MEMORY {
         return Err("too large to decode".to_owned());
     }
-    // Cameras note how they were held. An image whose note cannot be read is shown as it is.
+    // Cameras store how they were held. An image whose orientation cannot be read is shown as it is.
     let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
     Ok(scale(image, held, room))
 }
 
-/// The image, as large as there is room for it, at the upper left of that room.
+/// Scales the image to fit into `room`, at its upper left.
 fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
     let of = PixelSize {
         width: image.width(),
@@ -104,7 +104,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaIma
         true => fit(of.swap_axes(), room).swap_axes(),
         false => fit(of, room),
     };
-    // First roughly, which takes no memory to speak of, then well.
+    // First a rough scaling that takes little memory, then a precise one.
     if of.width > to.width.saturating_mul(3) || of.height > to.height.saturating_mul(3) {
         image = image.thumbnail_exact(to.width * 2, to.height * 2);
     }
@@ -121,7 +121,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaIma
     canvas
 }
 
-/// How large an image of this size is where there is so much room, with the proportions it has.
+/// Returns the size of an image that fits into `room`, with its proportions.
 fn fit(of: PixelSize, room: PixelSize) -> PixelSize {
     let (width, height) = (u64::from(of.width).max(1), u64::from(of.height).max(1));
     let (most_width, most_height) = (u64::from(room.width), u64::from(room.height));
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(2, 2).0, [255, 0, 0, 255]);
         assert_eq!(made.get_pixel(17, 17).0, [0, 0, 255, 255]);
-        // It is as wide as it is high, and the rest of the room is left free.
+        // The image is square; the rest of the room is left transparent.
         assert_eq!(made.get_pixel(21, 10).0[3], 0);
     }
 
@@ -175,7 +175,7 @@ mod tests {
         let image = DynamicImage::from(halves(40, 80));
         let made = scale(image, Orientation::Rotate90, ROOM);
         assert_eq!(made.dimensions(), (40, 20));
-        // What was above is on the right.
+        // What was at the top is on the right.
         assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(37, 10).0, [255, 0, 0, 255]);
     }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_bomb_is_refused_by_its_first_bytes() {
-        // 65,000 × 65,000 pixels of nothing: a few bytes that would be 17 GB.
+        // 65,000 × 65,000 pixels in a few bytes, which would decode to 17 GB.
         let mut png = Vec::new();
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(why, "it has more than 25 million pixels");
     }
 
-    /// A PNG that says that it is so large, and has no more than that to say.
+    /// Returns a PNG with a header that claims this size, and no more.
     fn png_header(width: u32, height: u32) -> Vec<u8> {
         let chunk = |kind: &[u8; 4], data: &[u8]| {
             let mut crc = 0xffff_ffff_u32;

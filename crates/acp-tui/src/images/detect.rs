@@ -1,4 +1,4 @@
-//! Which way of showing images the terminal has, as far as its environment says.
+//! Detects from the environment how the terminal can show images.
 
 use acp_config::Images;
 
@@ -6,19 +6,19 @@ use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
 use crate::theme::Colors;
 
-/// What the environment has said.
+/// What the environment says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageSupport {
-    /// All there is to know; nothing if images are not shown.
+    /// Everything is known; `None` if images are not shown.
     Known(Option<ImageProtocol>),
-    /// The terminal may have sixels, and can be asked. If it has not, this is what is left.
+    /// The terminal may support sixels, and can be queried. If it does not, this is used.
     QuerySixel(Option<ImageProtocol>),
-    /// Sixels it is to be, and the terminal knows how large they are.
+    /// Sixels are requested, and the terminal can be queried for their size.
     QueryCellSize(ImageProtocol),
 }
 
 impl ImageSupport {
-    /// What is known now that the terminal has answered, or will not.
+    /// Returns what is known after the terminal has responded, or will not.
     pub(crate) fn answered(self, answer: TerminalReply) -> Self {
         match self {
             Self::QuerySixel(_) if answer.sixel => {
@@ -31,7 +31,7 @@ impl ImageSupport {
     }
 }
 
-/// Finds out what can be found out without asking the terminal. `cell` is how large a cell is, if that is known.
+/// Detects what can be known without querying the terminal. `cell` is the size of a cell, if known.
 pub(crate) fn detect(
     wanted: Images,
     colors: Colors,
@@ -50,7 +50,7 @@ pub(crate) fn detect(
         Colors::Ansi16 => None,
     };
     let blocks = depth.map(ImageProtocol::Blocks);
-    // The number of an image is the colour of its cells.
+    // kitty's protocol encodes the number of an image as the color of its cells.
     let kitty = (colors != Colors::None).then_some(ImageProtocol::Kitty { tmux });
     match wanted {
         Images::Off => return ImageSupport::Known(None),
@@ -63,7 +63,7 @@ pub(crate) fn detect(
         Images::Blocks => return ImageSupport::Known(blocks),
         Images::Auto => {}
     }
-    // A multiplexer answers for itself, whatever the terminal around it can do and it passes on.
+    // A multiplexer answers queries itself, whatever the outer terminal supports.
     if tmux || set("STY") || term.starts_with("screen") || term.starts_with("tmux") {
         return ImageSupport::Known(blocks);
     }
@@ -136,7 +136,7 @@ mod tests {
             auto(&set),
             ImageSupport::Known(Some(ImageProtocol::Blocks(ColorDepth::Rgb)))
         );
-        // The person knows whether it passes on what it does not know.
+        // The user knows whether it passes on unknown sequences.
         let wanted = found(Images::Kitty, Colors::Full, &set);
         assert_eq!(
             wanted,
@@ -157,7 +157,7 @@ mod tests {
             of(Colors::None, "xterm-256color"),
             ImageSupport::Known(None)
         );
-        // Nor colours to name kitty's images by; sixels have their own.
+        // Nor are there colors to encode the numbers of kitty's images in. Sixels have their own.
         let no_color = |wanted| found(wanted, Colors::None, &[]);
         assert_eq!(no_color(Images::Kitty), ImageSupport::Known(None));
         let sixel = ImageSupport::Known(Some(ImageProtocol::Sixel { tmux: false }));

@@ -1,4 +1,5 @@
-//! iTerm2's inline images: a file in base64, and how many cells it takes. <https://iterm2.com/documentation-images.html>
+//! iTerm2's inline images: a file in base64, and the number of cells it takes.
+//! <https://iterm2.com/documentation-images.html>
 
 use std::io::Cursor;
 
@@ -7,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _, RgbaImage, imageops};
 
-/// The rows of cells of an image, each by itself: so each can be shown without the others.
+/// Encodes each row of cells separately, so that each can be shown without the others.
 pub(super) fn rows(
     image: &RgbaImage,
     columns: u16,
@@ -28,7 +29,7 @@ pub(super) fn rows(
     Ok(rows)
 }
 
-/// An image as a file of our own making.
+/// Encodes an image as PNG.
 pub(super) fn png(image: &RgbaImage) -> Result<Vec<u8>, String> {
     let mut png = Cursor::new(Vec::new());
     let encoder =

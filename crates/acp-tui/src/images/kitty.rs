@@ -1,7 +1,7 @@
 //! kitty's graphics protocol: an image is sent once, and shown wherever cells with its number are drawn.
 //!
-//! Such a cell is text to everybody but the terminal: ratatui scrolls and covers it like any other, and where no cell has
-//! the number any more nothing is seen of the image. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
+//! Such a cell is text to everything but the terminal: ratatui scrolls it and draws over it like any other. An image is
+//! invisible while no cell has its number. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,13 +13,14 @@ use ratatui::style::Color;
 
 use super::wrap_for_tmux;
 
-/// How much of an image is sent at once, in characters of base64.
+/// How much of an image is sent per command, in characters of base64.
 const PIECE: usize = 4096;
 
-/// What stands in each cell of an image.
+/// The character in each cell of an image.
 const PLACEHOLDER: char = '\u{10eeee}';
 
-/// The marks on it that say which row and column of the image it is. The protocol has more of them; no image is so large.
+/// The combining marks that encode the row and column of the image in a cell. The protocol has more; no image is that
+/// large.
 #[rustfmt::skip]
 const NUMBERS: [char; 96] = [
     '\u{305}', '\u{30d}', '\u{30e}', '\u{310}', '\u{312}', '\u{33d}', '\u{33e}', '\u{33f}',
@@ -36,8 +37,8 @@ const NUMBERS: [char; 96] = [
     '\u{735}', '\u{736}', '\u{73a}', '\u{73d}', '\u{73f}', '\u{740}', '\u{741}', '\u{743}',
 ];
 
-/// The images that the terminal has, with whether they were sent through tmux. It keeps them until it is told otherwise,
-/// which must be possible from wherever the chat ends.
+/// The images that were sent to the terminal, and whether through tmux. The terminal stores them until they are
+/// deleted, which must be possible from wherever the chat ends.
 static SENT: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
 
 struct SentImage {
@@ -48,7 +49,7 @@ struct SentImage {
 /// An image for the terminal.
 #[derive(Debug)]
 pub(super) struct KittyImage {
-    /// Its number: a colour, for by that a cell says whose it is.
+    /// The image's number: a color, because the color of a cell says which image it shows.
     pub(super) id: u32,
     pub(super) columns: u16,
     pub(super) rows: u16,
@@ -57,7 +58,7 @@ pub(super) struct KittyImage {
 }
 
 impl KittyImage {
-    /// Makes a cell that of this column and row of the image.
+    /// Makes a cell show this column and row of the image.
     pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
         let number = |n: u16| NUMBERS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {
@@ -70,7 +71,7 @@ impl KittyImage {
             .set_diff_option(CellDiffOption::ForcedWidth(NonZeroU16::MIN));
     }
 
-    /// Sends it, unless the terminal has it.
+    /// Sends the image, unless the terminal has it.
     pub(super) fn send(&self, tmux: bool, out: &mut impl Write) -> io::Result<()> {
         {
             let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +86,7 @@ impl KittyImage {
         while let Some(piece) = pieces.next() {
             let mut command = "\x1b_Gq=2,".to_owned();
             if !std::mem::replace(&mut begun, true) {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = write!(command, "i={id},a=T,U=1,f=100,c={columns},r={rows},");
             }
             let more = u8::from(pieces.peek().is_some());
@@ -97,7 +98,7 @@ impl KittyImage {
     }
 }
 
-/// Has the terminal forget an image, if it has it.
+/// Deletes an image from the terminal, if it is there.
 pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
     let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
     match sent.iter().position(|sent| sent.id == id) {
@@ -106,7 +107,7 @@ pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Has the terminal forget all images. It is called from panics as well, so it waits for nobody.
+/// Deletes all images from the terminal. Never blocks, because it is also called during a panic.
 pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
     let Ok(mut sent) = SENT.try_lock() else {
         return Ok(());

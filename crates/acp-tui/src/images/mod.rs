@@ -1,8 +1,9 @@
-//! Images in a conversation, where the terminal can show them.
+//! Images in a conversation, if the terminal can show them.
 //!
-//! How many cells an image takes is known by its first bytes ([`ImageCanvas::cells`]), so nothing moves when it comes. What of
-//! it is on the screen is painted row by row ([`ImageStore::paint`]); what is not decoded yet is asked for, and comes as an
-//! event. Only what was decoded here, and encoded again, is ever sent to the terminal.
+//! The number of cells an image takes is known from its header ([`ImageCanvas::cells`]), so the layout does not change
+//! when it has been decoded. The visible part is painted row by row ([`ImageStore::paint`]). Images that are not
+//! decoded yet are requested, and arrive as events. Only data that was decoded and encoded again here is sent to the
+//! terminal.
 
 mod blocks;
 mod decode;
@@ -23,10 +24,10 @@ pub(crate) use decode::{LONGEST, MOST_PIXELS, is_guarded};
 pub(crate) use detect::{ImageSupport, detect};
 pub(crate) use store::{ImageRow, ImageStore};
 
-/// How many columns an image takes at most.
+/// The most columns of an image.
 const COLUMNS: u16 = 80;
 
-/// How many rows it takes at most, however high the screen is.
+/// The most rows of an image, however high the screen is.
 const ROWS: u16 = 24;
 
 /// A size in pixels.
@@ -37,13 +38,13 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// How large a cell is taken to be where the terminal does not say: as on the terminals that had sixels first.
+    /// The assumed size of a cell if the terminal reports none: that of the first terminals with sixels.
     pub(crate) const CELL: Self = Self {
         width: 10,
         height: 20,
     };
 
-    /// That of an image which is turned by a quarter.
+    /// Returns the size of an image that is rotated by a quarter turn.
     fn swap_axes(self) -> Self {
         Self {
             width: self.height,
@@ -55,9 +56,9 @@ impl PixelSize {
 /// How images are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
-    /// By kitty's graphics protocol.
+    /// With kitty's graphics protocol.
     Kitty { tmux: bool },
-    /// By iTerm2's inline images.
+    /// With iTerm2's inline images.
     Iterm2 { tmux: bool },
     /// As sixels.
     Sixel { tmux: bool },
@@ -65,11 +66,11 @@ pub(crate) enum ImageProtocol {
     Blocks(ColorDepth),
 }
 
-/// How colours are said.
+/// How colors are specified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ColorDepth {
     Rgb,
-    /// By their numbers among 256.
+    /// As numbers from 0 to 255.
     Indexed,
 }
 
@@ -77,14 +78,14 @@ pub(crate) enum ColorDepth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageCanvas {
     protocol: ImageProtocol,
-    /// How many pixels a cell has.
+    /// The size of a cell in pixels.
     cell_size: PixelSize,
-    /// How many rows an image takes at most.
+    /// The most rows of an image.
     max_rows: u16,
 }
 
 impl ImageCanvas {
-    /// That of a terminal whose cells are so large.
+    /// Creates the canvas of a terminal with cells of this size.
     pub(crate) fn new(way: ImageProtocol, cell: Option<PixelSize>) -> Self {
         let cell = match way {
             ImageProtocol::Blocks(_) => PixelSize {
@@ -100,7 +101,7 @@ impl ImageCanvas {
         }
     }
 
-    /// The same on a screen of so many rows: an image takes half of them at most.
+    /// Returns the canvas for a screen with `rows` rows. An image takes at most half of them.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
             max_rows: (rows / 2).clamp(1, ROWS),
@@ -108,8 +109,8 @@ impl ImageCanvas {
         }
     }
 
-    /// How many columns and rows an image takes where there are so many columns. Nothing if it has no pixels, or there
-    /// is no room for it.
+    /// Returns the columns and rows that an image takes if `columns` columns are available; `None` if it has no pixels
+    /// or does not fit.
     pub(crate) fn cells(&self, of: PixelSize, columns: u16) -> Option<(u16, u16)> {
         let (width, height) = (u64::from(of.width), u64::from(of.height));
         let cell_width = u64::from(self.cell_size.width).max(1);
@@ -119,7 +120,7 @@ impl ImageCanvas {
         }
         let most_width = u64::from(columns.clamp(1, COLUMNS)) * cell_width;
         let most_height = u64::from(self.max_rows) * cell_height;
-        // No larger than it is, and with its proportions.
+        // Not larger than it is, and with its proportions.
         let mut shown = (width, height);
         if shown.0 > most_width {
             shown = (most_width, (height * most_width / width).max(1));
@@ -129,7 +130,8 @@ impl ImageCanvas {
         }
         let taken = u16::try_from(shown.0.div_ceil(cell_width)).ok()?;
         let rows = u16::try_from(shown.1.div_ceil(cell_height)).ok()?;
-        // Where the cursor is behind a sequence nobody knows. Behind one column, ratatui thinks that it does.
+        // The position of the cursor after an image sequence is undefined. After a cell one column wide, ratatui would
+        // assume that it is one further.
         let least = match self.protocol {
             ImageProtocol::Iterm2 { .. } | ImageProtocol::Sixel { .. } => 2,
             ImageProtocol::Kitty { .. } | ImageProtocol::Blocks(_) => 1,
@@ -139,43 +141,43 @@ impl ImageCanvas {
     }
 }
 
-/// An image as it is shown: what is in it, and how large it is. Two that are the same are one.
+/// The identity of an image: its content and its size. Equal images are decoded once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageKey {
-    /// What it shows.
+    /// A hash of the image's data.
     pub(crate) content_hash: u64,
     pub(crate) columns: u16,
     pub(crate) rows: u16,
     pub(crate) canvas: ImageCanvas,
 }
 
-/// An image that is to be decoded.
+/// An image to decode.
 #[derive(Debug)]
 pub(crate) struct DecodeTask {
     key: ImageKey,
-    /// Its number, if it is kitty's.
+    /// The image's number in kitty's protocol.
     id: u32,
     data: String,
 }
 
-/// What came of it; if nothing, the reason.
+/// The result of decoding an image, or why it failed.
 #[derive(Debug)]
 pub(crate) struct DecodeResult {
     key: ImageKey,
     result: Result<EncodedImage, String>,
 }
 
-/// An image as the terminal takes it.
+/// An image as it is drawn.
 #[derive(Debug)]
 enum EncodedImage {
     Blocks(RgbaImage),
     Kitty(kitty::KittyImage),
-    /// A sequence for each of its rows.
+    /// One sequence for each row.
     Rows(Vec<String>),
 }
 
 impl EncodedImage {
-    /// How much memory it takes, in bytes.
+    /// Returns the memory that the image takes, in bytes.
     fn byte_len(&self) -> usize {
         match self {
             Self::Blocks(image) => image.as_raw().len(),
@@ -186,7 +188,7 @@ impl EncodedImage {
 }
 
 impl DecodeTask {
-    /// Decodes it. It takes a while, so it is done on a thread of its own.
+    /// Decodes the image. This takes a while, and is done on a separate thread.
     pub(crate) fn decode(self) -> DecodeResult {
         let key = self.key;
         DecodeResult {
@@ -195,7 +197,7 @@ impl DecodeTask {
         }
     }
 
-    /// What is told if it did not come to an end.
+    /// Returns the result for a decoding that was aborted.
     pub(crate) fn failure(key: ImageKey) -> DecodeResult {
         let result = Err("cannot decode the image".to_owned());
         DecodeResult { key, result }
@@ -219,7 +221,7 @@ impl DecodeTask {
         let image = decode::decode(&self.data, room)?;
         drop(self.data);
         let strips = |rows: Vec<String>, tmux| {
-            // What was there before would be seen through what is transparent.
+            // Transparent parts would otherwise show what was there before.
             let made = |row| format!("\x1b[{columns}X{}", wrap_for_tmux(row, tmux));
             EncodedImage::Rows(rows.into_iter().map(made).collect())
         };
@@ -242,7 +244,7 @@ impl DecodeTask {
     }
 }
 
-/// A command for the terminal, through tmux if that is in between: it passes on what is marked so, where it is allowed to.
+/// Wraps a terminal command for tmux, if necessary. tmux passes on such commands if it is configured to.
 fn wrap_for_tmux(command: String, tmux: bool) -> String {
     if !tmux {
         return command;

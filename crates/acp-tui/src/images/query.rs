@@ -1,9 +1,9 @@
-//! The terminal is asked what it can show.
+//! Queries the terminal's image support.
 //!
-//! It is asked before the first drawing and its answer read behind it, before what is typed is read as keys: so nothing
-//! waits for it but on a terminal that does not answer, and that not for long. Both answers are of a form that reading
-//! keys passes over, for one that comes too late must not look as if it had been typed. Whatever else is read meanwhile was
-//! typed, and is given back as the keys that it is.
+//! The query is sent before the first drawing, and its response is read after it, before the key reader starts. So the
+//! user only waits, and not for long, if the terminal does not respond. Both responses have a form that the key reader
+//! ignores, because a late one must not look like typed keys. All other input that arrives in the meantime is returned
+//! as keys.
 
 use std::io::{self, Write};
 
@@ -11,36 +11,36 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::PixelSize;
 
-/// How long an answer is waited for. Terminals answer within a few milliseconds; over a network it takes longer.
+/// How long to wait for the response. Terminals respond within a few milliseconds; over a network it takes longer.
 #[cfg(unix)]
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(150);
 
-/// How much may be typed before it is answered, in bytes. The rest is read later.
+/// The most bytes of other input that are read before the response. The rest is read later.
 #[cfg(unix)]
 const TYPED: usize = 64 * 1024;
 
-/// How long a key's sequence is at most, in bytes.
+/// The longest sequence of a key, in bytes.
 const LONGEST: usize = 32;
 
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTED: &[u8] = b"\x1b[201~";
 
-/// What the terminal has said.
+/// The terminal's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
-    /// It has sixels.
+    /// The terminal supports sixels.
     pub(crate) sixel: bool,
-    /// How large its cells are.
+    /// The size of its cells.
     pub(crate) cell: Option<PixelSize>,
 }
 
-/// Asks: how large a cell is, and what sort of terminal it is, which all terminals answer.
+/// Sends the queries: the size of a cell, and the device attributes, to which all terminals respond.
 pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\x1b[16t\x1b[c")?;
     out.flush()
 }
 
-/// Reads what it says, and what has been typed before it said so.
+/// Reads the response, and the keys that arrive before it.
 #[cfg(unix)]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,7 +61,7 @@ pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => break,
         }
-        // Byte by byte: what comes behind the answer is not ours.
+        // Byte by byte, because what follows the response is for the key reader.
         let mut byte = [0];
         match rustix::io::read(stdin, &mut byte) {
             Ok(1) => heard.push(byte[0]),
@@ -72,25 +72,25 @@ pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// Where the system has another way of reading what is typed, nobody is asked.
+/// On systems that read the terminal in another way, no terminal is queried.
 #[cfg(not(unix))]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()
 }
 
-/// What was read so far.
+/// The input so far.
 #[derive(Debug, Default)]
 struct QueryInput {
     reply: TerminalReply,
     input: Vec<u8>,
-    /// A sequence that is not at its end.
+    /// An incomplete sequence.
     sequence: Vec<u8>,
     answered: bool,
 }
 
 #[cfg_attr(not(unix), allow(dead_code))]
 impl QueryInput {
-    /// Whether all that was asked is answered, and nothing is being pasted.
+    /// Whether all queries have a response, and no paste is in progress.
     fn is_complete(&self) -> bool {
         self.answered && self.sequence.is_empty() && !self.is_pasting()
     }
@@ -121,7 +121,7 @@ impl QueryInput {
         }
     }
 
-    /// Takes a whole sequence.
+    /// Handles a complete sequence.
     fn handle_sequence(&mut self, sequence: &[u8]) {
         let numbers = |within: &[u8]| -> Vec<u32> {
             let text = String::from_utf8_lossy(within).into_owned();
@@ -130,7 +130,7 @@ impl QueryInput {
         match sequence {
             [0x1b, b'[', b'?', attributes @ .., b'c'] => {
                 self.answered = true;
-                // The first number is the terminal's level.
+                // The first number is the terminal's conformance level.
                 self.reply.sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
             }
             [0x1b, b'[', size @ .., b't'] => {
@@ -148,7 +148,7 @@ impl QueryInput {
     }
 }
 
-/// What was typed, as keys. What no person types in the moment in which a chat begins is left out.
+/// Parses input as key and paste events. Sequences that no user types while a chat starts are dropped.
 fn parse_keys(typed: &[u8]) -> Vec<Event> {
     let mut keys = Vec::new();
     let mut rest = typed;
@@ -172,7 +172,7 @@ fn parse_keys(typed: &[u8]) -> Vec<Event> {
     keys
 }
 
-/// What was pasted, and how many bytes that are with its marks.
+/// Parses a paste; returns its text, and its length in bytes with its brackets.
 fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     let text = bytes.strip_prefix(PASTE)?;
     let end = text.windows(PASTED.len()).position(|seen| seen == PASTED)?;
@@ -180,7 +180,7 @@ fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     Some((said, PASTE.len() + end + PASTED.len()))
 }
 
-/// A key that is a sequence, and how many bytes that are.
+/// Parses the sequence of a key; also returns its length in bytes.
 fn parse_sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
     let end = bytes.iter().skip(2).position(is_last);
@@ -215,7 +215,7 @@ fn control_key(byte: u8) -> KeyEvent {
     }
 }
 
-/// A sign, and how many bytes it has.
+/// Parses a character; also returns its length in bytes.
 fn parse_char(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let most = bytes.get(..bytes.len().min(4)).unwrap_or_default();
     let whole = most.utf8_chunks().next();
@@ -280,7 +280,7 @@ mod tests {
             assert!(heard.is_complete());
             assert!(!heard.reply.sixel);
         }
-        // Nor is a size that makes no sense taken for one.
+        // An invalid size is ignored.
         let (heard, _) = heard(b"\x1b[6;0;0t\x1b[?1;2c");
         assert_eq!(heard.reply.cell, None);
     }

@@ -1,24 +1,24 @@
-//! Sixels: six rows of pixels at a time, one colour after the other. <https://vt100.net/docs/vt3xx-gp/chapter14.html>
+//! Sixels: six rows of pixels at a time, one color after the other. <https://vt100.net/docs/vt3xx-gp/chapter14.html>
 
 use std::fmt::Write as _;
 
 use color_quant::NeuQuant;
 use image::RgbaImage;
 
-/// How many colours an image has at most. Terminals that can do it at all today have as many.
+/// The most colors of an image. Most of today's terminals with sixels support as many.
 const COLORS: usize = 256;
 
-/// How carefully colours are chosen: of every so many pixels one is looked at.
+/// One of this many pixels is sampled to choose the colors.
 const SAMPLE: i32 = 10;
 
-/// How opaque a pixel is at least, to be one.
+/// The alpha value from which on a pixel is drawn.
 const OPAQUE: u8 = 128;
 
-/// The rows of cells of an image, each by itself: so each can be shown without the others.
+/// Encodes each row of cells separately, so that each can be shown without the others.
 pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
     let palette = NeuQuant::new(SAMPLE, COLORS, image.as_raw());
     let (width, height) = image.dimensions();
-    // What is looked at is looked at twice at most; what is not opaque has no colour.
+    // A pixel is looked up at most twice; a transparent one has no color.
     let indexed: Vec<Option<u8>> = image
         .pixels()
         .map(|pixel| {
@@ -36,10 +36,10 @@ pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
         .collect()
 }
 
-/// One row of cells.
+/// Encodes one row of cells.
 fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     let height = pixels.len() / width.max(1);
-    // What is not drawn stays as it is; pixels are square.
+    // Pixels that are not drawn stay as they are; pixels are square.
     let mut out = format!("\x1bP0;1q\"1;1;{width};{height}");
     let mut used = [false; COLORS];
     for index in pixels.iter().flatten() {
@@ -50,7 +50,7 @@ fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     for (index, _) in used.iter().enumerate().filter(|(_, used)| **used) {
         if let Some([r, g, b]) = colors.get(index * 3..index * 3 + 3) {
             let percent = |value: u8| (u16::from(value) * 100 + 127) / 255;
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(
                 out,
                 "#{index};2;{};{};{}",
@@ -68,9 +68,9 @@ fn encode_strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
     out
 }
 
-/// Six rows of pixels.
+/// Encodes six rows of pixels.
 fn encode_band(band: &[Option<u8>], width: usize, out: &mut String) {
-    // Of each colour, in the order of the palette, which pixels of each column have it.
+    // For each color, in the order of the palette: a bit mask per column of the pixels that have it.
     let mut columns: Vec<Option<Vec<u8>>> = vec![None; COLORS];
     for (at, index) in band.iter().enumerate() {
         let Some(index) = index else { continue };
@@ -86,7 +86,7 @@ fn encode_band(band: &[Option<u8>], width: usize, out: &mut String) {
     for (index, bits) in columns.iter().enumerate() {
         let Some(bits) = bits else { continue };
         if std::mem::replace(&mut begun, true) {
-            // Back to the left.
+            // Return to the left edge.
             out.push('$');
         }
         let _ = write!(out, "#{index}");

@@ -1,4 +1,4 @@
-//! The images that are on the screen, and some that were.
+//! The images on the screen, and a cache of others.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,42 +13,42 @@ use super::{
     DecodeResult, DecodeTask, EncodedImage, ImageCanvas, ImageKey, ImageProtocol, blocks, kitty,
 };
 
-/// How many are decoded at once. One more costs more memory than it saves time.
+/// The most images that are decoded at once. More would cost more memory than they would save time.
 const AT_ONCE: usize = 1;
 
-/// How much is kept of what is not on the screen, in bytes.
+/// The memory for cached images that are not visible, in bytes.
 const KEPT: usize = 32 * 1024 * 1024;
 
-/// How many are kept.
+/// The most cached images.
 const MOST: usize = 64;
 
-/// What stands in the cells of an image that is drawn over them, to see whether something else was drawn there.
+/// The symbol in the cells under an image that is drawn over them. It shows whether something else was drawn there.
 const COVERED: &str = "\u{a0}";
 
 /// A row of an image on the screen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImageRow {
     pub(crate) key: ImageKey,
-    /// Which of its rows.
+    /// The row within the image.
     pub(crate) row: u16,
-    /// Where it begins.
+    /// The position of the row's first cell.
     pub(crate) position: Position,
-    /// Where in the thread the image is: the number of the item, and that of the block within.
+    /// Where the image is in the thread: the number of the item, and that of the block in it.
     pub(crate) item: usize,
     pub(crate) block: usize,
 }
 
-/// The images.
+/// The images of the chat.
 #[derive(Debug, Default)]
 pub(crate) struct ImageStore {
     canvas: Option<ImageCanvas>,
     images: HashMap<ImageKey, StoredImage>,
-    /// What is drawn over the cells when all of them are drawn.
+    /// The image rows that are drawn over the cells once all cells are drawn.
     overlay_rows: Vec<ImageRow>,
     tasks: Vec<DecodeTask>,
-    /// The kitty numbers that are not needed any more.
+    /// The kitty numbers of images that were dropped.
     evicted_ids: Vec<u32>,
-    /// How often it was drawn.
+    /// The number of drawings so far.
     frame: u64,
     /// The number of the next image.
     next_id: u32,
@@ -57,24 +57,24 @@ pub(crate) struct ImageStore {
 #[derive(Debug)]
 struct StoredImage {
     state: ImageState,
-    /// When it was seen last.
+    /// The drawing in which the image was last visible.
     last_frame: u64,
 }
 
 #[derive(Debug)]
 enum ImageState {
-    /// It is being decoded.
+    /// The image is being decoded.
     Decoding,
     Ready(EncodedImage),
-    /// It cannot be, for this reason.
+    /// The image could not be decoded, for this reason.
     Failed(String),
 }
 
 impl ImageStore {
-    /// Images are drawn on this from now on; not at all if there is none.
+    /// Sets the canvas that images are drawn on from now on; `None` shows no images.
     pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         if self.next_id == 0 {
-            // Another chat on the same terminal should not have the same numbers.
+            // Another chat on the same terminal should not use the same numbers.
             let mut hasher = DefaultHasher::new();
             (std::process::id(), std::time::SystemTime::now()).hash(&mut hasher);
             let [a, b, ..] = hasher.finish().to_be_bytes();
@@ -87,13 +87,13 @@ impl ImageStore {
         self.canvas
     }
 
-    /// A drawing begins.
+    /// Starts a drawing.
     pub(crate) fn begin(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();
     }
 
-    /// Paints these rows, as far as the images are there. `data` has an image's data in base64.
+    /// Paints these rows, as far as their images are decoded. `data` returns an image's data in base64.
     pub(crate) fn paint(
         &mut self,
         rows: &[ImageRow],
@@ -142,13 +142,13 @@ impl ImageStore {
         }
     }
 
-    /// How many are being decoded.
+    /// Returns how many images are being decoded.
     fn decoding_count(&self) -> usize {
         let coming = |known: &&StoredImage| matches!(known.state, ImageState::Decoding);
         self.images.values().filter(coming).count()
     }
 
-    /// Everything is drawn: what is drawn over the cells is put there, unless something else is.
+    /// Finishes a drawing: draws the images that go over the cells, unless something else was drawn there.
     pub(crate) fn finish(&mut self, buf: &mut Buffer) {
         for row in std::mem::take(&mut self.overlay_rows) {
             let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
@@ -162,7 +162,8 @@ impl ImageStore {
             let width = NonZeroU16::new(row.key.columns);
             match (sequence, width, buf.cell_mut(row.position)) {
                 (Some(sequence), Some(width), Some(first)) => {
-                    // The cells behind the first are not drawn; as what they are they will differ from what is.
+                    // The cells after the first are not drawn. They stay marked, and so differ from whatever is drawn
+                    // there next.
                     first
                         .set_symbol(sequence)
                         .set_diff_option(CellDiffOption::ForcedWidth(width));
@@ -179,12 +180,12 @@ impl ImageStore {
         }
     }
 
-    /// What is to be decoded.
+    /// Returns the images to decode.
     pub(crate) fn take_tasks(&mut self) -> Vec<DecodeTask> {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Takes what was decoded.
+    /// Takes the result of decoding an image.
     pub(crate) fn add_result(&mut self, done: DecodeResult) {
         let state = match done.result {
             Ok(made) => ImageState::Ready(made),
@@ -196,13 +197,13 @@ impl ImageStore {
         self.evict();
     }
 
-    /// Lets go of what was not seen for longest, if it is much.
+    /// Drops the images that were not visible for longest, if the cache is too large.
     fn evict(&mut self) {
         let mut bytes: usize = self.images.values().map(StoredImage::byte_len).sum();
         while bytes > KEPT || self.images.len() > MOST {
             let now = self.frame;
             let old = self.images.iter().filter(|(_, known)| {
-                // What is seen must stay, or it would be decoded again at once.
+                // A visible image must stay, or it would be decoded again at once.
                 known.last_frame < now && !matches!(known.state, ImageState::Decoding)
             });
             let Some(key) = old
@@ -221,7 +222,7 @@ impl ImageStore {
         }
     }
 
-    /// Tells the terminal what it must know before it shows this drawing.
+    /// Sends the terminal what it needs before this drawing is shown.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
             kitty::forget(id, out)?;
@@ -247,13 +248,13 @@ impl StoredImage {
     }
 }
 
-/// The cells of a row.
+/// Returns the cells of a row.
 fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
     let Position { x, y } = row.position;
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
-/// Paints what is made of cells.
+/// Paints a row of an image that is made of cells.
 fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
@@ -267,7 +268,7 @@ fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     }
 }
 
-/// Marks the cells over which it will be drawn.
+/// Marks the cells over which a row will be drawn.
 fn cover(row: &ImageRow, buf: &mut Buffer) {
     for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Style};
 
 use super::*;
 
-/// Its upper half is red, its lower half blue.
+/// Returns an image whose upper half is red and whose lower half is blue.
 pub(crate) fn halves(width: u32, height: u32) -> RgbaImage {
     RgbaImage::from_fn(width, height, |_, y| {
         if y < height / 2 {
@@ -20,7 +20,7 @@ pub(crate) fn halves(width: u32, height: u32) -> RgbaImage {
     })
 }
 
-/// It as a PNG in base64.
+/// Encodes an image as PNG in base64.
 pub(crate) fn encoded(image: &RgbaImage) -> String {
     let mut png = Cursor::new(Vec::new());
     image.write_to(&mut png, ImageFormat::Png).unwrap();
@@ -42,24 +42,24 @@ fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
     assert_eq!(canvas.cells(pixels(100, 100), 76), Some((10, 5)));
     assert_eq!(canvas.cells(pixels(1, 1), 76), Some((1, 1)));
     assert_eq!(canvas.cells(pixels(101, 101), 76), Some((11, 6)));
-    // As wide as there is room for, and then as high as its proportions have it.
+    // As wide as the columns allow, and as high as its proportions require.
     assert_eq!(canvas.cells(pixels(2000, 400), 50), Some((50, 5)));
-    // No higher than half the screen.
+    // Not higher than half the screen.
     assert_eq!(canvas.cells(pixels(100, 10_000), 76), Some((1, 12)));
     assert_eq!(canvas.cells(pixels(4000, 1), 76), Some((76, 1)));
     assert_eq!(canvas.cells(pixels(u32::MAX, u32::MAX), 76), Some((24, 12)));
     assert_eq!(canvas.cells(pixels(0, 10), 76), None);
-    // What is one sequence a row is never one column wide: the cursor would be lost.
+    // An image that is drawn as one sequence per row is never one column wide, or the cursor would be misplaced.
     let sixel = ImageCanvas::new(ImageProtocol::Sixel { tmux: false }, Some(CELL)).for_rows(24);
     assert_eq!(sixel.cells(pixels(1, 1), 76), Some((2, 1)));
     assert_eq!(sixel.cells(pixels(1, 1), 1), None);
-    // Of half blocks there are two pixels in a cell.
+    // With half blocks there are two pixels in a cell.
     let blocks = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), Some(CELL)).for_rows(40);
     assert_eq!(blocks.cells(pixels(16, 16), 76), Some((16, 8)));
     assert_eq!(blocks.cells(pixels(640, 480), 76), Some((53, 20)));
 }
 
-/// A store that has shown an image of 4×4 cells, and the row of it at this place.
+/// A store that shows an image of 4×4 cells, and the position of its first row.
 struct ImageScene {
     store: ImageStore,
     key: ImageKey,
@@ -95,7 +95,7 @@ impl ImageScene {
         }
     }
 
-    /// Draws these rows at the top of the screen, with something over them.
+    /// Draws these rows at the top of the screen, and then `over` over them.
     fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
         let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
@@ -108,7 +108,7 @@ impl ImageScene {
         buf
     }
 
-    /// Decodes what is wanted; gives how much that is.
+    /// Decodes the requested images; returns how many.
     fn decode(&mut self) -> usize {
         let wanted = self.store.take_tasks();
         let count = wanted.len();
@@ -135,7 +135,7 @@ fn what_is_seen_is_decoded_once_and_drawn_in_its_colours() {
     }
     assert_eq!(buf[(1, 0)].symbol(), " ");
     assert_eq!(buf[(6, 0)].symbol(), " ");
-    // Its lower half alone, where it is scrolled out half.
+    // Only its lower half, because the upper half is scrolled out.
     let buf = scene.draw(2..4, |_| {});
     assert_eq!(buf[(2, 0)].fg, blue);
     assert_eq!(buf[(2, 2)].symbol(), " ");
@@ -157,7 +157,7 @@ fn rows_of_sixels_are_whole_or_not_there() {
     let mut scene = ImageScene::new(ImageProtocol::Sixel { tmux: false });
     scene.draw(0..4, |_| {});
     scene.decode();
-    // Something lies over a corner of the second row.
+    // Something covers a corner of the second row.
     let buf = scene.draw(0..4, |buf| {
         buf[(5, 1)].set_symbol("╭");
     });
@@ -178,7 +178,7 @@ fn nothing_is_left_of_sixels_that_are_gone() {
     scene.draw(0..4, |_| {});
     scene.decode();
     let shown = scene.draw(0..4, |_| {});
-    // What is written next has each of the cells in it, though they seem to have been empty before.
+    // The next drawing writes each of these cells, even if they seem to have been empty before.
     let empty = Buffer::empty(shown.area);
     let written: Vec<(u16, u16)> = shown.diff_iter(&empty).map(|(x, y, _)| (x, y)).collect();
     for y in 0..4 {
@@ -186,7 +186,7 @@ fn nothing_is_left_of_sixels_that_are_gone() {
             assert!(written.contains(&(x, y)), "{x} {y}: {written:?}");
         }
     }
-    // The same where something comes to lie over it.
+    // The same if something covers the image.
     let covered = scene.draw(0..4, |buf| {
         buf[(5, 1)].set_symbol("╭");
     });
@@ -210,7 +210,7 @@ fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
     assert!(first.starts_with("\x1b_Gq=2,i="), "{first}");
     assert_eq!(sent(&mut scene), "", "once");
     let id = first[7..].split_once(',').unwrap().0.to_owned();
-    // Many others come, each of them once.
+    // Many others follow, each visible once.
     let mut told = String::new();
     for content in 2..=80 {
         scene.key.content_hash = content;

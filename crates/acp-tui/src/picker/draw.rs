@@ -1,4 +1,4 @@
-//! How a picker looks.
+//! Draws a picker.
 
 use acp_host::terminal_text;
 use ratatui::buffer::{Buffer, CellWidth};
@@ -13,18 +13,18 @@ use crate::draw_context::{DrawContext, SPINNER};
 use crate::fuzzy::marked;
 use crate::text::fit::fit;
 
-/// How wide the window becomes at most, and how high.
+/// The largest width and height of the window.
 const WIDEST: u16 = 96;
 const HIGHEST: u16 = 30;
 /// A row of the list.
 enum PickerRow<'a> {
     Heading(&'a str),
-    /// Which of those found.
+    /// The index of a match.
     Item(usize),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// Draws it in the middle of `screen`; gives where the cursor is.
+    /// Draws the picker in the middle of `screen` and returns the cursor's position.
     pub(crate) fn draw(
         &mut self,
         screen: Rect,
@@ -33,7 +33,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     ) -> Option<Position> {
         let theme = look.theme;
         let height = {
-            // Frame, filter and the line below it; one row to say that there is nothing, or what is on its way.
+            // The frame, the filter and the line below it; one row that says that the list is empty or still loading.
             let said = u16::from(self.loading || self.matches.is_empty());
             let wrong = u16::from(self.error.is_some());
             let rows = u16::try_from(self.rows().len()).unwrap_or(u16::MAX);
@@ -76,7 +76,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Some(cursor)
     }
 
-    /// What is said below the list.
+    /// Returns the lines below the list.
     fn status_lines(&self, look: &DrawContext<'_>) -> Vec<(String, Style)> {
         let mut said = Vec::new();
         if let Some(error) = &self.error {
@@ -138,7 +138,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Position::new(x, area.y)
     }
 
-    /// All rows: those found, and, where nothing is looked for, their groups above them.
+    /// Returns all rows: the matches, and, while the filter is empty, the headings of their groups.
     fn rows(&self) -> Vec<PickerRow<'_>> {
         let mut rows = Vec::new();
         let mut group = None;
@@ -155,7 +155,7 @@ impl<T: Clone + PartialEq> Picker<T> {
 
     fn draw_list(&mut self, area: Rect, buf: &mut Buffer, look: &DrawContext<'_>) {
         let rows = self.rows();
-        // Details stand in a column, behind the longest label if that leaves room for them.
+        // The details are aligned in a column, after the longest label if that leaves room for them.
         let widest = |text: fn(&PickerItem<T>) -> &String| {
             let found = (0..self.matches.len()).filter_map(|at| self.item_at(at));
             found.map(|item| columns(text(item))).max().unwrap_or(0)
@@ -166,7 +166,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         let is_selected =
             |row: &PickerRow<'_>| matches!(row, PickerRow::Item(at) if *at == self.selected);
         let selected = rows.iter().position(is_selected).unwrap_or(0);
-        // What is selected is seen, and the heading above the first of all is.
+        // The selected row stays visible, and so does the first heading if the first item is selected.
         let top = if selected <= 1 {
             0
         } else {
@@ -244,7 +244,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 }
 
-/// The label, and the detail behind it, with what matched marked; each cut where there is no room for it.
+/// Builds the label and the detail after it, with the matched letters marked, each truncated to fit.
 fn render_label<T>(
     item: &PickerItem<T>,
     letters: &[u32],
@@ -272,7 +272,7 @@ fn columns(text: &str) -> u16 {
     text.graphemes(true).map(CellWidth::cell_width).sum()
 }
 
-/// A window in the middle of the screen, with some of the screen around it where there is room.
+/// Returns a window in the middle of the screen, with a margin around it if there is room.
 fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
@@ -287,7 +287,7 @@ fn center_window(screen: Rect, height: u16) -> Rect {
     }
 }
 
-/// Blanks what would be half of a wide character at the window's edges.
+/// Blanks the wide characters that the window's edges would cut in half.
 fn blank_wide_edges(window: Rect, buf: &mut Buffer) {
     let Some(x) = window.x.checked_sub(1) else {
         return;

@@ -1,4 +1,4 @@
-//! Choosing from a list by typing.
+//! A list with a filter, to choose from.
 
 mod draw;
 
@@ -9,22 +9,22 @@ use ratatui::layout::{Position, Rect};
 use crate::fuzzy::{self, FuzzyMatch};
 use crate::input::{InputOutcome, LineInput};
 
-/// How much may be typed to find something, in bytes.
+/// The longest filter, in bytes.
 const FILTER: usize = 1024;
 
-/// Something to choose.
+/// An item to choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickerItem<T> {
     pub(crate) value: T,
-    /// What it is called, on one line.
+    /// The item's name, on one line.
     pub(crate) label: String,
-    /// More about it, less stressed; may be empty.
+    /// Details, shown dimmed; may be empty.
     pub(crate) detail: String,
-    /// What it is listed under. Items of a group stand together.
+    /// The heading it is listed under. The items of a group are adjacent.
     pub(crate) group: Option<String>,
-    /// It is what is chosen now.
+    /// Whether this is the current choice.
     pub(crate) is_current: bool,
-    /// Why it cannot be chosen.
+    /// Why the item cannot be chosen.
     pub(crate) disabled: Option<String>,
 }
 
@@ -44,15 +44,15 @@ impl<T> PickerItem<T> {
 /// What a key did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PickerOutcome<T> {
-    /// Nothing: it is for others.
+    /// Nothing: the key is not for the picker.
     Ignored,
-    /// It looks different.
+    /// The picker must be redrawn.
     Changed,
-    /// This was chosen.
+    /// This item was chosen.
     Picked(T),
-    /// It is to be closed, and nothing was chosen.
+    /// The picker was closed without a choice.
     Closed,
-    /// One of the [actions](Picker::action) is to be done with this.
+    /// One of the [actions](Picker::action) was requested for this item.
     Action(char, T),
 }
 
@@ -60,24 +60,24 @@ pub(crate) enum PickerOutcome<T> {
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
-    /// What of each item the filter is held against: label, a space, detail.
+    /// The text of each item that the filter is matched against: label, a space, detail.
     texts: Vec<String>,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
-    /// Among those found.
+    /// The index of the selected item among the matches.
     selected: usize,
-    /// The first row that is shown, headings counted.
+    /// The first row that is shown, counting headings.
     top: usize,
-    /// Letters that, with Ctrl, do something with what is selected, and what.
+    /// The letters that, with Ctrl, act on the selected item, and the names of these actions.
     actions: Vec<(char, &'static str)>,
     loading: bool,
     error: Option<String>,
-    /// The rows as they were drawn last: where, and which of those found is in each.
+    /// The rows of the last drawing: their area, and the index of the match in each.
     drawn_rows: (Rect, Vec<Option<usize>>),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// With what is chosen now selected, if it is among them.
+    /// Creates a picker. The current choice is selected, if there is one.
     pub(crate) fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let current = items.iter().position(|item| item.is_current);
         let mut picker = Self {
@@ -97,25 +97,25 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action: Ctrl with this letter. It comes before what the letter does to the filter.
+    /// Adds an action: Ctrl with this letter. It takes precedence over what that key does in the filter.
     #[must_use]
     pub(crate) fn action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
         self
     }
 
-    /// More are on their way.
+    /// Sets whether more items are being loaded.
     pub(crate) fn set_loading(&mut self, loading: bool) {
         self.loading = loading;
     }
 
-    /// What went wrong, until something else is said.
+    /// Sets an error to show below the list; `None` removes it.
     pub(crate) fn set_error(&mut self, error: Option<String>) {
         self.error = error;
     }
 
-    /// Puts others in their place: what is selected stays selected if it is still among them.
-    /// Their labels and details are cleaned here.
+    /// Replaces the items. The selected one stays selected if it is still among them. Cleans the labels and details for
+    /// display.
     pub(crate) fn set_items(&mut self, mut items: Vec<PickerItem<T>>) {
         let selected = self.selected().cloned();
         for item in &mut items {
@@ -131,7 +131,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.selected = same.unwrap_or(at).min(self.matches.len().saturating_sub(1));
     }
 
-    /// What is selected.
+    /// Returns the selected item.
     pub(crate) fn selected(&self) -> Option<&T> {
         self.item_at(self.selected).map(|item| &item.value)
     }
@@ -140,7 +140,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.items.get(self.matches.get(at)?.index)
     }
 
-    /// Where among those found such an item is.
+    /// Returns the index of such an item among the matches.
     fn position_of(&self, is_it: impl Fn(&PickerItem<T>) -> bool) -> Option<usize> {
         let mut found = self.matches.iter();
         found.position(|found| self.items.get(found.index).is_some_and(&is_it))
@@ -150,7 +150,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.matches = fuzzy::find(self.filter.text(), self.texts.iter().map(String::as_str));
     }
 
-    /// How many rows of the list were seen last.
+    /// Returns how many rows of the list were visible in the last drawing.
     fn page_height(&self) -> usize {
         usize::from(self.drawn_rows.0.height)
             .saturating_sub(1)
@@ -169,11 +169,11 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// The filter has changed.
+    /// Handles a change of the filter.
     fn on_filter_changed(&mut self) -> PickerOutcome<T> {
         self.search();
         self.top = 0;
-        // With nothing to find, what is chosen now is what one looks for.
+        // While the filter is empty, the current choice is the best one to select.
         let current = match self.filter.is_empty() {
             true => self.position_of(|item| item.is_current),
             false => None,
@@ -201,7 +201,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             KeyCode::Esc => PickerOutcome::Closed,
             KeyCode::Char('c') if control => PickerOutcome::Closed,
             KeyCode::Enter => self.pick(),
-            // From one end to the other.
+            // The selection wraps around.
             KeyCode::Up if self.selected == 0 => self.select(last),
             KeyCode::Up => self.select(self.selected - 1),
             KeyCode::Down if self.selected == last => self.select(0),
@@ -225,7 +225,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.on_filter_changed()
     }
 
-    /// The mouse was pressed there: picks what is there.
+    /// Handles a click: chooses the item at this position.
     pub(crate) fn click(&mut self, at: Position) -> PickerOutcome<T> {
         let (area, rows) = &self.drawn_rows;
         if !area.contains(at) {
@@ -240,7 +240,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// The wheel was turned by so many rows, down if positive.
+    /// Scrolls by this number of rows, down if positive.
     pub(crate) fn scroll(&mut self, rows: isize) -> PickerOutcome<T> {
         self.select(self.selected.saturating_add_signed(rows))
     }

@@ -55,7 +55,7 @@ fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Po
     (buf, cursor)
 }
 
-/// What is in the window, row by row, without its frame.
+/// Returns the rows of the window, without its frame.
 fn rows(buf: &Buffer) -> Vec<String> {
     let mut rows = Vec::new();
     for y in 0..buf.area.height {
@@ -113,7 +113,7 @@ fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
     assert_eq!(picker.selected(), Some(&2));
     let cursor = cursor.unwrap();
     assert_eq!(buf[(cursor.x - 2, cursor.y)].symbol(), ">");
-    // In the middle, and no wide character of the screen is cut in half.
+    // The window is in the middle, and no wide character of the screen is cut in half.
     let corner = buf
         .content()
         .iter()
@@ -149,7 +149,7 @@ fn one_types_to_find_and_moves_to_choose() {
         style.add_modifier.contains(theme.matched.add_modifier)
     };
     assert!(is_marked(at + 1) && is_marked(at + 2) && !is_marked(at + 3));
-    // The group is said where headings are not.
+    // The group is shown in the row where there are no headings.
     assert!(
         shown(&mut picker)
             .iter()
@@ -160,7 +160,7 @@ fn one_types_to_find_and_moves_to_choose() {
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
     assert_eq!(picker.key(delete), PickerOutcome::Changed);
-    // The first escape takes back what was typed.
+    // The first Escape clears the filter.
     assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
     assert_eq!(picker.selected(), Some(&2));
     assert_eq!(picker.key(delete), PickerOutcome::Action('d', 2));
@@ -173,7 +173,7 @@ fn one_types_to_find_and_moves_to_choose() {
         assert_eq!(press(&mut picker, code), PickerOutcome::Changed);
         assert_eq!(picker.selected(), Some(&selected), "{code:?}");
     }
-    // What is disabled cannot be chosen.
+    // A disabled item cannot be chosen.
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
     assert_eq!(picker.key(other), PickerOutcome::Ignored);
@@ -225,7 +225,7 @@ fn the_mouse_picks_what_it_points_at() {
     let at = u16::try_from(at.unwrap()).unwrap();
     let at = Position::new(at % 80, at / 80);
     assert_eq!(picker.click(at), PickerOutcome::Picked(1));
-    // A heading is nothing to pick, and what is outside is for others.
+    // A heading cannot be chosen, and a click outside the window is not for the picker.
     assert_eq!(
         picker.click(Position::new(at.x, at.y - 1)),
         PickerOutcome::Changed

@@ -1,6 +1,6 @@
-//! A web page that the agent asks the person to go to. Elicitation, URL mode.
+//! A request to open a URL (specification: Elicitation, URL mode).
 //!
-//! The whole address is shown, as a browser reads it, and nothing is opened but by the person's key for it.
+//! The whole URL is shown, as a browser reads it, and it is opened only if the user presses the key for that.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use crate::Theme;
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
-/// How long the program that opens addresses may take to say that it cannot. Some stay as long as the browser does.
+/// How long to wait for the program that opens URLs to report failure. Some programs run as long as the browser does.
 const OPENING: Duration = Duration::from_secs(3);
 
-/// An address that may be opened: of `http` or `https`.
+/// A URL that may be opened: `http` or `https`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebAddress(Url);
 
@@ -31,10 +31,10 @@ impl WebAddress {
         web.then(|| Self(url.clone()))
     }
 
-    /// Opens it as the system opens those that are clicked on, without a shell in between.
+    /// Opens the URL with the system's default program, without a shell in between.
     ///
     /// # Errors
-    /// There is no program for that, or it says that it cannot; the text says which.
+    /// Returns a text for the user: there is no such program, or it failed.
     pub(crate) async fn open(&self) -> Result<(), String> {
         #[cfg(target_os = "macos")]
         let program: &[&str] = &["open"];
@@ -48,11 +48,11 @@ impl WebAddress {
 
 pub(super) struct AddressView {
     message: String,
-    /// As the agent gave it.
+    /// The URL as the agent sent it.
     raw_url: String,
-    /// As a browser reads it.
+    /// The URL as a browser reads it.
     url: Option<Url>,
-    /// What came of opening it.
+    /// The result of opening the URL.
     open_result: Option<Result<(), String>>,
 }
 
@@ -105,7 +105,7 @@ impl AddressView {
             Some(url) => {
                 let spans = render_url(url, theme);
                 lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
-                // What it is read as may be another than what one sees.
+                // A browser may read the URL differently than a user does.
                 let same = [url.as_str(), url.as_str().trim_end_matches('/')];
                 if !same.contains(&self.raw_url.as_str()) {
                     lines.push(Line::styled("As written by the agent:", theme.dim));
@@ -137,7 +137,7 @@ impl AddressView {
         }
     }
 
-    /// What one should know before one goes there.
+    /// Returns what the user should know before opening the URL.
     fn warnings(&self) -> Vec<String> {
         let Some(url) = &self.url else {
             return vec!["Invalid URL.".to_owned()];
@@ -188,7 +188,7 @@ impl AddressView {
     }
 }
 
-/// The address with the part that says whose it is standing out.
+/// Builds the URL with its host emphasized.
 fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
     let host = theme.strong.patch(theme.link);
@@ -212,14 +212,14 @@ async fn open_with(program: &[&str], address: &WebAddress) -> Result<(), String>
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // What is typed at this terminal is not for it: neither keys nor Ctrl-C.
+    // Input of this terminal is not for the program: neither keys nor Ctrl-C.
     #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
     match tokio::time::timeout(OPENING, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("{name} failed ({status})")),
         Ok(Err(e)) => Err(format!("{name}: {e}")),
-        // It may be the browser itself by now, which stays: the runtime takes note of its end.
+        // The process may be the browser itself, which stays. The runtime reaps it when it exits.
         Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }

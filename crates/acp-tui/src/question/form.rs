@@ -1,4 +1,4 @@
-//! A form: all of its fields, and what is done with it. Elicitation, forms.
+//! A form: its fields and buttons (specification: Elicitation, form mode).
 
 mod entry;
 
@@ -17,7 +17,7 @@ use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 
-/// What is done with a form.
+/// A button of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FormButton {
     Submit,
@@ -30,9 +30,9 @@ pub(super) struct FormView {
     title: Option<String>,
     description: Option<String>,
     entries: Vec<FormEntry>,
-    /// Why it cannot be filled in.
+    /// Why the form cannot be filled in.
     error: Option<String>,
-    /// What has the keyboard: an entry, or a button behind all of them.
+    /// The index of what has the focus: an entry, or a button after all entries.
     focus: usize,
 }
 
@@ -51,7 +51,7 @@ impl FormView {
         }
     }
 
-    /// One of a kind unknown here.
+    /// Creates the view of an elicitation whose mode is unknown here.
     pub(super) fn unknown(message: &str) -> Self {
         Self {
             message: message.to_owned(),
@@ -70,7 +70,7 @@ impl FormView {
         }
     }
 
-    /// The button that has the keyboard.
+    /// Returns the button that has the focus.
     fn focused_button(&self) -> Option<FormButton> {
         let at = self.focus.checked_sub(self.entries.len())?;
         self.buttons().get(at).copied()
@@ -129,7 +129,7 @@ impl FormView {
         }
     }
 
-    /// Sends it, or goes to the first field that cannot be sent.
+    /// Submits the form, or moves to the first invalid field.
     fn submit(&mut self) -> QuestionOutcome {
         if self.error.is_some() {
             return QuestionOutcome::Changed;
@@ -178,7 +178,7 @@ impl FormView {
         lines.extend(paragraph(description, theme.dim, theme, width));
         if let Some(why) = &self.error {
             let why = format!("Cannot show this form: {why}.");
-            // It is fit to be shown already.
+            // The text has been cleaned already.
             let spans = [Span::styled(why, theme.warn)];
             lines.extend(wrap(&spans, LineBreak::Words, 0, width));
         }
@@ -192,13 +192,13 @@ impl FormView {
             let (lines, cursor) = entry.lines(width, focused, look);
             body.lines.extend(lines);
             if focused {
-                // With the text above it, the first one has all of that in sight, too.
+                // If the first field has the focus, the text above the form is visible too.
                 body.focus = Some(if at == 0 { 0 } else { first }..body.lines.len());
                 body.cursor = cursor.map(|(line, column)| (first + line, column));
             }
         }
         if body.focus.is_none() && !self.entries.is_empty() {
-            // At the buttons the end of the form is seen.
+            // If a button has the focus, the end of the form is visible.
             let end = body.lines.len();
             body.focus = Some(end.saturating_sub(1)..end);
         }

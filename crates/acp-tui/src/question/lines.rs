@@ -1,7 +1,7 @@
-//! Lines in which nothing is hidden: what is to be decided upon is shown to the last character.
+//! Lines that hide nothing: what the user decides about is shown to the last character.
 //!
-//! What cannot be seen, or makes other text look different, is written out as [`literal`] says, in the style of a
-//! warning.
+//! Characters that are invisible, or that change how other text looks, are written out as [`literal`] describes, in the
+//! style of a warning.
 
 use acp_host::literal::{self, LiteralPiece};
 use ratatui::buffer::CellWidth;
@@ -11,29 +11,29 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::Theme;
 
-/// How many columns a tab takes.
+/// The columns of a tab.
 const TAB: &str = "    ";
 
 /// Where a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineBreak {
-    /// Between words. Spaces at a break are left out.
+    /// Between words. Spaces at a break are dropped.
     Words,
-    /// Anywhere, and nothing is left out.
+    /// Anywhere; nothing is dropped.
     Anywhere,
 }
 
-/// A text that is shown on one line, in which each character counts: a path, a title, a name.
+/// Builds a text that is shown on one line and in which each character counts: a path, a title, a name.
 pub(crate) fn exact(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::pieces(text), style, theme)
 }
 
-/// A line of a text that has several: of a command, of what an agent says.
+/// Builds one line of a text that has several: a command, or a message of the agent.
 pub(crate) fn prose(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
     to_spans(literal::pieces_of_line(line), style, theme)
 }
 
-/// A text for people to read, wrapped by words.
+/// Builds a text to read, wrapped between words.
 pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let text = text.trim_end_matches(['\n', ' ']);
     if text.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> 
         .collect()
 }
 
-/// A text that stands in a question beside what this program says: with a bar before each of its lines.
+/// Builds a text that is shown inside a question of this program, with a bar before each line.
 pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let bar = || Span::styled("| ", theme.border);
     let lines = paragraph(text, style, theme, width.saturating_sub(2).max(1));
@@ -69,7 +69,7 @@ fn to_spans(pieces: Vec<LiteralPiece<'_>>, style: Style, theme: &Theme) -> Vec<S
     }
 }
 
-/// Lines of at most `width` columns, at least one. All but the first begin with `hang` spaces.
+/// Wraps text into lines of at most `width` columns, at least one. All but the first are indented by `hang` spaces.
 pub(crate) fn wrap(
     spans: &[Span<'static>],
     at: LineBreak,
@@ -92,7 +92,7 @@ pub(crate) fn wrap(
                 let rest = match at {
                     LineBreak::Anywhere => Vec::new(),
                     LineBreak::Words if grapheme == " " => {
-                        // It would be the first of the next line.
+                        // A space here would start the next line.
                         while row.pop_if(|(text, ..)| *text == " ").is_some() {}
                         finish_row(&mut rows, &mut row, &mut used, hang, Vec::new());
                         continue;
@@ -121,8 +121,8 @@ pub(crate) fn wrap(
     rows
 }
 
-/// Where the last word of a row begins, if it is not the only one and fits into the next row's `room` with what
-/// follows.
+/// Returns where the last word of a row starts, if it is not the only one and fits into the next row's `room` together
+/// with what follows.
 fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
     let first = row.iter().position(|(text, ..)| *text != " ")?;
     let space = row.iter().rposition(|(text, ..)| *text == " ")?;
@@ -134,7 +134,7 @@ fn last_word_start(row: &[(&str, Style, usize)], room: usize, follows: usize) ->
     (first < space && word + follows <= room).then_some(space + 1)
 }
 
-/// Ends a row; `rest` begins the next one.
+/// Ends a row; `rest` starts the next one.
 fn finish_row<'a>(
     rows: &mut Vec<Line<'static>>,
     row: &mut Vec<(&'a str, Style, usize)>,
@@ -180,7 +180,7 @@ mod tests {
         );
         let all = ["one two ", " three f", "ourfives", "ix"];
         assert_eq!(rows(LineBreak::Anywhere, 0), all);
-        // A word that does not fit behind the spaces either is broken where the line ends.
+        // A word that does not fit after the indentation either is broken at the end of the line.
         let rows = wrap(&[Span::raw("0 abcd")], LineBreak::Words, 2, 4);
         let rows: Vec<String> = rows.iter().map(plain).collect();
         assert_eq!(rows, ["0 ab", "  cd"]);

@@ -1,7 +1,7 @@
-//! Asking the person: a question has the place of the editor until it is answered.
+//! Questions to the user. A question replaces the editor until it is answered.
 //!
-//! What is asked about scrolls where it is longer than the room; what can be answered is always seen. Nothing is
-//! answered by a key that was meant for something else: see [`QuestionView::key`].
+//! The body of a question scrolls if it is longer than the screen allows; the possible answers are always visible. A
+//! key that was meant for something else does not answer a question: see [`QuestionView::key`].
 
 mod address;
 mod form;
@@ -31,48 +31,48 @@ use crate::draw_context::DrawContext;
 use crate::text::fit::fit;
 use crate::text::highlight;
 
-/// How long nothing must have been typed before a key counts as an answer: who types a prompt goes on for a moment
-/// when a question takes the place of the editor.
+/// How long no key may be pressed before one counts as an answer: a user who types a prompt continues for a moment
+/// after a question has replaced the editor.
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// What a key did.
 #[derive(Debug)]
 pub(crate) enum QuestionOutcome {
-    /// Nothing: it is for others. Escape always is: it leaves the question open.
+    /// Nothing: the key is not for the question. This is always so for Escape, which leaves the question open.
     Ignored,
-    /// It came too early to be meant for the question. It is for the editor, if that was being written in.
+    /// The key came too early to be meant for the question. It is for the editor, if the user was typing there.
     Early,
-    /// It looks different.
+    /// The question must be redrawn.
     Changed,
-    /// This address is to be [opened](WebAddress::open), as the person has asked for.
+    /// The user asked to [open](WebAddress::open) this URL.
     OpenAddress(WebAddress),
-    /// It is answered.
+    /// The question was answered.
     Answer(ChatAnswer),
 }
 
-/// A question as it is shown.
+/// A question on the screen.
 pub(crate) struct QuestionView {
     question: Arc<OpenQuestion>,
-    /// Who asks.
+    /// The name of the agent that asks.
     agent: String,
     kind: QuestionKind,
-    /// When a key was last found too early, or the question appeared.
+    /// When the last early key was pressed, or the question appeared.
     unsettled_at: Instant,
-    /// A key was too early, and none has counted since.
+    /// A key was early, and none has counted since.
     was_early: bool,
     /// The first line of the body that is shown.
     top: usize,
-    /// How many lines of the body were seen last.
+    /// How many lines of the body were visible in the last drawing.
     visible_lines: usize,
-    /// Its end has been seen.
+    /// The end of the body has been visible.
     read: bool,
-    /// Not all of it can be shown.
+    /// Not all of the body can be shown.
     partial: bool,
-    /// An answer that allows something came before that.
+    /// The user chose an answer that allows something before the end was visible.
     was_unread: bool,
-    /// What has the keyboard is to be scrolled to.
+    /// The next drawing scrolls to what has the focus.
     follow: bool,
-    /// Told apart from what was laid out before something changed.
+    /// A number that changes with the contents, so that an old layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
 }
@@ -83,7 +83,7 @@ enum QuestionKind {
     Address(AddressView),
 }
 
-/// What a body was laid out for.
+/// What a layout of the body depends on.
 #[derive(PartialEq)]
 struct QuestionLayoutKey {
     width: u16,
@@ -91,20 +91,20 @@ struct QuestionLayoutKey {
     theme: Theme,
 }
 
-/// What is asked about, as lines.
+/// What the question is about, as lines.
 #[derive(Default)]
 struct QuestionBody {
     lines: Vec<Line<'static>>,
-    /// The lines of what has the keyboard.
+    /// The lines of what has the focus.
     focus: Option<Range<usize>>,
-    /// Where the cursor is: line and column.
+    /// The cursor's line and column.
     cursor: Option<(usize, u16)>,
     /// There is more that cannot be shown.
     partial: bool,
 }
 
 impl QuestionView {
-    /// `agent` is how the person knows it; `now` is when the question appears.
+    /// Creates the view of a question. `agent` is the user's name for the agent; `now` is when the question appears.
     pub(crate) fn new(asked: Arc<OpenQuestion>, agent: &str, now: Instant) -> Self {
         let kind = match &asked.question {
             ChatQuestion::Permission(request, always) => {
@@ -141,12 +141,12 @@ impl QuestionView {
         self.question.id
     }
 
-    /// It is seen again, after another tab: keys count once they have settled.
+    /// Called when the question is visible again after another tab: keys do not count until there was a pause.
     pub(crate) fn on_shown(&mut self, now: Instant) {
         self.unsettled_at = now;
     }
 
-    /// What came of opening the address, for the person.
+    /// Takes the result of opening the URL, to show it.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
             view.opened(result);
@@ -158,22 +158,22 @@ impl QuestionView {
         self.revision += 1;
     }
 
-    /// Whether what comes at this time was meant for something else. Then so is what follows without a pause.
+    /// Whether a key at this time was meant for something else. If so, the keys that follow without a pause were too.
     fn check_early(&mut self, now: Instant) -> bool {
         let early = now.saturating_duration_since(self.unsettled_at) < SETTLE;
         if early {
             self.unsettled_at = now;
         } else {
-            // From here on it has the keyboard.
+            // From here on the question has the keys.
             self.unsettled_at = now.checked_sub(SETTLE).unwrap_or(now);
         }
         self.was_early = early;
         early
     }
 
-    /// A key was pressed at the time `now`. Keys that come within 300 ms after the question appeared are
-    /// [early](QuestionOutcome::Early), and so is each that follows within 300 ms of one: what is typed on without looking
-    /// answers nothing. Scrolling is always possible.
+    /// Handles a key that was pressed at the time `now`. Keys within 300 ms after the question appeared are
+    /// [early](QuestionOutcome::Early), and so is each key within 300 ms after an early one: a user who keeps typing
+    /// without looking answers nothing. Scrolling always works.
     pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
             return QuestionOutcome::Ignored;
@@ -209,7 +209,7 @@ impl QuestionView {
         outcome
     }
 
-    /// Whether this allows the agent something: nobody can who has not seen all that is asked.
+    /// Whether this allows the agent something. The user cannot do that before they have seen the whole question.
     fn allows(&self, outcome: &QuestionOutcome) -> bool {
         match (outcome, &self.kind) {
             (QuestionOutcome::OpenAddress(_), _) => true,
@@ -224,7 +224,7 @@ impl QuestionView {
         }
     }
 
-    /// Text was pasted at the time `now`.
+    /// Handles text that was pasted at the time `now`.
     pub(crate) fn paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
         if self.check_early(now) {
             return QuestionOutcome::Early;
@@ -240,7 +240,7 @@ impl QuestionView {
         }
     }
 
-    /// Shows what is so many lines further down, or up.
+    /// Scrolls by this number of lines, down if positive.
     pub(crate) fn scroll(&mut self, lines: isize) -> QuestionOutcome {
         self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
@@ -266,12 +266,12 @@ impl QuestionView {
             QuestionKind::Address(view) => view.body(&self.agent, width, look),
         });
         let body = Arc::new(body);
-        // What has not all of its colours yet is laid out again with the next drawing.
+        // A layout whose code is not fully highlighted yet is not cached.
         *laid_out = (!plain).then(|| (key, Arc::clone(&body)));
         body
     }
 
-    /// What can be answered, in at most `most` lines where that is possible.
+    /// Builds the possible answers, in at most `most` lines if possible.
     fn choices(&self, width: u16, most: usize, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         match &self.kind {
             QuestionKind::Permission(view) => view.choices(width, most, look),
@@ -280,17 +280,17 @@ impl QuestionView {
         }
     }
 
-    /// How many rows of at most `most` it takes in `width` columns.
+    /// Returns the number of rows that the question takes in `width` columns, at most `most`.
     pub(crate) fn height(&self, width: u16, most: u16, look: &DrawContext<'_>) -> u16 {
         let inner = width.saturating_sub(4);
-        // The frame, and the line between what is asked and what can be answered.
+        // The frame, and the line between the body and the answers.
         let rows = self.layout_body(inner, look).lines.len()
             + self.choices(inner, usize::MAX, look).len()
             + 3;
         u16::try_from(rows).unwrap_or(u16::MAX).min(most)
     }
 
-    /// Draws it, and gives where the cursor is.
+    /// Draws the question and returns the cursor's position.
     pub(crate) fn draw(
         &mut self,
         area: Rect,
@@ -311,10 +311,10 @@ impl QuestionView {
         }
         let body = self.layout_body(inner.width, look);
         let height = usize::from(inner.height);
-        // A third of the room is for what is asked about, if there is so much of it.
+        // The body gets a third of the height, if it is that long.
         let least = body.lines.len().min(height / 3) + 1;
         let choices = self.choices(inner.width, height.saturating_sub(least), look);
-        // Where options are shortened, all that is said of them is read with what is asked.
+        // If options are shortened, their full texts are shown at the end of the body.
         let all = self.choices(inner.width, usize::MAX, look);
         let more = match all.len() > choices.len() {
             true => all,
@@ -351,11 +351,11 @@ impl QuestionView {
         Some(Position::new(x, row(at)))
     }
 
-    /// Sets what is scrolled to: within the body, and what has the keyboard is seen.
+    /// Adjusts the scroll position: within the body, and with the focus visible.
     fn scroll_to(&mut self, body: &QuestionBody, length: usize, rows: usize) {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
-            // All of it, or at least where the cursor is.
+            // All of it, or at least the line with the cursor.
             self.top = self
                 .top
                 .max(focus.end.saturating_sub(rows))
@@ -408,7 +408,7 @@ impl QuestionView {
     }
 }
 
-/// The line below what is asked about: it says whether there is more of it.
+/// Builds the line below the body, which shows whether there is more to scroll to.
 fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -> Line<'static> {
     let said = match (above, below) {
         (0, 0) => String::new(),

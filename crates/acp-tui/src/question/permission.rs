@@ -1,4 +1,4 @@
-//! A permission request: all that it is about, and what can be answered. Tool calls, "Requesting Permission".
+//! A permission request: what it is about, and the options (specification: Tool Calls, "Requesting Permission").
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,23 +18,23 @@ use crate::draw_context::DrawContext;
 use crate::text::diff::{DiffLayout, DiffRequest, diff};
 use crate::text::fit::fit;
 
-/// How much text of a question is laid out, in bytes. Nobody reads that much, and what is not shown cannot be allowed.
+/// How much text of a question is laid out, in bytes. Nobody reads more, and what is not shown cannot be allowed.
 const LONGEST: usize = 1024 * 1024;
 
-/// The same of a title and of an option's name, in characters.
+/// The longest title or option name that is shown, in characters.
 const LONGEST_NAME: usize = 16 * 1024;
 
-/// Where an option's name begins: behind its keys.
+/// The column where an option's name starts, after its keys.
 const NAME: u16 = 6;
 
 pub(super) struct PermissionView {
     request: PermissionRequest,
     always: AlwaysEffect,
-    /// The letter of each option, where there is one.
+    /// The letter key of each option, if it has one.
     letters: Vec<Option<char>>,
-    /// The option that the arrow keys have gone to. Enter takes no other.
+    /// The option highlighted with the arrow keys. Enter chooses no other.
     highlighted_index: Option<usize>,
-    /// What the tool is given is shown as it is.
+    /// Whether the tool's raw input is shown.
     input: bool,
 }
 
@@ -84,7 +84,7 @@ impl PermissionView {
             KeyCode::Char(c) if answers => {
                 let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
                 let by_number = number.and_then(|n| n.checked_sub(1));
-                // Who holds Shift is understood, but for the one letter that is another with it.
+                // Shift is ignored, except for the one letter that means something else with it.
                 let is = |letter: &Option<char>| {
                     *letter == Some(c) || (c == 'N' && *letter == Some('x'))
                 };
@@ -135,7 +135,7 @@ impl PermissionView {
             left = 0;
         }
         for part in question::parts(&self.request, look.cwd) {
-            // Laid out, it takes many times the memory.
+            // A layout takes many times the memory of its text.
             let Some(rest) = left.checked_sub(part_len(&part)) else {
                 let cut = "Truncated: the rest is too long to show.";
                 lines.push(Line::styled(cut, theme.warn));
@@ -231,7 +231,7 @@ impl PermissionView {
         }
     }
 
-    /// Who wants what.
+    /// Builds the lines that say who wants to do what.
     fn render_head(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = Vec::new();
@@ -251,7 +251,7 @@ impl PermissionView {
         lines
     }
 
-    /// Whether a title or the name of an option is so long that it is cut.
+    /// Whether a title or an option's name is so long that it is truncated.
     fn has_long_names(&self) -> bool {
         let options = self.request.options.iter().map(|option| &*option.name);
         let mut names = question::titles(&self.request).into_iter().chain(options);
@@ -264,7 +264,7 @@ impl PermissionView {
         options.any(|option| option.option_id == *id && !option.kind.rejects())
     }
 
-    /// A terminal that is part of it: by its command, if that is known.
+    /// Builds a terminal that is part of the request: its command, if known.
     fn render_terminal(
         &self,
         id: &TerminalId,
@@ -284,8 +284,8 @@ impl PermissionView {
         }
     }
 
-    /// The options, in the agent's order. Where there is no room for all that is said of them each has one line,
-    /// and where there is no room for all of those, there are those around the one that is highlighted.
+    /// Builds the options, in the agent's order. If their descriptions do not fit, each option has one line; if even
+    /// those do not fit, the options around the highlighted one are shown.
     pub(super) fn choices(
         &self,
         width: u16,
@@ -362,7 +362,7 @@ impl PermissionView {
         rows
     }
 
-    /// An option: its keys, its name, and what it means.
+    /// Builds an option: its keys, its name, and what it means.
     fn render_option(
         &self,
         at: usize,
@@ -409,7 +409,7 @@ impl PermissionView {
     }
 }
 
-/// The letter of each option: where only one is of its kind.
+/// Returns the letter of each option. Only an option that is the only one of its kind has a letter.
 fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     let letter = |option: &PermissionOption| {
         let of_kind = options.iter().filter(|other| other.kind == option.kind);
@@ -427,7 +427,7 @@ fn option_letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     options.iter().map(letter).collect()
 }
 
-/// How much text a part has, in bytes.
+/// Returns the length of a part's text, in bytes.
 fn part_len(part: &QuestionPart<'_>) -> usize {
     match part {
         QuestionPart::Command(line) => line.len(),
@@ -445,7 +445,7 @@ fn part_len(part: &QuestionPart<'_>) -> usize {
                 .iter()
                 .filter_map(|change| change.texts.as_ref());
             let patch = diff.patch.as_ref().map_or(0, |patch| patch.text.len());
-            // What the two have in common is not shown.
+            // Lines that both texts have in common are not shown.
             let changed = |texts: &FileTexts| {
                 let old = texts.old.as_deref().unwrap_or_default();
                 let longest = old.len().max(texts.new.len());
@@ -459,7 +459,7 @@ fn part_len(part: &QuestionPart<'_>) -> usize {
     }
 }
 
-/// A command, whole: its first line behind `$`, each further one behind `>`.
+/// Builds a whole command: its first line after `$`, each further one after `>`.
 fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let mut lines = Vec::new();
@@ -472,11 +472,11 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
     lines
 }
 
-/// A path, as from the session's directory if it is in it; a warning if it is not.
+/// Builds a path, relative to the session's directory if it is inside that; otherwise with a warning.
 fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Span<'static>> {
     let theme = look.theme;
     let plain = Path::new(path).strip_prefix(look.cwd).ok();
-    // One with `..` in it can lead anywhere, and is shown as it is.
+    // A path with `..` can lead anywhere, and is shown as it is.
     let inside = plain.filter(|path| {
         let mut parts = path.components();
         parts.all(|part| matches!(part, std::path::Component::Normal(_)))

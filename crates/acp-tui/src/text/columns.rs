@@ -1,4 +1,4 @@
-//! A line of a file as columns of a screen: nothing in it is hidden, and it is broken where the width ends.
+//! Lays out a line of a file in columns: nothing is hidden, and it is broken at the width.
 
 use std::ops::Range;
 
@@ -8,26 +8,26 @@ use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Columns between two tab stops.
+/// The number of columns between tab stops.
 const TAB: usize = 4;
 
-/// How much of a line is shown, in characters. Longer ones are data or code made by a program.
+/// How much of a line is shown, in characters. Longer lines are data or generated code.
 pub(super) const LINE: usize = 4_000;
 
-/// A line with everything in it visible: tabs are spaces, and what has no picture of its own or changes how the rest is
-/// seen is named, since what cannot be seen in a change cannot be judged.
+/// A line with everything in it visible: tabs become spaces, and characters that are invisible or change how others
+/// look are escaped. A user cannot judge a change that they cannot see.
 #[derive(Debug, Default)]
 pub(super) struct VisibleLine {
     /// The line.
     pub text: String,
-    /// Where the ranges that were asked for are now, in bytes of it.
+    /// The requested ranges, in bytes of `text`.
     pub emphasis: Vec<Range<usize>>,
-    /// Where something is named, in bytes of it.
+    /// The ranges that are escaped, in bytes of `text`.
     pub escapes: Vec<Range<usize>>,
 }
 
-/// Makes at most `most` characters of a line visible, and finds in it what `emphasis` are in `raw`: ranges of bytes, in
-/// order.
+/// Makes at most `most` characters of a line visible, and maps the ranges `stressed`, which are in bytes of `raw` and
+/// in order.
 pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> VisibleLine {
     let mut line = VisibleLine::default();
     let mut stressed = stressed.iter().peekable();
@@ -61,7 +61,7 @@ pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) ->
 }
 
 impl VisibleLine {
-    /// Puts a character behind the others, escaped as in all that a person decides about.
+    /// Appends a character, escaped as in everything that a user decides about.
     fn push(&mut self, c: char, escape: bool) {
         if literal::is_visible(c) && !escape {
             return self.text.push(c);
@@ -72,7 +72,7 @@ impl VisibleLine {
     }
 }
 
-/// Whether a character is not seen where it stands, or changes the order in which others are.
+/// Whether a character is invisible, or changes the order in which others are shown.
 pub(super) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -80,7 +80,7 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Adds a range behind the others, or to the last one if it goes on where that ends.
+/// Adds a range, or extends the last one if it continues there.
 fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -91,14 +91,14 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
 /// A row of a screen.
 #[derive(Debug, Default)]
 pub(super) struct TextRow {
-    /// What is in it.
+    /// The row's contents.
     pub spans: Vec<Span<'static>>,
-    /// How many columns that takes.
+    /// The columns that they take.
     pub width: usize,
 }
 
 impl TextRow {
-    /// Puts a text behind the others.
+    /// Appends a text.
     pub(super) fn push(&mut self, text: &str, style: Style) {
         self.width += text.width();
         match self.spans.last_mut() {
@@ -107,7 +107,7 @@ impl TextRow {
         }
     }
 
-    /// Fills it with spaces up to a width.
+    /// Pads the row with spaces to a width.
     pub(super) fn pad(&mut self, width: usize, style: Style) {
         if self.width < width {
             self.push(&" ".repeat(width - self.width), style);
@@ -115,8 +115,8 @@ impl TextRow {
     }
 }
 
-/// Breaks pieces of visible text into rows of a width, between characters as people see them: code has its meaning in
-/// its columns. There is always a row.
+/// Breaks visible text into rows of a width, between grapheme clusters rather than words, because columns matter in
+/// code. Returns at least one row.
 pub(super) fn break_rows<'t>(
     pieces: impl IntoIterator<Item = (&'t str, Style)>,
     width: usize,
@@ -124,7 +124,7 @@ pub(super) fn break_rows<'t>(
     let mut rows = vec![TextRow::default()];
     for (text, style) in pieces {
         for grapheme in text.graphemes(true) {
-            // A mark with nothing to stand on would not be shown.
+            // A combining mark without a base character would not be shown.
             let marked;
             let mut shown = grapheme;
             if grapheme.width() == 0 {
@@ -146,7 +146,7 @@ pub(super) fn break_rows<'t>(
     rows
 }
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 pub(super) fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -159,7 +159,7 @@ pub(super) fn group_thousands(number: usize) -> String {
     text
 }
 
-/// A number of things, with the word for one of them, which takes an `s` for more.
+/// Formats a count with its noun, which gets an `s` unless the count is one.
 pub(super) fn pluralize(number: usize, one: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {one}{s}", group_thousands(number))
@@ -174,7 +174,7 @@ mod tests {
     fn nothing_in_a_line_is_hidden() {
         let shown = |raw| make_visible(LINE, raw, &[]).text;
         assert_eq!(shown("a\tb\t\tc"), "a   b       c");
-        // A wide character takes two columns up to the next tab stop.
+        // A wide character takes two of the columns before the next tab stop.
         assert_eq!(shown("漢\tx"), "漢  x");
         assert_eq!(shown(r"a\u{1b}"), r"a\u{5c}u{1b}");
         assert_eq!(shown("\u{1b}[31mred\u{7}"), r"\u{1b}[31mred\u{7}");

@@ -1,9 +1,9 @@
-//! A text on one line of a given width.
+//! Fits a text into one line.
 
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The beginning of a text that fits into `width` columns, with `…` if it is not all of it.
+/// Returns the start of a text that fits into `width` columns, with `…` if it is truncated.
 pub(crate) fn fit(text: &str, width: u16) -> String {
     let width = usize::from(width);
     let columns = |text: &str| usize::from(text.cell_width());

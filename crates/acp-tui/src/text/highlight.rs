@@ -1,7 +1,7 @@
-//! The colours of code.
+//! Syntax highlighting.
 //!
-//! Finding them is slow: half a megabyte a second, and the first line of a language takes a tenth of a second. So a
-//! thread does it ([`HighlightedCode`]), and code is shown plain until it has.
+//! Highlighting is slow: half a megabyte per second, and a tenth of a second for the first line of a language. So it is
+//! done on a thread ([`HighlightedCode`]), and code is shown plain until then.
 
 mod highlight_thread;
 mod palette;
@@ -24,27 +24,27 @@ pub(crate) use self::highlight_thread::{
 use self::palette::{ColorPalette, ansi};
 use crate::theme::{Background, Colors};
 
-/// Lines that are coloured of one text. The others are shown plain.
+/// The most lines of a text that are highlighted. The others are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
-/// Bytes of one text that are coloured.
+/// The most bytes of a text that are highlighted.
 pub(crate) const MAX_BYTES: usize = 200_000;
-/// Bytes of the longest line that is looked at. Behind a longer one nothing is coloured, for it is not known
-/// how it ended.
+/// The longest line that is parsed, in bytes. Nothing after a longer one is highlighted, because the parser's state at
+/// its end is unknown.
 pub(crate) const MAX_LINE: usize = 1_000;
 
-/// What a text is written in.
+/// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
-    /// As it is called, which is what stands behind a fence: `rust`, `c++`, `sh`.
+    /// The name of the language, as it follows a fence: `rust`, `c++`, `sh`.
     Name(&'a str),
-    /// As the file is called. If that says nothing, its first line does.
+    /// The path of the file. If that does not determine the language, its first line does.
     Path(&'a Path),
 }
 
-/// Colours a text line by line. The text of each line is that of the code, byte for byte, so that others can lay marks
-/// over it; [`wrap`](super::wrap) makes it fit to be shown.
+/// A line-by-line syntax highlighter. The text of each line stays the same, byte for byte, so that callers can add
+/// marks; [`wrap`](super::wrap) makes it safe to show.
 struct Highlighter {
-    /// `None` if nothing is known of the language, or too much has been seen.
+    /// `None` if the language is unknown or the limits are exceeded.
     state: Option<LineHighlighter>,
     lines: usize,
     bytes: usize,
@@ -59,7 +59,7 @@ struct LineHighlighter {
 }
 
 impl Highlighter {
-    /// At the beginning of a text whose first line is `first`. Unpacks the syntaxes, if nobody has.
+    /// Starts a text whose first line is `first`. Unpacks the syntax definitions if necessary.
     fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
         let state = match colors {
             Colors::None => None,
@@ -84,7 +84,7 @@ impl Highlighter {
         }
     }
 
-    /// The next line, which has no line feed.
+    /// Highlights the next line, which has no line feed.
     fn highlight_line(&mut self, line: &str) -> Line<'static> {
         self.lines += 1;
         self.bytes += line.len();
@@ -106,7 +106,7 @@ impl Highlighter {
 }
 
 impl LineHighlighter {
-    /// `None` if the syntax cannot be used.
+    /// Highlights a line; returns `None` if the syntax definition is invalid.
     fn highlight_line(&mut self, line: &str) -> Option<Vec<Span<'static>>> {
         self.line.clear();
         self.line.push_str(line);
@@ -190,7 +190,7 @@ impl HighlightAssets {
     }
 
     fn syntax_by_name(&self, name: &str) -> Option<&SyntaxReference> {
-        // Behind a fence there may be more: `rust,ignore`, `js {1,3}`, `12:40:src/main.rs`.
+        // More may follow the name after a fence: `rust,ignore`, `js {1,3}`, `12:40:src/main.rs`.
         let name = name
             .split([',', ' ', '\t', '{'])
             .next()?
@@ -209,7 +209,7 @@ impl HighlightAssets {
     }
 }
 
-/// Names that models use and the syntaxes do not know.
+/// Returns the syntax for a name that models use and the definitions do not know.
 fn alias(name: &str) -> Option<&'static str> {
     Some(match name {
         "shell" | "console" | "shellsession" | "shell-session" | "terminal" | "zsh" | "ksh" => "sh",

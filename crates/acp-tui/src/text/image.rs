@@ -1,4 +1,4 @@
-//! Content that is no text, as a line that says what it is.
+//! Placeholders for content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;
@@ -7,14 +7,13 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::columns::pluralize;
 
-/// How much of an image is looked at to find out how large it is, in characters of base64. Photographs have long notes
-/// before that.
+/// How much of an image is searched for its size, in characters of base64. Photos have long metadata before it.
 const HEADER: usize = 512 * 1024;
 
-/// How much is looked at first.
+/// How much is searched first.
 const SHORT_HEADER: usize = 4 * 1024;
 
-/// One line that stands for a block: what it is, how large, and where from. Of a text it is the text.
+/// Describes a block on one line: its type, size and source. For a text block, returns the text.
 pub(crate) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -82,7 +81,7 @@ pub(crate) fn placeholder(block: &ContentBlock) -> String {
     terminal_text::clean_line(&text)
 }
 
-/// `[label: one, another]`, without what there is nothing to say of.
+/// Formats `[label: one, another]`, without the parts that are empty.
 fn format_label(label: &str, said: &[&str]) -> String {
     let said = said
         .iter()
@@ -94,7 +93,7 @@ fn format_label(label: &str, said: &[&str]) -> String {
     format!("[{label}: {}]", said.join(", "))
 }
 
-/// What people call a media type.
+/// Returns the usual name of a media type.
 fn media_type_name(mime_type: &str) -> String {
     let essence = mime_type.split(';').next().unwrap_or_default().trim();
     let (_, kind) = essence.split_once('/').unwrap_or(("", essence));
@@ -108,9 +107,9 @@ fn media_type_name(mime_type: &str) -> String {
     known.to_owned()
 }
 
-/// The width and height of an image in pixels, as its first bytes say.
+/// Returns the width and height of an image in pixels, from its header.
 pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
-    // The first bytes are enough for most.
+    // For most images the first bytes are enough.
     [SHORT_HEADER, HEADER].iter().find_map(|most| {
         let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
         let mut header: Vec<u8> = data.bytes().filter(is_base64).take(*most).collect();
@@ -121,13 +120,13 @@ pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// How many bytes there are in base64.
+/// Returns the number of bytes that a base64 text decodes to.
 fn decoded_len(data: &str) -> u64 {
     let filled = data.trim_end_matches(['=', '\n', '\r']).len();
     filled as u64 * 3 / 4
 }
 
-/// A number of bytes, roughly.
+/// Formats a number of bytes, rounded.
 fn format_size(bytes: u64) -> String {
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
@@ -149,7 +148,7 @@ mod tests {
         placeholder(&serde_json::from_value(block).unwrap())
     }
 
-    /// The first bytes of a PNG.
+    /// Returns the header of a PNG.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());
@@ -175,7 +174,7 @@ mod tests {
             image(&webp, "image/webp"),
             "[image: WEBP 640×480, 30 bytes]"
         );
-        // A photograph has notes before its size.
+        // A photo has metadata before its size.
         let mut jpeg = b"\xff\xd8\xff\xe1\xff\xfe".to_vec();
         jpeg.resize(4 + 0xfffe, 0);
         jpeg.extend(b"\xff\xc0\0\x11\x08\x01\xe0\x02\x80\x03");

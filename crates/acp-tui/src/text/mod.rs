@@ -1,7 +1,7 @@
 //! Text as lines on a screen: pure functions of a text, a width and a theme.
 //!
-//! What an agent or a command said is made fit to be shown here and nowhere else: no line has a control
-//! character, and every line is at most as wide as it was asked to be.
+//! Output of agents and commands is sanitized here and nowhere else: no line contains a control character, and no line
+//! is wider than requested.
 
 pub(crate) mod ansi;
 mod columns;

@@ -1,7 +1,7 @@
-//! Lines of a width, broken between words.
+//! Wraps text into lines, broken between words.
 //!
-//! This is where text that others wrote becomes text that may be shown: what comes out has no control
-//! characters, no marks that turn the direction of text, and no tabs.
+//! This is where text from others is sanitized: the result contains no control characters, no marks that change the
+//! direction of text, and no tabs.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,35 +11,35 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Columns from one tab stop to the next.
+/// The number of columns between tab stops.
 const TAB: usize = 4;
-/// Columns that are left for the text before what stands in front of it is cut.
+/// The columns that are left for text before the indent is truncated.
 const ROOM: usize = 8;
-/// Characters that may make up one sign. The longest that mean something (families with skin colours, flags
-/// of regions) have about ten; a thousand marks upon one letter would paint over the lines around it.
+/// The most characters of one grapheme cluster. The longest meaningful ones (families with skin tones, regional flags)
+/// have about ten; a thousand combining marks on one letter would be drawn over the lines around it.
 const CLUSTER: usize = 16;
-/// Stands for a sign that is wider than the whole line.
+/// The replacement for a cluster that is wider than the whole line.
 const TOO_WIDE: &str = "\u{fffd}";
 
-/// What stands in front of a text's lines: a bullet and the space below it, the bar of a quotation.
+/// The indent of a text's lines: a bullet and the space below it, or the bar of a quotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LineIndent {
     /// In front of the first line.
     pub(crate) first: Vec<Span<'static>>,
-    /// In front of each other.
+    /// In front of each other line.
     pub(crate) rest: Vec<Span<'static>>,
 }
 
-/// The lines of `line` in `width` columns, at least one. Breaks between words and beside wide characters; a
-/// word that is longer than a line is broken where the line ends. Spaces at the end of a line and at a break
-/// are left out, those that begin the text stay. A width of 0 is taken for 1.
+/// Wraps a line into at least one line of `width` columns. Breaks between words and beside wide characters; a word that
+/// is longer than a line is broken at its end. Spaces at the end of a line and at a break are dropped, leading ones are
+/// not. A width of 0 counts as 1.
 pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     wrap_into(line, width, &LineIndent::default(), &mut out);
     out
 }
 
-/// As [`wrap`], with something in front of each line. What is in front is cut if it would leave no room for
+/// Wraps like [`wrap`], with an indent in front of each line. The indent is truncated if it would leave no space for
 /// the text.
 pub(crate) fn wrap_into(
     line: &Line<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn wrap_into(
         let mut ended = false;
         while used <= room {
             match source.next() {
-                // The space at a break is left out.
+                // The space at a break is dropped.
                 Some(cell) if broken && row.is_empty() && cell.space => {}
                 Some(cell) => {
                     used += cell.width;
@@ -106,13 +106,13 @@ pub(crate) fn wrap_into(
     }
 }
 
-/// How many columns a text takes as it would be shown, tabs and all.
+/// Returns the columns that a text takes when shown, with its tabs expanded.
 pub(crate) fn width_of(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }
 
-/// The widest word, and the widest of all that cannot be broken: by these a table's columns are made.
+/// Returns the width of the widest word, and of the widest unbreakable part, which determine the columns of a table.
 pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     let (mut widest, mut word) = (0, 0);
@@ -132,7 +132,7 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     widest
 }
 
-/// A text without what would command the terminal or turn its text around. Line feeds and tabs stay.
+/// Removes what would control the terminal or change the direction of text. Line feeds and tabs stay.
 pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
@@ -146,7 +146,7 @@ pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// One sign on the screen.
+/// A grapheme cluster on the screen.
 #[derive(Clone, Copy)]
 struct TextCell<'a> {
     text: &'a str,
@@ -155,8 +155,8 @@ struct TextCell<'a> {
     space: bool,
 }
 
-/// The text in pieces of one style, harmless. Neighbours of the same style are one piece, since a sign may
-/// begin in one span and end in the next.
+/// Splits the sanitized text into runs of one style. Adjacent spans of the same style are joined, since a cluster may
+/// start in one and end in the next.
 fn style_runs(line: &Line<'_>) -> Vec<(String, Style)> {
     let mut runs: Vec<(String, Style)> = Vec::new();
     for span in &line.spans {
@@ -181,7 +181,7 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
             let (text, width, space) = match sign {
                 "\t" => {
                     let width = TAB - column % TAB;
-                    // Of which a narrow line has room for less.
+                    // A narrow line has space for fewer.
                     (&"    "[..width.min(widest)], width.min(widest), true)
                 }
                 " " | "\n" | "\r\n" => (" ", 1, true),
@@ -207,8 +207,8 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
         })
 }
 
-/// Where a row ends that has more than `room` columns: at least one cell in, at most before the first that has
-/// no room.
+/// Returns where to break a row that is wider than `room` columns: after at least one cell, and at the latest before
+/// the first cell that does not fit.
 fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
     let mut used = 0;
     let last = row
@@ -231,7 +231,7 @@ fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
 }
 
 fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
-    // What ends a phrase does not begin a line, and what opens one does not end it.
+    // Closing punctuation does not start a line, and opening punctuation does not end one.
     const CLOSING: &str =
         "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
     const OPENING: &str = "「『（【《〈［｛〔([{";
@@ -244,7 +244,7 @@ fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
         && !OPENING.contains(before.text)
 }
 
-/// As much of what stands in front as leaves room for the text.
+/// Returns as much of the indent as leaves space for the text.
 fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
     let room = width.saturating_sub(ROOM.min(width.div_ceil(2).max(1)));
     let mut used = 0;
@@ -261,7 +261,7 @@ fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usiz
     (fitting, cells.iter().map(|cell| cell.width).sum())
 }
 
-/// The cells without the spaces at their end.
+/// Returns the cells without trailing spaces.
 fn trim_cells<'c, 'a>(cells: &'c [TextCell<'a>]) -> &'c [TextCell<'a>] {
     let end = cells
         .iter()
@@ -300,7 +300,7 @@ mod tests {
         lines.iter().map(Line::to_string).collect()
     }
 
-    /// As wide as ratatui draws it.
+    /// Returns the width that ratatui draws.
     pub(crate) fn drawn(line: &Line<'_>) -> usize {
         line.spans
             .iter()
@@ -328,7 +328,7 @@ mod tests {
         let mut lines = Vec::new();
         wrap_into(&Line::from("a list of words"), 12, &indent, &mut lines);
         assert_eq!(texts(&lines), ["• a list of", "  words"]);
-        // Where the others have less room than the first, what is left of it is broken again.
+        // If the continuation lines are narrower than the first, the rest is broken again.
         let indent = LineIndent {
             first: Vec::new(),
             rest: vec!["       ".into()],
@@ -343,7 +343,7 @@ mod tests {
             first: vec!["• ".into()],
             rest: vec!["  ".into()],
         };
-        // Where there is no room for both, the text goes first.
+        // If there is no space for both, the text takes precedence.
         lines.clear();
         wrap_into(&Line::from("abc"), 1, &indent, &mut lines);
         assert_eq!(texts(&lines), ["a", "b", "c"]);

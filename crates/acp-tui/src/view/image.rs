@@ -1,6 +1,6 @@
-//! Images in what is laid out: the line that says what it is, and below it as many empty ones as the image takes.
+//! Images in a layout: a line that describes the image, and below it as many empty lines as the image takes.
 //!
-//! That line stays where images are shown as well, for whoever copies the text or has it read aloud.
+//! The description is shown even if the image is, for users who copy the text or use a screen reader.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,31 +14,31 @@ use crate::images::{ImageKey, ImageRow, LONGEST, MOST_PIXELS, PixelSize};
 use crate::text::image::{dimensions, placeholder};
 use crate::text::wrap::wrap;
 
-/// How much of an image's data is read to tell it from others, in bytes: all of it if it is no more, else as much at its
-/// beginning and its end, where all formats have what depends on everything in between.
+/// How much of an image's data is hashed, in bytes: all of it if it is not longer, else this much of its start and of
+/// its end, where all formats have parts that depend on everything in between.
 const TOLD_BY: usize = 64 * 1024;
 
 /// An image among lines.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImageSpot {
     pub(super) key: ImageKey,
-    /// The first of its lines.
+    /// The first of the image's lines.
     pub(super) line: usize,
-    /// The columns before it.
+    /// The columns before the image.
     pub(super) indent: u16,
-    /// Which block of the item it is.
+    /// The number of the image's block in the item.
     pub(super) block: usize,
 }
 
 impl ImageSpot {
-    /// Which row of the image a line is, if it is one.
+    /// Returns which row of the image a line is, if it is one.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
         (row < self.key.rows).then_some(row)
     }
 }
 
-/// A block that is no text, as lines; with the image that the last of them are for, if it is one that can be shown.
+/// Lays out a block that is not text; also returns the image that the last lines are reserved for, if it can be shown.
 pub(super) fn layout_block(
     block: &ContentBlock,
     width: u16,
@@ -83,7 +83,7 @@ pub(super) fn layout_block(
     (lines, Some(key))
 }
 
-/// The data of the image that this row is of, in base64.
+/// Returns the data, in base64, of the image that a row belongs to.
 pub(crate) fn image_data(thread: &Thread, row: &ImageRow) -> Option<String> {
     let at = row.item.checked_sub(thread.truncation().items)?;
     let block = match &thread.items().get(at)?.kind {
@@ -99,7 +99,7 @@ pub(crate) fn image_data(thread: &Thread, row: &ImageRow) -> Option<String> {
     block_data(block).map(str::to_owned)
 }
 
-/// The data of a block, if it is an image.
+/// Returns a block's data, if it is an image.
 fn block_data(block: &ContentBlock) -> Option<&str> {
     match block {
         ContentBlock::Image(image) => Some(&image.data),
@@ -114,7 +114,7 @@ fn block_data(block: &ContentBlock) -> Option<&str> {
     }
 }
 
-/// What tells an image from another.
+/// Returns a hash that distinguishes images.
 fn content_hash(data: &str) -> u64 {
     let bytes = data.as_bytes();
     let mut hasher = DefaultHasher::new();
@@ -145,7 +145,7 @@ mod tests {
     use crate::view::ThreadView;
     use crate::{Background, Colors, Theme};
 
-    /// The first bytes of a PNG, which is all that a layout looks at.
+    /// Returns the header of a PNG, which is all that a layout reads.
     fn png(width: u32, height: u32) -> String {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
         bytes.extend(width.to_be_bytes());
@@ -163,7 +163,7 @@ mod tests {
         thread.apply(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)).into());
     }
 
-    /// What is drawn of a thread on 40×10 cells, and the rows of images there.
+    /// Draws a thread on 40×10 cells; returns the lines and the image rows.
     fn drawn(view: &mut ThreadView, thread: &Thread, images: bool) -> (Vec<String>, Vec<ImageRow>) {
         let theme = Theme::new(Background::Dark, Colors::None);
         let canvas = ImageCanvas::new(ImageProtocol::Blocks(ColorDepth::Rgb), None).for_rows(10);
@@ -195,7 +195,7 @@ mod tests {
         let expected = |n: u16| (n, Position::new(2, n + 2));
         assert_eq!(at, [0, 1, 2, 3].map(expected));
         assert_eq!(image_data(&thread, &rows[0]).unwrap(), png(16, 8));
-        // Where images are not shown, nothing is left free for them.
+        // If images are not shown, no space is reserved for them.
         let (lines, rows) = drawn(&mut view, &thread, false);
         assert_eq!(lines[..3], ["  Look:", said, "  Nice."]);
         assert!(rows.is_empty());

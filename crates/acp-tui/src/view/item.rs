@@ -1,4 +1,4 @@
-//! An item of a thread, laid out.
+//! Lays out an item of a thread.
 
 use std::time::Instant;
 
@@ -18,35 +18,35 @@ use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
 use crate::text::wrap::wrap;
 
-/// What is to be laid out.
+/// What to lay out.
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
-    /// Whether the person has opened or folded it.
+    /// Whether the user has expanded or collapsed it.
     pub(super) is_open: Option<bool>,
-    /// It is the last one of a thread that goes on.
+    /// Whether this is the last item of a thread that is working.
     pub(super) is_running: bool,
     pub(super) detail: DetailState,
-    /// Which drawing of the view this is.
+    /// The number of the current drawing.
     pub(super) drawing: u64,
-    /// How long this drawing lays out.
+    /// When this drawing stops laying out.
     pub(super) deadline: Instant,
 }
 
-/// An item, laid out.
+/// The layout of an item.
 #[derive(Default)]
 pub(super) struct ItemLayout {
-    /// What it was laid out for.
+    /// What the layout was made for.
     key: Option<ItemLayoutKey>,
-    /// The drawing in which it was looked at last: once in each is enough.
+    /// The drawing that last updated it; once per drawing is enough.
     drawing: u64,
-    /// It is shown whole.
+    /// Whether the item is expanded.
     pub(super) is_open: bool,
     body: ItemBody,
 }
 
-/// All that a layout depends on.
+/// Everything that a layout depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ItemLayoutKey {
     revision: u64,
@@ -54,9 +54,9 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailState,
-    /// How much its terminals have printed, or what is shown below it has changed.
+    /// Changes when its terminals print something or the contents below it change.
     content_revision: u64,
-    /// What its images are drawn on.
+    /// What the item's images are drawn on.
     images: Option<ImageCanvas>,
 }
 
@@ -89,7 +89,7 @@ impl ItemLayout {
             images: look.images,
         };
         if self.key == Some(key) && !self.is_unfinished() && !self.is_waiting() {
-            // Its sign moves; what stands below it does not.
+            // Only its symbol is animated; what is below it stays.
             match (&mut self.body, &wanted.item.kind) {
                 (ItemBody::ToolCall(laid), ItemKind::ToolCall(call)) if !call.is_finished() => {
                     laid.update_head(call, wanted.width, look);
@@ -207,12 +207,12 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Whether this drawing looked at it, and there is more to be laid out of it.
+    /// Whether this drawing updated the layout, and part of the item is not laid out yet.
     pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
 
-    /// Whether there is more to be laid out of it than was at once.
+    /// Whether part of the item is not laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_unfinished(),
@@ -222,7 +222,7 @@ impl ItemLayout {
         }
     }
 
-    /// Whether there is code in it that is to get its colours.
+    /// Whether the item has code whose highlighting is pending.
     fn is_waiting(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_waiting(),
@@ -251,7 +251,7 @@ impl ItemLayout {
         }
     }
 
-    /// What all of its text has in common.
+    /// Returns the style that all of the item's text shares.
     pub(super) fn style(&self, look: &DrawContext<'_>) -> Style {
         match &self.body {
             ItemBody::Message(message) => message.style(look),
@@ -259,7 +259,7 @@ impl ItemLayout {
         }
     }
 
-    /// The image that has its row in this line, and which row that is.
+    /// Returns the image that has a row on this line, and which row that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         match &self.body {
             ItemBody::Message(message) => message.image(n),
@@ -268,7 +268,7 @@ impl ItemLayout {
         }
     }
 
-    /// What stands in the margin.
+    /// Returns the symbol in the margin.
     pub(super) fn mark(&self, look: &DrawContext<'_>) -> (&'static str, Style) {
         match &self.body {
             ItemBody::Message(message) => message.mark(look),
@@ -277,7 +277,7 @@ impl ItemLayout {
     }
 }
 
-/// Who has said something to whom: a subagent by its name.
+/// Describes sender and receiver, with subagents by name.
 fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
     let name = |id: &Option<acp::v1::SessionId>| {
         let subagent = thread.subagent(id.as_ref()?)?;
@@ -290,7 +290,7 @@ fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) 
     }
 }
 
-/// A line of somebody's words behind a mark.
+/// Builds a line with a mark before the text.
 fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
     Line::from(vec![
         Span::styled(mark, style),

@@ -1,4 +1,4 @@
-//! Messages and thoughts, laid out.
+//! Lays out messages and thoughts.
 
 use acp::thread::ThreadMessage;
 use acp::v1::ContentBlock;
@@ -11,7 +11,7 @@ use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::wrap;
 
-/// How many lines of what was typed or pasted are shown.
+/// The most lines of a user's text that are shown.
 const TYPED: usize = 2_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,12 +22,12 @@ pub(super) enum MessageSpeaker {
     Thought,
 }
 
-/// A message, laid out block by block.
+/// The layout of a message, block by block.
 #[derive(Default)]
 pub(super) struct MessageLayout {
     speaker: MessageSpeaker,
     pieces: Vec<MessagePiece>,
-    /// A thought that is folded: the one line that stands for it.
+    /// The summary line of a collapsed thought.
     summary: Option<Line<'static>>,
 }
 
@@ -37,9 +37,9 @@ enum MessagePiece {
         markdown: Box<MarkdownView>,
         height: usize,
     },
-    /// What was typed.
+    /// Text of the user.
     Lines(Vec<Line<'static>>),
-    /// Anything else, which may be an image.
+    /// Any other content; it may be an image.
     Other {
         lines: Vec<Line<'static>>,
         image: Option<ImageSpot>,
@@ -63,7 +63,7 @@ impl MessagePiece {
 }
 
 impl MessageLayout {
-    /// Lays it out; gives whether it is shown whole.
+    /// Updates the layout; returns whether the message is expanded.
     pub(super) fn update(
         &mut self,
         message: &ThreadMessage,
@@ -72,7 +72,7 @@ impl MessageLayout {
         look: &DrawContext<'_>,
     ) -> bool {
         self.speaker = speaker;
-        // A thought is of interest while it is thought.
+        // By default, a thought is expanded while it is being received.
         let whole = match speaker {
             MessageSpeaker::Thought => wanted
                 .is_open
@@ -86,7 +86,7 @@ impl MessageLayout {
         self.pieces.truncate(message.content.len());
         for (n, block) in message.content.iter().enumerate() {
             let piece = match block {
-                // What the person has typed is shown as they have typed it.
+                // The user's text is shown exactly as typed, not as Markdown.
                 ContentBlock::Text(text) if speaker == MessageSpeaker::User => {
                     MessagePiece::Lines(layout_plain(&text.text, wanted.width, look))
                 }
@@ -128,12 +128,12 @@ impl MessageLayout {
         texts.filter(move |_| shown)
     }
 
-    /// Whether not all of it is laid out yet.
+    /// Whether part of the message is not laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
         self.markdown_views().any(MarkdownView::is_unfinished)
     }
 
-    /// Whether there is code in it that is to get its colours.
+    /// Whether the message has code whose highlighting is pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.markdown_views().any(MarkdownView::is_waiting)
     }
@@ -153,7 +153,7 @@ impl MessageLayout {
         piece.line(n)
     }
 
-    /// The image that has its row in this line, and which row that is.
+    /// Returns the image that has a row on this line, and which row that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         if self.summary.is_some() {
             return None;
@@ -167,7 +167,7 @@ impl MessageLayout {
         }
     }
 
-    /// The piece that a line is of, and which line of it.
+    /// Returns the piece that contains a line, and the line's index in it.
     fn piece_at(&self, line: usize) -> Option<(&MessagePiece, usize)> {
         let mut line = line;
         for piece in &self.pieces {
@@ -195,7 +195,7 @@ impl MessageLayout {
     }
 }
 
-/// A text as it was typed.
+/// Lays out a text as it was typed.
 fn layout_plain(text: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
     let text = acp_host::terminal_text::clean_text(text);
     let lines = text.trim_end().lines().take(TYPED);
@@ -204,7 +204,7 @@ fn layout_plain(text: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'sta
         .collect()
 }
 
-/// The one line that stands for a message.
+/// Builds the line that summarizes a message.
 fn render_summary(
     message: &ThreadMessage,
     speaker: MessageSpeaker,

@@ -1,7 +1,7 @@
-//! A thread on the screen.
+//! The view of a thread.
 //!
-//! What is seen is anchored to an item and a line within it, or to the end, and only what fits on the screen is
-//! laid out, from the anchor on: how long the thread is does not matter. Nothing of it is measured as a whole.
+//! The view is anchored to a line of an item, or to the end. Only what fits on the screen is laid out, starting at the
+//! anchor, so the length of the thread does not matter. The thread is never measured as a whole.
 
 mod image;
 mod item;
@@ -25,73 +25,73 @@ use crate::text::diff::DiffLayout;
 pub(crate) use image::image_data;
 use item::ItemLayout;
 
-/// How many lines of items that are not on the screen are kept laid out.
+/// The most lines of invisible items whose layout is cached.
 const KEPT_LINES: usize = 20_000;
 
-/// How long a drawing lays out what is long. What is left then is laid out with the next ones.
+/// How long one drawing lays out long items. The rest is laid out in later drawings.
 const AT_ONCE: Duration = Duration::from_millis(4);
 
-/// How many changes of the place wait at most for what is laid out.
+/// The most scroll commands that wait until what they need is laid out.
 const MOVES: usize = 64;
 
-/// The columns on the left, which say whose the item is and which is chosen.
+/// The columns of the left margin, which shows who an item is from and which item is selected.
 const MARGIN: u16 = 2;
 
-/// Where a line is: the number of its item, and its own within the item.
+/// The position of a line: the number of its item, and its own number in the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LinePosition {
     item: usize,
     line: usize,
 }
 
-/// Where the screen is in the thread.
+/// What the view is anchored to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScrollAnchor {
-    /// At the end, which it follows.
+    /// The end, which the view follows.
     #[default]
     End,
-    /// This line is at the top.
+    /// This line, which is at the top.
     Top(LinePosition),
 }
 
-/// What is to be done with the place before the next drawing, when the thread is at hand.
+/// A scroll command for the next drawing, which has access to the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScrollMove {
-    /// So many lines up.
+    /// Scroll up by this number of lines.
     Up(usize),
-    /// So many lines down.
+    /// Scroll down by this number of lines.
     Down(usize),
-    /// To the first line.
+    /// Scroll to the first line.
     Beginning,
-    /// To the item that is chosen, if it is not on the screen.
+    /// Scroll to the selected item, unless it is visible.
     Reveal,
 }
 
-/// What was shown in detail, and what is to be.
+/// How much detail is shown.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DetailState {
-    /// All thoughts and tool calls are shown whole.
+    /// Whether all thoughts and tool calls are expanded.
     pub(crate) all: bool,
-    /// How diffs are shown.
+    /// How diffs are laid out.
     pub(crate) layout: DiffLayout,
 }
 
-/// A thread on the screen.
+/// The view of a thread.
 #[derive(Default)]
 pub(crate) struct ThreadView {
     anchor: ScrollAnchor,
     moves: Vec<ScrollMove>,
-    /// What is laid out, by the number of the item.
+    /// The layouts by item number.
     layouts: HashMap<usize, ItemLayout>,
-    /// What the person has opened or folded, by the number of the item.
+    /// Which items the user has expanded or collapsed, by item number.
     open_overrides: HashMap<usize, bool>,
     pub(crate) detail: DetailState,
     selected: Option<usize>,
     /// What the last drawing showed.
     viewport: ViewportState,
-    /// The images of which it showed something, row by row.
+    /// The image rows that the last drawing showed.
     images: Vec<ImageRow>,
-    /// How many drawings there were.
+    /// The number of drawings so far.
     drawings: u64,
 }
 
@@ -102,7 +102,7 @@ struct ViewportState {
     bottom: Option<LinePosition>,
     width: u16,
     height: u16,
-    /// There is more below.
+    /// Whether there is more below.
     below: bool,
 }
 
@@ -113,38 +113,38 @@ impl ThreadView {
         }
     }
 
-    /// So many lines up.
+    /// Scrolls up by this number of lines.
     pub(crate) fn scroll_up(&mut self, lines: usize) {
         self.queue_move(ScrollMove::Up(lines));
     }
 
-    /// So many lines down.
+    /// Scrolls down by this number of lines.
     pub(crate) fn scroll_down(&mut self, lines: usize) {
         self.queue_move(ScrollMove::Down(lines));
     }
 
-    /// A page, less two lines that stay in sight.
+    /// Returns the lines of a page: the height of the view, less two lines that stay visible.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
 
-    /// To the first line.
+    /// Scrolls to the first line.
     pub(crate) fn go_to_beginning(&mut self) {
         self.queue_move(ScrollMove::Beginning);
     }
 
-    /// To the end, and with it from there on.
+    /// Scrolls to the end, and follows it from there on.
     pub(crate) fn go_to_end(&mut self) {
         self.moves.clear();
         self.anchor = ScrollAnchor::End;
     }
 
-    /// Whether there is more below what is seen.
+    /// Whether there is more below the visible part.
     pub(crate) fn has_more_below(&self) -> bool {
         self.viewport.below
     }
 
-    /// Another item is chosen: so many on, or back. What follows it means that one, whether or not it was drawn yet.
+    /// Moves the selection by this number of items. Later commands refer to the new item, even before it is drawn.
     pub(crate) fn select(&mut self, by: isize, thread: &Thread) {
         let first = thread.truncation().items;
         let Some(last) = thread.items().len().checked_sub(1) else {
@@ -153,23 +153,23 @@ impl ThreadView {
         let last = first + last;
         self.selected = Some(match self.selected {
             Some(selected) => selected.saturating_add_signed(by).clamp(first, last),
-            // The nearest one: from below, that is the last one on the screen.
+            // The nearest item: coming from below, the last one on the screen.
             None => self.viewport.bottom.map_or(last, |at| at.item.min(last)),
         });
         self.queue_move(ScrollMove::Reveal);
     }
 
-    /// None is chosen.
+    /// Clears the selection.
     pub(crate) fn deselect(&mut self) {
         self.selected = None;
     }
 
-    /// The number of the item that is chosen.
+    /// Returns the number of the selected item.
     pub(crate) fn selected(&self) -> Option<usize> {
         self.selected
     }
 
-    /// Opens or folds the item that is chosen.
+    /// Expands or collapses the selected item.
     pub(crate) fn toggle(&mut self) {
         if let Some(number) = self.selected {
             let open = self.layouts.get(&number).is_some_and(|laid| laid.is_open);
@@ -177,13 +177,13 @@ impl ThreadView {
         }
     }
 
-    /// Shows everything whole, or folded.
+    /// Expands or collapses everything.
     pub(crate) fn toggle_all(&mut self) {
         self.detail.all = !self.detail.all;
         self.open_overrides.clear();
     }
 
-    /// Shows diffs the other way.
+    /// Switches to the next layout of diffs: automatic, unified, side by side.
     pub(crate) fn toggle_layout(&mut self) {
         self.detail.layout = match self.detail.layout {
             DiffLayout::Auto => DiffLayout::Unified,
@@ -192,18 +192,18 @@ impl ThreadView {
         };
     }
 
-    /// Whether there is more to be seen of what is on the screen than was laid out at once.
+    /// Whether part of what is visible is not laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         let mut laid = self.layouts.values();
         laid.any(|laid| laid.is_unfinished_in(self.drawings))
     }
 
-    /// The rows of images that the last drawing has left free.
+    /// Returns the image rows that the last drawing left free.
     pub(crate) fn images(&self) -> &[ImageRow] {
         &self.images
     }
 
-    /// Draws what there is room for.
+    /// Draws the visible part.
     pub(crate) fn draw(
         &mut self,
         thread: &Thread,
@@ -229,7 +229,7 @@ impl ThreadView {
         let mut moves = std::mem::take(&mut pages.view.moves).into_iter();
         while let Some(moved) = moves.next() {
             if !pages.apply(moved, area.height) {
-                // The item above is as long as that: it is laid out first.
+                // The item above is long, and must be laid out first.
                 pages.view.moves = std::iter::once(moved).chain(moves).collect();
                 break;
             }
@@ -241,16 +241,16 @@ impl ThreadView {
     }
 }
 
-/// A view with its thread at hand.
+/// A view together with its thread.
 struct ViewPages<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
-    /// The number of the first item that is there, and the one behind the last.
+    /// The number of the first item, and one more than the number of the last.
     first: usize,
     end: usize,
     width: u16,
     look: &'a DrawContext<'a>,
-    /// How long this drawing lays out.
+    /// When this drawing stops laying out.
     deadline: Instant,
 }
 
@@ -259,7 +259,7 @@ impl ViewPages<'_> {
         self.thread.items().get(number.checked_sub(self.first)?)
     }
 
-    /// Lets go of what was laid out of items that are gone.
+    /// Drops the layouts of items that no longer exist.
     fn drop_removed(&mut self) {
         let first = self.first;
         self.view
@@ -271,7 +271,8 @@ impl ViewPages<'_> {
         }
     }
 
-    /// Lets go of what was laid out far away, if it is much. What is being laid out stays: somebody is on the way there.
+    /// Drops the layouts of distant items, if there are many. A layout in progress is kept, because a scroll command
+    /// waits for it.
     fn drop_distant(&mut self) {
         let lines: usize = self.view.layouts.values().map(ItemLayout::height).sum();
         if lines > KEPT_LINES {
@@ -289,14 +290,14 @@ impl ViewPages<'_> {
             .is_some_and(ItemLayout::is_unfinished)
     }
 
-    /// How many lines an item takes, the empty one before it included.
+    /// Returns how many lines an item takes, including the empty one before it.
     fn item_height(&mut self, number: usize) -> usize {
         let gap = self.gap_before(number);
         self.layout_item(number)
             .map_or(0, |laid| laid.height() + gap)
     }
 
-    /// The empty lines before an item. Tool calls that are one line each stand together.
+    /// Returns the number of empty lines before an item. Collapsed tool calls of one line each are adjacent.
     fn gap_before(&mut self, number: usize) -> usize {
         let Some(before) = number.checked_sub(1).filter(|n| *n >= self.first) else {
             return 0;
@@ -313,7 +314,7 @@ impl ViewPages<'_> {
             .is_some_and(|laid| laid.height() == 1)
     }
 
-    /// Lays an item out, if it is not yet as it is.
+    /// Lays out an item, unless its layout is up to date.
     fn layout_item(&mut self, number: usize) -> Option<&ItemLayout> {
         let at = number.checked_sub(self.first)?;
         let item = self.thread.items().get(at)?;
@@ -334,7 +335,7 @@ impl ViewPages<'_> {
         Some(laid)
     }
 
-    /// The line so many lines above this one; the first one, if there are not as many.
+    /// Returns the line this number of lines above; the first one, if there are fewer.
     fn line_above(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = at;
         let mut lines = lines;
@@ -355,7 +356,7 @@ impl ViewPages<'_> {
         }
     }
 
-    /// The line so many lines below this one, which may be behind the last.
+    /// Returns the line this number of lines below, which may be after the last one.
     fn line_below(&mut self, at: LinePosition, lines: usize) -> LinePosition {
         let mut at = LinePosition {
             item: at.item,
@@ -372,13 +373,13 @@ impl ViewPages<'_> {
         at
     }
 
-    /// The line at the top when the last one is at the bottom.
+    /// Returns the top line when the last line is at the bottom.
     fn last_top(&mut self, height: u16) -> LinePosition {
         let behind = LinePosition {
             item: self.end,
             line: 0,
         };
-        // What was laid out while the items before were not counts anew: gaps depend on it.
+        // Counted anew with each drawing: the layouts of earlier items may have changed, and gaps depend on them.
         let top = self.line_above(behind, usize::from(height));
         top.max(LinePosition {
             item: self.first,
@@ -397,7 +398,7 @@ impl ViewPages<'_> {
                 let at = at.max(first);
                 let there = self.item_height(at.item);
                 if at.line >= there && self.is_unfinished(at.item) {
-                    // Its line is not laid out yet: as near as one can be.
+                    // The anchor's line is not laid out yet: show the nearest one.
                     let line = there.saturating_sub(usize::from(height));
                     return LinePosition { line, ..at };
                 }
@@ -409,7 +410,7 @@ impl ViewPages<'_> {
                     },
                     at.line,
                 );
-                // Of what is not laid out yet the end is further down.
+                // If an item is not fully laid out, the end is further down.
                 if at >= last && !self.is_unfinished(self.end.saturating_sub(1)) {
                     self.view.anchor = ScrollAnchor::End;
                     return last;
@@ -421,13 +422,13 @@ impl ViewPages<'_> {
         }
     }
 
-    /// Moves; gives whether that could be done yet. One cannot go up into an item whose end is not laid out, nor from a
-    /// line that is not.
+    /// Applies a scroll command; returns `false` if it must wait. The view cannot scroll up into an item whose end is
+    /// not laid out, nor from a line that is not.
     fn apply(&mut self, moved: ScrollMove, height: u16) -> bool {
         let top = self.resolve_top(height);
         let known = match self.view.anchor {
             ScrollAnchor::Top(at) => at == top,
-            // The last item's end is where it is by now.
+            // The end of the last item is known by now.
             ScrollAnchor::End => top.item + 1 >= self.end || !self.is_unfinished(top.item),
         };
         match moved {
@@ -453,7 +454,7 @@ impl ViewPages<'_> {
         true
     }
 
-    /// Brings the item that is chosen onto the screen.
+    /// Scrolls the selected item into view.
     fn reveal(&mut self, top: LinePosition, height: u16) {
         let here = self.first..self.end;
         let Some(selected) = self.view.selected.filter(|n| here.contains(n)) else {

@@ -1,6 +1,6 @@
-//! Subagents: what one is for and how far it is on a line, below it what it does.
+//! Lays out subagents: a line with the task and its status, and below it what the subagent does.
 //!
-//! Folded, the last of it is shown; opened, all.
+//! If collapsed, only the last lines of that are shown.
 
 use std::collections::HashMap;
 
@@ -14,27 +14,27 @@ use super::item::{ItemLayout, ItemRequest};
 use crate::draw_context::{DrawContext, SPINNER};
 use crate::text::wrap::wrap;
 
-/// What stands before each line of a subagent but its head.
+/// What is before each line of a subagent except its first.
 const INDENT: &str = "│ ";
 
-/// How many lines of what it does are shown of one that is folded.
+/// The most lines of a collapsed subagent's work that are shown.
 const LINES: usize = 6;
 
-/// How many items of an opened one are laid out: the last of them.
+/// The most items of an expanded subagent that are laid out: its last ones.
 const ITEMS: usize = 500;
 
-/// A subagent, laid out.
+/// The layout of a subagent.
 #[derive(Default)]
 pub(super) struct SubagentLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
-    /// Its items, by their numbers.
+    /// The layouts of its items, by item number.
     items: HashMap<usize, ItemLayout>,
     unfinished: bool,
 }
 
 impl SubagentLayout {
-    /// Lays it out; says whether it is shown whole.
+    /// Updates the layout; returns whether the subagent is expanded.
     pub(super) fn update(
         &mut self,
         subagent: &ThreadSubagent,
@@ -61,7 +61,7 @@ impl SubagentLayout {
         open
     }
 
-    /// Lays out what it is for and what it does: the sign of that moves.
+    /// Lays out the first line: the task and the status, whose symbol is animated.
     pub(super) fn update_head(
         &mut self,
         subagent: &ThreadSubagent,
@@ -81,7 +81,7 @@ impl SubagentLayout {
     ) -> Vec<Line<'static>> {
         let first = thread.truncation().items;
         let count = thread.items().len();
-        // Each item has a line at least, or is not seen.
+        // Each item takes at least one line, or is invisible.
         let shown = if open { ITEMS } else { 2 * LINES };
         let skipped = count.saturating_sub(shown);
         self.items.retain(|number, _| *number >= first + skipped);
@@ -136,7 +136,7 @@ impl SubagentLayout {
     }
 }
 
-/// What it is for, and what it does.
+/// Builds the first line: the task, and what the subagent is doing.
 fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'static> {
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {
@@ -164,7 +164,7 @@ fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'stati
     ])
 }
 
-/// How often what a subagent shows has changed.
+/// Returns a number that changes whenever what a subagent shows does.
 pub(super) fn revision(item: &Item) -> u64 {
     match &item.kind {
         ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),

@@ -14,7 +14,7 @@ fn says(thread: &mut Thread, text: &str) {
     thread.apply(&SessionUpdate::AgentMessageChunk(chunk).into());
 }
 
-/// One message after the other, with a thought between them, or they would be one.
+/// Returns a thread of messages, with a thought after each, since adjacent messages would be joined.
 fn messages(count: usize) -> Thread {
     let mut thread = Thread::new();
     for n in 0..count {
@@ -25,7 +25,7 @@ fn messages(count: usize) -> Thread {
     thread
 }
 
-/// What is drawn, line by line.
+/// Draws the thread; returns the lines of the screen.
 fn drawn(view: &mut ThreadView, thread: &Thread, width: u16, height: u16) -> Vec<String> {
     let theme = Theme::new(Background::Dark, Colors::None);
     let look = DrawContext {
@@ -74,7 +74,7 @@ fn what_one_has_scrolled_to_stays_while_more_comes() {
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[5], "  and still more");
     assert!(!view.has_more_below());
-    // And goes on following.
+    // And it keeps following.
     says(&mut thread, "\n\nthe last");
     assert_eq!(drawn(&mut view, &thread, 40, 6)[5], "  the last");
 }
@@ -172,7 +172,7 @@ fn every_size_can_be_drawn() {
     }
 }
 
-/// Paragraphs of which each is another one.
+/// Returns paragraphs that all differ.
 fn long(from: usize, count: usize) -> String {
     let paragraph = |n| format!("paragraph {n}: {}\n\n", "some words of it ".repeat(8));
     (from..from + count).map(paragraph).collect()
@@ -191,7 +191,7 @@ fn who_goes_up_into_a_long_message_comes_to_its_end() {
     view.scroll_up(6);
     let mut drawings = 0;
     while view.is_unfinished() || drawings == 0 {
-        // It is not laid out at once, and nothing else is shown meanwhile.
+        // It is not laid out at once, and nothing else is shown in the meantime.
         drawings += 1;
         let now = drawn(&mut view, &thread, 60, 10);
         if view.is_unfinished() {
@@ -204,7 +204,7 @@ fn who_goes_up_into_a_long_message_comes_to_its_end() {
         lines.iter().any(|line| line.contains("paragraph 5999")),
         "{lines:?}"
     );
-    // And it stays there with another width.
+    // The view stays there at another width.
     view.scroll_up(3_000);
     drawn(&mut view, &thread, 60, 10);
     for _ in 0..2 {
@@ -294,7 +294,7 @@ fn what_a_command_printed_is_shown_once_in_an_opened_card() {
     let lines = drawn(&mut view, &thread, 40, 14);
     let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
     assert_eq!((count("one"), count("two")), (1, 1), "{lines:#?}");
-    // As from a terminal, without a frame around it; and all else is there.
+    // As on a terminal, without a frame around it; and everything else is there.
     assert!(lines.contains(&"    one".to_owned()), "{lines:#?}");
     assert_eq!(count("exitCode"), 1, "{lines:#?}");
     assert_eq!(count("\"output\""), 0, "{lines:#?}");

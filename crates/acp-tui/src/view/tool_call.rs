@@ -1,7 +1,7 @@
-//! Tool calls as cards: what it is and how far on a line, below it what there is to see of it.
+//! Lays out tool calls as cards: a line with the title and the status, and below it the details.
 //!
-//! Folded, a card shows what one would want to have seen: the change, the end of what a command printed, why it failed.
-//! Opened, it shows all: where it works, what it was given, what it gave back.
+//! A collapsed card shows the essential part: the change, the end of a command's output, or why the call failed. An
+//! expanded one shows everything: the paths, the input and the output.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -23,46 +23,46 @@ use crate::text::highlight;
 use crate::text::markdown::MarkdownView;
 use crate::text::wrap::{LineIndent, wrap, wrap_into};
 
-/// What stands before each line of a card but its head.
+/// What is before each line of a card except its first.
 const INDENT: &str = "  ";
 
-/// How many lines of a change a folded card shows.
+/// The most lines of a change on a collapsed card.
 const CHANGE: usize = 14;
 
-/// How many lines of a command's output it shows.
+/// The most lines of a command's output on a collapsed card.
 const OUTPUT: usize = 6;
 
-/// How many lines of a failed call's words.
+/// The most lines of a failed call's text on a collapsed card.
 const FAILED: usize = 6;
 
-/// How many lines of raw input or output an opened card shows.
+/// The most lines of raw input or output on an expanded card.
 const RAW: usize = 200;
 
-/// How often a change is laid out again because colours of its code have come. Of so many texts that not all are
-/// remembered some would be missed each time.
+/// How often a change is laid out again because of new highlighting. With more texts than the cache holds, some would
+/// be missing each time.
 const AGAIN: usize = 16;
 
-/// How long a raw value may be to be shown with line breaks, in bytes of its text.
+/// The longest raw value that is shown with line breaks, in bytes of its text.
 const LONGEST_RAW: usize = 64 * 1024;
 
-/// A tool call, laid out.
+/// The layout of a tool call.
 #[derive(Default)]
 pub(super) struct ToolCallLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
     images: Vec<ImageSpot>,
     terminals: HashMap<TerminalId, TerminalText>,
-    /// What an opened card shows of text, by its place in the call's content.
+    /// The texts of an expanded card, by their index in the call's content.
     texts: HashMap<usize, MarkdownView>,
-    /// There is code in a change that has no colours yet.
+    /// Whether a change has code whose highlighting is pending.
     plain: bool,
-    /// How often it was laid out for the colours of that.
+    /// How often it was laid out again for the highlighting of that code.
     highlight_retries: usize,
-    /// There is more to be read of what a command has printed than was read at once.
+    /// Whether there is more of a command's output to read.
     pub(super) unfinished: bool,
 }
 
-/// How much the terminals of a call have printed, in bytes.
+/// Returns how much the terminals of a call have printed, in bytes.
 pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
     let terminals = call.content.iter().filter_map(|content| match content {
         ThreadToolCallContent::Terminal(id) => thread.terminal(id),
@@ -74,7 +74,7 @@ pub(super) fn printed_bytes(call: &ThreadToolCall, thread: &Thread) -> u64 {
 }
 
 impl ToolCallLayout {
-    /// Lays it out; gives whether it is shown whole.
+    /// Updates the layout; returns whether the call is expanded.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -164,7 +164,7 @@ impl ToolCallLayout {
         open
     }
 
-    /// The line that says what it is: the only one that moves by itself.
+    /// Updates the first line, the only one that is animated.
     pub(super) fn update_head(
         &mut self,
         call: &ThreadToolCall,
@@ -183,7 +183,7 @@ impl ToolCallLayout {
         wrap_into(&render_title(call, look), width, &indent, &mut self.head);
     }
 
-    /// Whether there is code in it that is to get its colours.
+    /// Whether the call has code whose highlighting is pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.plain && self.highlight_retries < AGAIN
             || self.texts.values().any(MarkdownView::is_waiting)
@@ -200,7 +200,7 @@ impl ToolCallLayout {
         }
     }
 
-    /// The image that has its row in this line, and which row that is.
+    /// Returns the image that has a row on this line, and which row that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         let n = n.checked_sub(self.head.len())?;
         let mut images = self.images.iter();
@@ -208,7 +208,7 @@ impl ToolCallLayout {
     }
 }
 
-/// What stands below the head.
+/// The lines below the first.
 struct ToolCallBody<'a> {
     lines: Vec<Line<'static>>,
     images: Vec<ImageSpot>,
@@ -216,7 +216,7 @@ struct ToolCallBody<'a> {
     open: bool,
     look: &'a DrawContext<'a>,
     deadline: Instant,
-    /// The texts that an opened card shows already.
+    /// The texts that an expanded card shows already.
     shown_texts: Vec<String>,
 }
 
@@ -226,7 +226,7 @@ impl ToolCallBody<'_> {
         self.lines.extend(wrap(&line, self.width));
     }
 
-    /// All of them if it is open, else the first ones, and how many there are beside.
+    /// Adds all lines if the card is expanded, else the first ones, and how many more there are.
     fn push_lines(&mut self, lines: Vec<Line<'static>>, most: usize) {
         let more = match self.open {
             true => 0,
@@ -266,7 +266,7 @@ impl ToolCallBody<'_> {
             self.mark_shown(&text.text);
         }
         if self.open && call.kind == ToolKind::Execute && strip_fence(&text.text).is_some() {
-            // What a command has printed looks as it did when its terminal was there.
+            // The output of a command looks as it did while its terminal existed.
             let output = terminal_text::clean_text(strip_fence(&text.text).unwrap_or_default());
             for line in output.lines() {
                 let line = Line::styled(line.to_owned(), self.look.theme.dim);
@@ -283,7 +283,7 @@ impl ToolCallBody<'_> {
                 self.look.theme.dim
             };
             let text = terminal_text::clean_text(&text.text);
-            // Agents put output between fences, which say nothing here.
+            // Agents put output inside fences, which mean nothing here.
             let lines = text.trim_end().lines();
             let all: Vec<&str> = lines.filter(|line| !line.starts_with("```")).collect();
             let from = all.len().saturating_sub(FAILED);
@@ -297,7 +297,7 @@ impl ToolCallBody<'_> {
         }
     }
 
-    /// Remembers what is shown; the same is not shown again.
+    /// Records a text that is shown, so that it is not shown again.
     fn mark_shown(&mut self, text: &str) {
         let text = normalize_text(text);
         if !text.is_empty() {
@@ -309,7 +309,7 @@ impl ToolCallBody<'_> {
         !self.shown_texts.is_empty() && self.shown_texts.contains(&normalize_text(text))
     }
 
-    /// What a call gave back without what is shown of it already: most repeat the output of their command.
+    /// Returns the raw output without what is shown already: most calls repeat their command's output there.
     fn without_shown(&self, value: &Value) -> Option<Value> {
         match value {
             Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
@@ -365,7 +365,7 @@ impl ToolCallBody<'_> {
     }
 }
 
-/// What is between fences, if that is all of a text.
+/// Returns the text between fences, if there is nothing else.
 fn strip_fence(text: &str) -> Option<&str> {
     let text = text.trim();
     let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
@@ -376,21 +376,21 @@ fn strip_fence(text: &str) -> Option<&str> {
     (!inner.contains(fence)).then_some(inner)
 }
 
-/// A text without what is different between two that are shown alike: fences, colours, ends of lines.
+/// Removes what may differ between two texts that look alike: fences, colors, line endings.
 fn normalize_text(text: &str) -> String {
     let text = terminal_text::clean_text(strip_fence(text).unwrap_or(text));
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     lines.join("\n").trim().to_owned()
 }
 
-/// What it does, with what is between backquotes as code.
+/// Builds the title, with text between backquotes as code.
 fn render_title(call: &ThreadToolCall, look: &DrawContext<'_>) -> Line<'static> {
     let title = terminal_text::clean_value(&call.title);
     let title = match title.trim() {
         "" => terminal_text::clean_value(call.name.as_deref().unwrap_or("tool call")),
         title => title.to_owned(),
     };
-    // A backquote that has no other is one of the title's own.
+    // An unpaired backquote is part of the title.
     let quoted = title.matches('`').count() % 2 == 0;
     let parts = title.split('`').enumerate();
     let spans: Vec<Span<'static>> = match quoted {
@@ -435,7 +435,7 @@ fn status_icon(call: &ThreadToolCall, look: &DrawContext<'_>) -> (&'static str, 
     }
 }
 
-/// A sign for what sort of thing it does, one column wide everywhere.
+/// Returns a symbol for the kind of the call, one column wide on every terminal.
 fn kind_icon(kind: &ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "▤",

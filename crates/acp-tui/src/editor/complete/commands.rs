@@ -6,23 +6,23 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use crate::editor::popup::PopupRow;
 
-/// The most commands that are offered: an agent can name any number.
+/// The most commands that are offered: an agent can send any number.
 const MOST: usize = 1_000;
-/// The longest name, description or hint that is kept, in characters.
+/// The longest name, description or hint, in characters. Longer ones are truncated.
 const LONGEST: usize = 200;
 
-/// A command of the agent's, fit to be shown.
+/// A command of the agent, cleaned for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandItem {
-    /// Without the slash.
+    /// The name without the slash.
     pub(crate) name: String,
     description: String,
-    /// What is to be typed behind it.
+    /// What to type after the name.
     pub(crate) hint: Option<String>,
 }
 
 impl CommandItem {
-    /// The commands that can be typed.
+    /// Returns the commands that can be typed.
     pub(crate) fn all(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
             let start: String = text.chars().take(LONGEST).collect();
@@ -39,7 +39,7 @@ impl CommandItem {
     }
 }
 
-/// The commands that fit, as indices and rows: the best first, and in the agent's order where nothing is typed.
+/// Returns the commands that match, as indices and rows: best first, or in the agent's order if `query` is empty.
 pub(super) fn search(commands: &[CommandItem], query: &str) -> Vec<(usize, PopupRow)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::new(
@@ -60,12 +60,12 @@ pub(super) fn search(commands: &[CommandItem], query: &str) -> Vec<(usize, Popup
         matched.dedup();
         let row = PopupRow {
             label: format!("/{}", command.name),
-            // The slash is before them.
+            // The slash comes before them.
             match_indices: matched.into_iter().map(|at| at + 1).collect(),
             detail: command.description.clone(),
             end_first: false,
         };
-        // The name itself is meant, whatever else fits.
+        // An exact name wins, whatever else matches.
         let exact = command.name == query;
         found.push((exact, score, index, row));
     }

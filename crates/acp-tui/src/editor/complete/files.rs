@@ -1,4 +1,4 @@
-//! Finding files of a project by a few letters of their paths, on a thread of its own.
+//! Finds files of a project by a few letters of their paths, on a thread of its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,15 +11,15 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::walk::{MOST, ProjectEntry, walk};
 
-/// The most that are given for one question.
+/// The most matches of one query.
 const FOUND: usize = 100;
-/// A list older than this is made again, when it is asked.
+/// A list older than this is rebuilt at the next query.
 const FRESH: Duration = Duration::from_secs(5);
-/// While a list is made, what there is of it is looked at this often.
+/// How often a list is searched while it is still being built.
 const MEANWHILE: Duration = Duration::from_millis(100);
 
-/// The files of a project, to be asked for. Clones are the same: the thread behind them begins with the first
-/// question and ends with the last of them.
+/// A search for files of a project. Clones share one thread, which starts with the first query and ends with the last
+/// clone.
 #[derive(Clone)]
 pub(crate) struct FileFinder(Arc<FinderHandle>);
 
@@ -27,7 +27,7 @@ struct FinderHandle(Arc<FinderShared>);
 
 struct FinderShared {
     root: PathBuf,
-    /// Called when there is another answer.
+    /// Called when there are new matches.
     wake: Box<dyn Fn() + Send + Sync>,
     state: Mutex<FinderState>,
     changed: Condvar,
@@ -37,37 +37,38 @@ struct FinderShared {
 struct FinderState {
     begun: bool,
     closed: bool,
-    /// The question, until it is taken up.
+    /// The query, until the thread takes it.
     query: Option<String>,
     matches: Arc<FileMatches>,
 }
 
-/// An answer.
+/// The matches of a query.
 #[derive(Debug, Default)]
 pub(crate) struct FileMatches {
-    /// To which question; `None` if none was asked.
+    /// The query; `None` if there was none yet.
     pub(crate) query: Option<String>,
-    /// The best first.
+    /// The matches, best first.
     pub(crate) files: Vec<FileMatch>,
-    /// Whether the project is still being looked through for the first time.
+    /// Whether the project is still being listed for the first time.
     pub(crate) is_searching: bool,
-    /// Whether the project has more files than are looked at.
+    /// Whether the project has more files than are searched.
     pub(crate) has_more: bool,
 }
 
-/// A file or a directory that fits.
+/// A file or a directory that matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileMatch {
-    /// Its path in the project as it is shown; a directory ends with `/`.
+    /// The path in the project as it is shown; a directory ends with `/`.
     pub(crate) display_path: String,
-    /// Its path in the project.
+    /// The path in the project.
     pub(crate) path: PathBuf,
-    /// The clusters of what is shown by which it was found.
+    /// The grapheme clusters of the shown path that matched.
     pub(crate) match_indices: Vec<u32>,
 }
 
 impl FileFinder {
-    /// The files under a directory. `wake` is called on another thread whenever there is another answer.
+    /// Creates a finder for the files in a directory. `wake` is called on another thread whenever there are new
+    /// matches.
     pub(crate) fn new(root: PathBuf, wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(FinderHandle(Arc::new(FinderShared {
             root,
@@ -77,12 +78,12 @@ impl FileFinder {
         }))))
     }
 
-    /// The project.
+    /// Returns the project's directory.
     pub(crate) fn root(&self) -> &Path {
         &self.0.0.root
     }
 
-    /// Asks for files. The answer comes later; a question that nobody has taken up is forgotten for this one.
+    /// Starts a query. The matches come later. A query that the thread has not taken yet is replaced.
     pub(crate) fn ask(&self, query: &str) {
         let shared = &self.0.0;
         let mut state = shared.lock();
@@ -99,12 +100,12 @@ impl FileFinder {
         shared.changed.notify_all();
     }
 
-    /// The newest answer.
+    /// Returns the newest matches.
     pub(crate) fn matches(&self) -> Arc<FileMatches> {
         Arc::clone(&self.0.0.lock().matches)
     }
 
-    /// The answer to this question, for which it waits so long; otherwise the newest that there is.
+    /// Returns the matches of this query, waiting at most `within` for them; after that, the newest ones of any query.
     pub(crate) fn matches_for(&self, query: &str, within: Duration) -> Arc<FileMatches> {
         let unsettled = |state: &mut FinderState| {
             state.matches.query.as_deref() != Some(query)
@@ -129,7 +130,7 @@ impl Drop for FinderHandle {
 
 impl FinderShared {
     fn lock(&self) -> MutexGuard<'_, FinderState> {
-        // What is in it is whole at any time.
+        // The state is consistent at any time, even after a panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,10 +143,10 @@ impl FinderShared {
     }
 }
 
-/// What the thread keeps.
+/// The thread's own state.
 struct FinderWorker {
     matcher: Matcher,
-    /// Without what is hidden, and with it.
+    /// The lists without and with hidden files.
     lists: [Option<FileList>; 2],
 }
 
@@ -182,7 +183,7 @@ impl FinderWorker {
 
     fn run_query(&mut self, shared: &FinderShared, mut query: String) {
         let hidden = wants_hidden(&query);
-        // What is known is said at once, and said again if it has changed since.
+        // The known list is searched at once, and again if it has changed since.
         if let Some(kept) = &self.lists[usize::from(hidden)] {
             shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
             if kept.created_at.elapsed() < FRESH {
@@ -193,7 +194,7 @@ impl FinderWorker {
         let mut looked = Instant::now();
         let matcher = &mut self.matcher;
         let entries = walk(&shared.root, hidden, |so_far| {
-            // The clock is cheap, but not that cheap.
+            // Reading the clock is cheap, but not cheap enough for every file.
             if so_far.len() % 64 != 0 {
                 return true;
             }
@@ -225,12 +226,12 @@ impl FinderWorker {
     }
 }
 
-/// Hidden files are looked for by those who type the dot.
+/// Whether to search hidden files: only if a part of the query starts with a dot.
 fn wants_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }
 
-/// How well an entry fits: the higher the better. Of those that fit as well, the shorter comes first.
+/// How well an entry matches: higher is better. Among equal matches, the shorter comes first.
 type MatchRank = (u32, Reverse<usize>, Reverse<usize>);
 
 fn search(
@@ -252,7 +253,7 @@ fn search(
         else {
             continue;
         };
-        // Without a question what is near the top is likelier to be meant.
+        // With an empty query, entries near the root are more likely to be wanted.
         let first = if query.is_empty() {
             entry.depth()
         } else {
@@ -343,7 +344,7 @@ mod tests {
         files.matches_for("", LONG);
         let shared = Arc::clone(&files.0.0);
         drop(files);
-        // The thread lets go of what it shares as it ends.
+        // The thread drops its reference when it ends.
         let until = Instant::now() + LONG;
         while Arc::strong_count(&shared) > 1 && Instant::now() < until {
             std::thread::yield_now();

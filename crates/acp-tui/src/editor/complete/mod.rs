@@ -1,5 +1,5 @@
-//! Completing what is written: `/` at the beginning of it names a command of the agent's, `@` behind white space a
-//! file of the project.
+//! Completion in the prompt: `/` at the start completes a command of the agent, `@` after white space a file of the
+//! project.
 
 mod commands;
 mod files;
@@ -15,13 +15,13 @@ use self::files::FileMatches;
 use super::marked_text::MarkedText;
 use super::popup::PopupRow;
 
-/// What can be completed where the cursor is.
+/// What can be completed at the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
     kind: TriggerKind,
-    /// Where the `/` or the `@` is, in bytes.
+    /// The position of the `/` or the `@`, in bytes.
     pub(crate) start: usize,
-    /// What is behind it, up to the cursor.
+    /// The text after it, up to the cursor.
     pub(crate) query: String,
 }
 
@@ -32,7 +32,7 @@ enum TriggerKind {
 }
 
 impl Trigger {
-    /// What there is to complete before the cursor.
+    /// Finds what can be completed before the cursor.
     pub(crate) fn at(marked: &MarkedText, cursor: usize) -> Option<Self> {
         let before = marked.text().get(..cursor)?;
         let word = before.rfind(char::is_whitespace).map_or(0, |at| {
@@ -55,13 +55,13 @@ impl Trigger {
         })
     }
 
-    /// Whether it is a file that is named.
+    /// Whether a file is completed.
     pub(crate) fn is_file(&self) -> bool {
         self.kind == TriggerKind::File
     }
 }
 
-/// What is offered.
+/// The list of completions.
 #[derive(Debug)]
 pub(crate) struct Completion {
     pub(crate) trigger: Trigger,
@@ -76,7 +76,7 @@ enum CompletionItems {
     Files(Arc<FileMatches>),
 }
 
-/// What was taken.
+/// A completion that was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TakenCompletion {
     Command(CommandItem),
@@ -88,11 +88,11 @@ pub(crate) enum TakenCompletion {
 }
 
 impl Completion {
-    /// What is offered for that.
+    /// Creates the list for a trigger.
     pub(crate) fn new(trigger: Trigger, commands: &[CommandItem], files: &FileFinder) -> Self {
         if trigger.kind == TriggerKind::File {
             files.ask(&trigger.query);
-            // Until it is answered, what was found last.
+            // Until there are matches, the previous ones are shown.
             let mut completion = Self {
                 trigger,
                 selected_index: 0,
@@ -113,7 +113,7 @@ impl Completion {
         }
     }
 
-    /// What was found since.
+    /// Takes over what was found in the meantime.
     pub(crate) fn refresh(&mut self, files: &FileFinder) {
         if self.trigger.is_file() {
             self.set_matches(files.matches());
@@ -137,7 +137,7 @@ impl Completion {
         self.items = CompletionItems::Files(found);
     }
 
-    /// What the list is of.
+    /// Returns the title of the list.
     pub(crate) fn title(&self) -> &'static str {
         match &self.items {
             CompletionItems::Commands(_) => "commands",
@@ -147,14 +147,14 @@ impl Completion {
         }
     }
 
-    /// What is picked, for what is typed by now; for the files that fit that it waits so long.
+    /// Returns the selected completion for what is typed by now. For files, waits at most `within` for the matches.
     pub(crate) fn take(&mut self, files: &FileFinder, within: Duration) -> Option<TakenCompletion> {
         if self.is_stale() {
             self.set_matches(files.matches_for(&self.trigger.query, within));
             if self.is_stale() {
                 return None;
             }
-            // It was picked from another list.
+            // It was selected in a different list.
             self.selected_index = 0;
         }
         match &self.items {
@@ -174,7 +174,7 @@ impl Completion {
         }
     }
 
-    /// Whether what is offered is for what was typed before.
+    /// Whether the list is for an earlier query.
     pub(crate) fn is_stale(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(_) => false,
@@ -182,7 +182,7 @@ impl Completion {
         }
     }
 
-    /// Whether all of the picked command has been typed.
+    /// Whether the whole name of the selected command has been typed.
     pub(crate) fn is_typed(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(commands) => {
@@ -193,7 +193,7 @@ impl Completion {
         }
     }
 
-    /// Another one is picked: round and round.
+    /// Selects the next or the previous completion, wrapping around.
     pub(crate) fn pick(&mut self, back: bool) {
         let all = self.rows.len().max(1);
         let step = if back { all - 1 } else { 1 };

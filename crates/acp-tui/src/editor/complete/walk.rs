@@ -1,4 +1,4 @@
-//! The files of a project.
+//! Lists the files of a project.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ pub(super) const MOST: usize = 100_000;
 /// A file or a directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectEntry {
-    /// Its path in the project, fit to be shown; a directory ends with `/`.
+    /// The path in the project, cleaned for display; a directory ends with `/`.
     pub(super) display_path: Box<str>,
-    /// The path itself, where it is not what is shown.
+    /// The path itself, if it differs from the shown one.
     path: Option<Box<Path>>,
 }
 
 impl ProjectEntry {
     fn new(path: &Path, directory: bool) -> Self {
         let written = path.to_string_lossy().replace('\\', "/");
-        // A name can hold anything.
+        // A file name can contain anything.
         let mut shown = acp_host::terminal_text::clean_line(&written);
         let path = (path.to_str() != Some(&shown)).then(|| path.into());
         if directory {
@@ -31,7 +31,7 @@ impl ProjectEntry {
         }
     }
 
-    /// Its path in the project.
+    /// Returns the path in the project.
     pub(super) fn path(&self) -> PathBuf {
         match &self.path {
             Some(path) => path.to_path_buf(),
@@ -39,14 +39,14 @@ impl ProjectEntry {
         }
     }
 
-    /// In how many directories it is.
+    /// Returns how many directories the entry is in.
     pub(super) fn depth(&self) -> usize {
         self.display_path.trim_end_matches('/').matches('/').count()
     }
 }
 
-/// Lists what is in a project as version control sees it: what is ignored is left out, and so is what is hidden
-/// unless it is asked for. After each file `go_on` is given all that was found so far, and says whether to.
+/// Lists the files of a project as version control sees them: without ignored files, and without hidden ones unless
+/// requested. After each file, `go_on` gets everything found so far and returns whether to continue.
 pub(super) fn walk(
     root: &Path,
     hidden: bool,
@@ -55,7 +55,7 @@ pub(super) fn walk(
     let mut entries = Vec::new();
     let walk = WalkBuilder::new(root)
         .hidden(!hidden)
-        // Ignore files are meant, also where there is no repository.
+        // Ignore files apply even if there is no repository.
         .require_git(false)
         .filter_entry(|entry| entry.file_name() != ".git")
         .build();

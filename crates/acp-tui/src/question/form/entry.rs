@@ -1,4 +1,4 @@
-//! A field that is being filled in.
+//! A form field and its input.
 
 use acp::v1::ElicitationContentValue as Value;
 use acp_host::elicitation::{FormField, FormFieldKind};
@@ -12,52 +12,52 @@ use crate::draw_context::DrawContext;
 use crate::fuzzy::{self, FuzzyMatch, marked};
 use crate::input::{InputOutcome, LineInput};
 
-/// How much may be typed into a field, in bytes.
+/// The longest input of a field, in bytes.
 const MOST: usize = 64 * 1024;
-/// How many choices are seen at once. Where there are more one finds them by typing.
+/// The most choices that are shown at once. If there are more, typing filters them.
 const SEEN: usize = 8;
 
 /// What a key did to an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldOutcome {
-    /// Nothing: it is for the form.
+    /// Nothing: the key is for the form.
     Ignored,
-    /// What it does.
+    /// The entry handled the key.
     Handled,
-    /// It is filled in.
+    /// The entry is complete; the focus moves on.
     Next,
 }
 
-/// A field that is being filled in.
+/// A form field and its input.
 pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
-    /// What is wrong with it is said: the person has typed into it, or tried to send it.
+    /// Whether to show what is wrong: the user has typed into it or tried to submit it.
     touched: bool,
-    /// Not all that was put in had room.
+    /// Not all of the inserted text fit.
     full: bool,
 }
 
 enum FormEntryState {
     Text(LineInput),
-    /// Yes, no, or not said yet.
+    /// Yes, no, or not chosen yet.
     Boolean(Option<bool>),
     Choice(ChoiceList),
 }
 
-/// What there is to choose from.
+/// The choices of a field.
 struct ChoiceList {
     titles: Vec<String>,
     chosen: Vec<bool>,
     many: bool,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
-    /// Among those found.
+    /// The index of the highlighted choice among the matches.
     cursor: usize,
 }
 
 impl FormEntry {
-    /// With its default filled in.
+    /// Creates an entry with the field's default.
     pub(super) fn new(field: FormField) -> Self {
         let default = field.default();
         let state = match field.kind() {
@@ -82,7 +82,7 @@ impl FormEntry {
                     FormFieldKind::Secret => LineInput::secret(MOST),
                     _ => LineInput::new(MOST),
                 };
-                // As it came, and not as it is shown: it may be sent back.
+                // As received, not as shown, because it may be sent back.
                 let text = match &default {
                     Some(Value::String(text)) => text.clone(),
                     Some(value) => field.show(value),
@@ -104,7 +104,7 @@ impl FormEntry {
         self.field.name()
     }
 
-    /// It has got the keyboard, from below or from above.
+    /// Gives the entry the focus, coming from below or from above.
     pub(super) fn enter(&mut self, from_below: bool) {
         if let FormEntryState::Choice(list) = &mut self.state {
             list.cursor = match from_below {
@@ -172,7 +172,7 @@ impl FormEntry {
         }
     }
 
-    /// What it is now; `None` if it is left out.
+    /// Returns the current value; `None` if it is omitted.
     fn value(&self) -> Result<Option<Value>, String> {
         let value = match &self.state {
             FormEntryState::Text(input) if input.is_empty() => None,
@@ -186,7 +186,7 @@ impl FormEntry {
                 let mut chosen = chosen.map(|(_, choice)| choice.value.clone());
                 match list.many {
                     false => chosen.next().map(Value::String),
-                    // Whether none is enough is for the field to say, where one has been asked for.
+                    // The field decides whether an empty selection is valid, once the user has made one.
                     true => {
                         let chosen: Vec<String> = chosen.collect();
                         let given = !chosen.is_empty() || self.field.is_required();
@@ -203,13 +203,13 @@ impl FormEntry {
         Ok(value)
     }
 
-    /// What it is, to be sent. What is wrong is said from now on.
+    /// Returns the value to send. From now on, errors are shown.
     pub(super) fn check(&mut self) -> Result<Option<Value>, String> {
         self.touched = true;
         self.value()
     }
 
-    /// How it looks, and where in that the cursor is.
+    /// Builds the entry's lines; returns the cursor's position among them.
     pub(super) fn lines(
         &self,
         width: u16,
@@ -228,7 +228,7 @@ impl FormEntry {
             };
             head.push(Span::styled(said, label));
         }
-        // The field's own texts are fit to be shown already.
+        // The field's own texts have been cleaned already.
         head.push(Span::styled(self.field.label(), label));
         let mut hints = Vec::new();
         if self.field.is_required() {
@@ -282,7 +282,7 @@ impl FormEntry {
         (lines, cursor)
     }
 
-    /// What keys do here.
+    /// Describes the keys that work here.
     fn key_hint(&self, focused: bool) -> Option<String> {
         let text = match &self.state {
             FormEntryState::Boolean(None) if !focused => "no answer",
@@ -304,7 +304,7 @@ impl ChoiceList {
             .map(|choice| values.contains(&choice.value))
             .collect();
         if !many {
-            // A value that is offered twice is chosen once.
+            // A value that is listed twice is selected once.
             let first = chosen.iter().position(|chosen| *chosen);
             for (at, chosen) in chosen.iter_mut().enumerate() {
                 *chosen = Some(at) == first;
@@ -335,14 +335,14 @@ impl ChoiceList {
         self.cursor = 0;
     }
 
-    /// Where among those found one begins: at the one that is chosen, where only one can be.
+    /// Returns the match that the highlight starts at: the selected one, if only one can be selected.
     fn initial_cursor(&self) -> usize {
         let is_chosen = |found: &FuzzyMatch| self.chosen.get(found.index) == Some(&true);
         let chosen = self.matches.iter().position(is_chosen);
         chosen.filter(|_| !self.many).unwrap_or(0)
     }
 
-    /// Whether something was chosen by it, too.
+    /// Handles a key; also returns whether it selected something.
     fn key(&mut self, key: KeyEvent) -> (FieldOutcome, bool) {
         let last = self.matches.len().saturating_sub(1);
         match key.code {

@@ -55,7 +55,7 @@ fn a_form_is_filled_in() {
 ╰ tab next · ctrl-s submit · esc cancel the turn ──────────────────────────────╯
 "
     );
-    // What is missing is said, and gone to.
+    // A missing value is shown, and its field gets the focus.
     assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
     let screen = shown.screen();
     assert_eq!(screen.matches("✗ This is required.").count(), 2, "{screen}");
@@ -91,7 +91,7 @@ fn a_form_is_filled_in() {
     shown.key(KeyCode::Enter);
     assert!(shown.screen().contains("(•) Green"));
     shown.keys(" ");
-    // From the last choice one goes on to the buttons.
+    // From the last choice, the focus moves on to the buttons.
     shown.key(KeyCode::Down);
     shown.key(KeyCode::Down);
     let buf = shown.draw(80, 24).0;
@@ -121,7 +121,7 @@ fn a_form_can_be_declined_and_cancelled() {
     let outcome = shown.key(KeyCode::Char(' '));
     assert!(is(&outcome, "decline"), "{outcome:?}");
     assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
-    // What cannot be shown cannot be submitted.
+    // A form that cannot be shown cannot be submitted.
     let mut shown = ShownQuestion::new(form(
         r#"{ "type": "object", "required": ["x"], "properties": {} }"#,
     ));

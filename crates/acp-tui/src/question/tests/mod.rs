@@ -1,4 +1,4 @@
-//! Questions as a person sees them, in 80 columns where nothing else is said.
+//! Tests of questions as a user sees them, in 80 columns unless stated otherwise.
 
 mod address;
 mod form;
@@ -30,7 +30,7 @@ fn asked(question: ChatQuestion) -> Arc<OpenQuestion> {
     })
 }
 
-/// A question that has been there for a while.
+/// A question that has been visible for a while.
 struct ShownQuestion {
     view: QuestionView,
     now: Instant,
@@ -47,7 +47,7 @@ impl ShownQuestion {
         }
     }
 
-    /// A key that is pressed once what there is has been seen.
+    /// Presses a key after everything visible has been drawn.
     fn key(&mut self, code: KeyCode) -> QuestionOutcome {
         self.draw(80, 24);
         self.view
@@ -85,13 +85,13 @@ impl ShownQuestion {
         (buf, cursor)
     }
 
-    /// What a person sees in 80 columns and at most 24 rows.
+    /// Returns what the user sees in 80 columns and at most 24 rows.
     fn screen(&mut self) -> String {
         text(&self.draw(80, 24).0)
     }
 }
 
-/// A buffer as text, without what follows on each row.
+/// Returns a buffer as text, without trailing spaces.
 fn text(buf: &Buffer) -> String {
     let mut text = String::new();
     for y in buf.area.top()..buf.area.bottom() {
@@ -112,7 +112,7 @@ fn text(buf: &Buffer) -> String {
     text
 }
 
-/// Where a text is seen that is on one row.
+/// Returns the position of a text that is on one row.
 fn find(buf: &Buffer, what: &str) -> (u16, u16) {
     let rows = text(buf);
     for (y, row) in rows.lines().enumerate() {
@@ -154,7 +154,7 @@ fn command(line: &str) -> ChatQuestion {
     permission(call, options(), AlwaysEffect::LeftToAgent)
 }
 
-/// The fields are in the order in which they are written.
+/// Creates a form. Its fields are in the order of `schema`.
 fn form(schema: &str) -> ChatQuestion {
     let schema = serde_json::from_str(schema).unwrap();
     elicit(ElicitationMode::Form {

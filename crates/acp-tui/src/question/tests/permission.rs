@@ -50,7 +50,7 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
     );
     let buf = shown.draw(80, 24).0;
     let theme = Theme::default();
-    // A file outside of the session's directory stands out.
+    // A file outside the session's directory is emphasized.
     assert_eq!(buf[find(&buf, "/etc/passwd")].style().fg, theme.warn.fg);
     assert_eq!(buf[find(&buf, "+     run")].style().fg, theme.added.fg);
     for (key, id) in [
@@ -105,7 +105,7 @@ fn a_command_is_shown_to_the_last_character() {
         buf[find(&buf, r"\u{202e}")].style().fg,
         Theme::default().warn.fg
     );
-    // What the tool gets can be looked at.
+    // The tool's raw input can be shown.
     assert!(!screen.contains("\"command\":"));
     shown.keys("i");
     assert!(shown.draw(80, 60).0.area.height > buf.area.height);
@@ -181,7 +181,7 @@ fn what_is_typed_on_answers_nothing() {
         view.key(key('a'), at(250)),
         QuestionOutcome::Early
     ));
-    // Not yet: they are still typing.
+    // Still early: the user has not paused.
     assert!(matches!(
         view.key(key('y'), at(450)),
         QuestionOutcome::Early
@@ -195,14 +195,14 @@ fn what_is_typed_on_answers_nothing() {
         theme: Theme::default(),
     };
     assert!(shown.screen().contains("that key came too early to count"));
-    // Scrolling and leaving are possible always.
+    // Scrolling and leaving always work.
     let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
     assert!(matches!(
         shown.view.key(page, at(910)),
         QuestionOutcome::Changed
     ));
     assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
-    // After a pause it has the keyboard, and from then on each key counts.
+    // After a pause the question has the keys, and from then on each key counts.
     assert!(matches!(
         shown.view.key(key('q'), at(1020)),
         QuestionOutcome::Changed
@@ -245,7 +245,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     );
     shown.key(KeyCode::Home);
     assert!(shown.screen().contains("echo line-1 "));
-    // Also in a low terminal, with many options.
+    // Also on a small screen with many options.
     let many = (0..30).map(|n| {
         option(
             &n.to_string(),
@@ -263,7 +263,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     shown.key(KeyCode::Up);
     let screen = text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
-    // Not before all that can be answered was seen.
+    // Not before all possible answers have been visible.
     assert_eq!(chosen(&shown.key(KeyCode::Enter)), None);
     let screen = text(&shown.draw(60, 12).0);
     assert!(screen.contains("must be read to its end first"), "{screen}");

@@ -1,10 +1,10 @@
-//! How a cell of a screen looks, and what the theme makes of it.
+//! The style of a terminal cell, and how the theme shows it.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::theme::{Colors, Theme};
 
-/// How text looks.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct TextStyleState {
     fg: Option<Color>,
@@ -13,7 +13,7 @@ pub(super) struct TextStyleState {
 }
 
 impl TextStyleState {
-    /// That of a cell.
+    /// Returns the style of a cell.
     pub(super) fn of(cell: &vt100::Cell) -> Self {
         let mut modifiers = Modifier::empty();
         modifiers.set(Modifier::BOLD, cell.bold());
@@ -28,13 +28,13 @@ impl TextStyleState {
         }
     }
 
-    /// Whether a text that looks so is seen.
+    /// Whether text in this style is visible.
     pub(super) fn is_visible(self, text: &str) -> bool {
         let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
     }
 
-    /// It in the colours that there are.
+    /// Converts the style to the available colors.
     pub(super) fn style(self, theme: &Theme) -> Style {
         let mut style = theme.text.add_modifier(self.modifiers);
         style.fg = self
@@ -48,7 +48,7 @@ impl TextStyleState {
         style
     }
 
-    /// What a sequence that sets colours makes of it.
+    /// Applies a sequence that sets colors and attributes.
     fn apply_sgr(&mut self, parameters: &str) {
         let mut numbers = parameters
             .split(';')
@@ -65,7 +65,7 @@ impl TextStyleState {
             };
             match number {
                 0 => *self = Self::default(),
-                // The screen knows text that is either.
+                // The screen supports only one of bold and dim at a time.
                 1 => {
                     self.modifiers.remove(Modifier::DIM);
                     self.modifiers.insert(Modifier::BOLD);
@@ -95,7 +95,8 @@ impl TextStyleState {
     }
 }
 
-/// The pieces of a row that scrolled off: text with the sequences that the screen writes for its looks, and no others.
+/// Splits a row that has scrolled off the screen into pieces with their styles. Such a row contains text and the style
+/// sequences that the screen writes, and no others.
 pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)> {
     let mut look = TextStyleState::default();
     row.split("\u{1b}[").enumerate().map(move |(n, piece)| {
@@ -120,7 +121,7 @@ fn convert_color(color: vt100::Color) -> Option<Color> {
     })
 }
 
-/// A colour, or the one that is nearest to it of those that there are.
+/// Returns the color, or the nearest available one.
 fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,
@@ -136,7 +137,7 @@ fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     NAMED.iter().min_by_key(distance).map(|(color, _)| *color)
 }
 
-/// The value of one of the 240 colours behind those with names: a cube and a row of greys.
+/// Returns the value of one of the 240 colors after the named ones: a cube, and a row of grays.
 fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = 8 + 10 * (index - 232);
@@ -147,7 +148,7 @@ fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     (level(at / 36), level(at / 6 % 6), level(at % 6))
 }
 
-/// The 16 colours with names, in their order, and what xterm shows for them.
+/// The 16 named colors in order, and what xterm shows for them.
 const NAMED: [(Color, (u8, u8, u8)); 16] = [
     (Color::Black, (0, 0, 0)),
     (Color::Red, (205, 0, 0)),

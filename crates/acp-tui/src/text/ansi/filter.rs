@@ -1,12 +1,13 @@
-//! What of a command's output is read at all.
+//! Filters the output of a command before it is interpreted.
 
 use crate::text::columns::is_hidden;
 
-/// How often a character may be repeated by one sequence. Some programs draw rules so; nobody draws longer ones.
+/// The most repetitions by one sequence. Some programs draw lines that way; none draws longer ones.
 const REPEATED: u32 = 500;
 
-/// Passes on what a screen shows: text, and the sequences that move and colour it. Titles, addresses, images and
-/// whatever else a terminal is sent in strings is left out, however long it is, so that nobody has to keep it.
+/// A filter that passes on what affects a screen: text, and the sequences that move the cursor and set colors. Titles,
+/// links, images and all other strings for the terminal are dropped, however long they are, so that they need not be
+/// buffered.
 #[derive(Default)]
 pub(super) struct AnsiFilter {
     state: AnsiState,
@@ -16,18 +17,18 @@ pub(super) struct AnsiFilter {
 enum AnsiState {
     #[default]
     Ground,
-    /// Behind an escape.
+    /// After an escape.
     Escape,
-    /// Behind an escape and a character that another one follows.
+    /// After an escape and an intermediate character; one more character follows.
     Designation,
-    /// Within a control sequence: its last number, and its largest.
+    /// In a control sequence: its last number, and its largest.
     Sequence(u32, u32),
-    /// Within a string for the terminal; `true` for one of the operating system's commands, which have one line.
+    /// In a string for the terminal; `true` for an operating system command, which is on one line.
     Text(bool),
 }
 
 impl AnsiFilter {
-    /// The next piece as it is to be read.
+    /// Returns the filtered text of the next piece of output.
     pub(super) fn text(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len() + piece.len() / 16);
         for c in piece.chars() {
@@ -39,7 +40,7 @@ impl AnsiFilter {
     fn next_state(&self, c: char, out: &mut String) -> AnsiState {
         match (self.state, c) {
             (_, '\u{1b}') => AnsiState::Escape,
-            // What is under way is given up.
+            // Aborts the current sequence.
             (AnsiState::Sequence(..), '\u{18}' | '\u{1a}') => {
                 out.push('\u{18}');
                 AnsiState::Ground
@@ -75,7 +76,7 @@ impl AnsiFilter {
                 AnsiState::Sequence(0, largest)
             }
             (AnsiState::Sequence(_, largest), '@'..='~') => {
-                // A few bytes must not make a day's work.
+                // A few bytes must not cause a lot of work.
                 out.push(if c == 'b' && largest > REPEATED {
                     '\u{18}'
                 } else {
@@ -84,7 +85,7 @@ impl AnsiFilter {
                 AnsiState::Ground
             }
             (state @ AnsiState::Sequence(..), c) if c.is_ascii() => {
-                // A line feed and the like works within a sequence as well.
+                // Control characters such as a line feed work inside a sequence as well.
                 push_plain(c, out);
                 state
             }
@@ -94,7 +95,7 @@ impl AnsiFilter {
                 AnsiState::Ground
             }
             (AnsiState::Text(_), '\u{7}') => AnsiState::Ground,
-            // One that nobody ends does not swallow all that follows.
+            // An unterminated command does not swallow everything that follows.
             (AnsiState::Text(true), '\n') => {
                 push_plain(c, out);
                 AnsiState::Ground
@@ -108,16 +109,16 @@ impl AnsiFilter {
     }
 }
 
-/// A character that is not part of a sequence.
+/// Appends a character that is not part of a sequence.
 fn push_plain(c: char, out: &mut String) {
     match c {
-        // A pipe has no terminal before it that would put the return there.
+        // Output through a pipe has not passed through a terminal driver, which would add the carriage return.
         '\n' | '\u{b}' | '\u{c}' => out.push_str("\r\n"),
         '\r' | '\t' | '\u{8}' => out.push(c),
         '\0'..='\u{1f}' | '\u{7f}' => {}
-        // The screen does not show what stands for a byte that is no text, and has no cells three columns wide.
+        // The screen does not show the replacement character, and supports no characters three columns wide.
         '\u{fffd}' | '\u{17d8}' => out.push('?'),
-        // Makes what is before it wider than the screen takes it for.
+        // Would make the previous character wider than the screen assumes.
         '\u{fe0f}' => {}
         c if is_hidden(c) => {}
         c => out.push(c),

@@ -1,5 +1,5 @@
-//! What a command printed, as a terminal would show it: colours, progress bars that are drawn over, a screen that
-//! scrolls. Nothing of it commands the terminal that it is shown on.
+//! The output of a command, as a terminal would show it: with colors, redrawn progress bars, and a screen that scrolls.
+//! None of it can control the real terminal.
 
 mod colors;
 mod filter;
@@ -23,43 +23,43 @@ use self::filter::AnsiFilter;
 use super::columns::pluralize;
 use crate::Theme;
 
-/// How many lines are kept that have scrolled off the screen.
+/// The most scrolled-off lines that are stored.
 const KEPT: usize = 2_000;
 
-/// How much of them is, in bytes.
+/// The most bytes of them that are stored.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
-/// How high the screen is where the agent does not say: more than what most commands draw over.
+/// The height of the screen if the agent does not specify it: more than most commands redraw.
 const ROWS: u16 = 50;
 
-/// The most rows and columns that an agent's word is taken for.
+/// The most rows and columns that an agent can specify.
 const LARGEST: u16 = 500;
 
-/// The fewest columns that an agent's word is taken for.
+/// The fewest columns that an agent can specify.
 const NARROWEST: u16 = 20;
 
-/// How long output is read at once. What is left is read with the next frame.
+/// How long output is read at once. The rest is read in later frames.
 const AT_ONCE: Duration = Duration::from_millis(6);
 
-/// How much is read between two looks at the clock, in bytes.
+/// How much is read between two checks of the clock, in bytes.
 const PIECE: usize = 1024;
 
-/// A command's output on a screen as wide as the view, with the lines that have scrolled off it.
+/// The output of a command on a screen as wide as the view, with the lines that have scrolled off it.
 pub(crate) struct TerminalText {
     parser: Parser<Scrollback>,
     filter: AnsiFilter,
-    /// Rows and columns.
+    /// The rows and columns of the screen.
     size: (NonZeroU16, NonZeroU16),
-    /// How much of all that was ever printed has been read.
+    /// The position in the whole output up to which it was read.
     read_len: u64,
-    /// When the output was cleared that is shown.
+    /// The position at which the output was last cleared.
     cleared_at: u64,
-    /// How many rows of the screen have something in them, from the top.
+    /// The number of rows in use, from the top of the screen.
     used_rows: u16,
 }
 
 impl TerminalText {
-    /// Of no terminal yet.
+    /// Creates an empty screen.
     pub(crate) fn new() -> Self {
         Self::with_size((NonZeroU16::MIN, NonZeroU16::MIN), 0)
     }
@@ -75,8 +75,8 @@ impl TerminalText {
         }
     }
 
-    /// Reads what is new of a terminal, for some milliseconds. Says whether there is more to be read: then it wants to be
-    /// called again with the next frame. With another width, and when the output was cleared, it begins anew.
+    /// Reads new output of a terminal, for a few milliseconds. Returns whether there is more to read; if so, call it
+    /// again in the next frame. Starts from the beginning if the width has changed or the output was cleared.
     pub(crate) fn update(&mut self, terminal: &ThreadTerminal, width: u16) -> bool {
         let size = screen_size(terminal, width);
         if size != self.size || terminal.cleared_at() != self.cleared_at {
@@ -88,7 +88,7 @@ impl TerminalText {
         let output = terminal.output_since(self.read_len);
         let start = terminal.total_bytes().saturating_sub(output.len() as u64);
         if start > self.read_len {
-            // More was printed than is kept. What was read has long scrolled off.
+            // More was printed than is stored. What was read before has scrolled off.
             *self = Self::with_size(size, terminal.cleared_at());
             self.read_len = start;
             self.parser.callbacks_mut().lost = true;
@@ -115,7 +115,7 @@ impl TerminalText {
         !rest.is_empty()
     }
 
-    /// How many lines there are, with the one that says how many are not kept.
+    /// Returns the number of lines, including the one that says how many were dropped.
     pub(crate) fn len(&self) -> usize {
         let scrolled = self.parser.callbacks();
         usize::from(scrolled.earlier_note(0).is_some())
@@ -123,7 +123,7 @@ impl TerminalText {
             + usize::from(self.used_rows)
     }
 
-    /// Some of the lines, none of them wider than the width that was read for.
+    /// Returns a range of the lines, none wider than the width they were read for.
     pub(crate) fn lines(&self, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
         let scrolled = self.parser.callbacks();
         let earlier = scrolled.earlier_note(0);
@@ -147,7 +147,7 @@ impl TerminalText {
             .collect()
     }
 
-    /// The last lines, at most `count`, behind one that says how many there are before them.
+    /// Returns at most `count` of the last lines, after one that says how many lines precede them.
     pub(crate) fn tail(&self, count: usize, theme: &Theme) -> Vec<Line<'static>> {
         let len = self.len();
         if len <= count {
@@ -163,7 +163,7 @@ impl TerminalText {
         lines
     }
 
-    /// What a row of the screen shows, without the empty cells at its end.
+    /// Returns the contents of a row of the screen, without the empty cells at its end.
     fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, TextStyleState)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
@@ -189,7 +189,7 @@ impl TerminalText {
         (0..end).filter_map(shown)
     }
 
-    /// A line of pieces.
+    /// Builds a line from pieces.
     fn render_line(
         &self,
         pieces: impl Iterator<Item = (String, TextStyleState)>,
@@ -198,7 +198,7 @@ impl TerminalText {
         let mut line = Line::default();
         let mut left = usize::from(self.size.1.get());
         for (mut text, look) in pieces {
-            // The screen measures characters, the view what they make together: rarely that is more.
+            // The screen measures single characters, the view grapheme clusters, which are occasionally wider.
             while text.width() > left {
                 text.pop();
             }
@@ -210,7 +210,7 @@ impl TerminalText {
                 _ => line.spans.push(Span::styled(text, style)),
             }
         }
-        // What is not seen at the end is not there.
+        // Invisible text at the end of a line is dropped.
         while let Some(last) = line.spans.last_mut() {
             let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
             if last.style.bg.is_some() || last.style.add_modifier.intersects(drawn) {
@@ -226,7 +226,7 @@ impl TerminalText {
         line
     }
 
-    /// A line that nobody printed.
+    /// Builds a line that is not part of the output.
     fn render_note(&self, text: &str, theme: &Theme) -> Line<'static> {
         let width = usize::from(self.size.1.get());
         let mut text = text.to_owned();
@@ -237,8 +237,8 @@ impl TerminalText {
     }
 }
 
-/// How large the screen is. An agent that draws on one of its own says how large that is: drawn on another it would not
-/// look as it was meant. It is never wider than the view.
+/// Returns the size of the screen. An agent that runs a program on a terminal of its own specifies that terminal's
+/// size, because the output would look wrong on another. The screen is never wider than the view.
 fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
     let said = terminal.size.as_ref();
     let rows = said.map_or(ROWS, |size| size.rows.clamp(2, LARGEST));
@@ -250,18 +250,18 @@ fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16
 /// The rows that have scrolled off the screen.
 #[derive(Default)]
 struct Scrollback {
-    /// Each with its colours as escape sequences, which takes a tenth of the memory that its cells do.
+    /// The rows, with their colors as escape sequences, which takes a tenth of the memory of cells.
     rows: VecDeque<String>,
-    /// How many bytes that is.
+    /// The size of the rows in bytes.
     bytes: usize,
-    /// How many there were before them.
+    /// The number of rows that were dropped before these.
     dropped_rows: usize,
-    /// There was more before those.
+    /// Output was lost before those.
     lost: bool,
 }
 
 impl Scrollback {
-    /// What there is to be said before the rows, `more` of which are not shown either.
+    /// Returns the note above the rows, if any; `more` rows are not shown either.
     fn earlier_note(&self, more: usize) -> Option<String> {
         let count = self.dropped_rows + more;
         match (self.lost, count) {
@@ -280,7 +280,7 @@ impl Callbacks for Scrollback {
         }
         let mut row = String::new();
         let mut state = BasicFormattedCaptureState::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = contents.write_formatted_basic(&mut row, &mut state);
         row.shrink_to_fit();
         self.bytes += row.len();

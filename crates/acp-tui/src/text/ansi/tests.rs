@@ -54,7 +54,7 @@ fn lines(text: &TerminalText) -> Vec<String> {
     lines.iter().map(Line::to_string).collect()
 }
 
-/// What is shown of a text at once.
+/// Returns what is shown of a text that was printed at once.
 fn shown(text: &str, width: u16) -> Vec<String> {
     let mut terminal = TerminalText::new();
     read(&mut terminal, &TerminalFixture::new(text), width);
@@ -68,7 +68,7 @@ fn what_is_printed_is_shown_as_wide_as_the_view() {
         ["one", "two", "", "  three"]
     );
     assert_eq!(shown("abcdefg", 3), ["abc", "def", "g"]);
-    // Wide characters do not stand in half a cell.
+    // Wide characters are not split across rows.
     assert_eq!(shown("漢字かな", 5), ["漢字", "かな"]);
     assert_eq!(shown("a\tb", 20), ["a       b"]);
     assert_eq!(shown("", 20), Vec::<String>::new());
@@ -78,13 +78,13 @@ fn what_is_printed_is_shown_as_wide_as_the_view() {
 fn progress_is_drawn_over() {
     assert_eq!(shown("10%\r55%\r100%\ndone", 20), ["100%", "done"]);
     assert_eq!(shown("downloading...\r\u{1b}[Kready", 20), ["ready"]);
-    // Two bars, the upper one drawn anew.
+    // Two bars, the upper one redrawn.
     assert_eq!(
         shown("a 1%\nb 1%\n\u{1b}[2Aa 9%\n\u{1b}[1B", 20),
         ["a 9%", "b 1%"]
     );
     assert_eq!(shown("gone\u{1b}[2J\u{1b}[Hhere", 20), ["here"]);
-    // An editor's screen is gone when it ends.
+    // The screen of an editor disappears when it exits.
     assert_eq!(
         shown("before\n\u{1b}[?1049hinside\u{1b}[?1049lafter", 20),
         ["before", "after"]
@@ -106,7 +106,7 @@ fn nothing_else_has_an_effect() {
     for command in commands {
         assert_eq!(shown(&format!("a{command}b"), 20), ["ab"], "{command:?}");
     }
-    // The text of an address is shown; that it leads elsewhere cannot be clicked.
+    // The text of a link is shown, but cannot be clicked.
     assert_eq!(
         shown(
             "\u{1b}]8;;https://bad.example\u{1b}\\good.example\u{1b}]8;;\u{1b}\\",
@@ -114,7 +114,7 @@ fn nothing_else_has_an_effect() {
         ),
         ["good.example"]
     );
-    // A title that nobody ends does not swallow what follows.
+    // An unterminated title does not swallow what follows.
     assert_eq!(shown("\u{1b}]0;a title\nnext", 20), ["", "next"]);
     assert_eq!(shown("-\u{1b}[9b", 20), ["----------"]);
     assert_eq!(shown("a\u{fffd}b", 20), ["a?b"]);
@@ -182,7 +182,7 @@ fn colours_are_those_that_the_terminal_has() {
         assert_eq!(style("inverse").add_modifier, Modifier::REVERSED);
         assert_eq!(style("dim").add_modifier, Modifier::DIM);
         if colors != Colors::None {
-            // A bar is drawn with spaces.
+            // A bar that is drawn with spaces.
             assert_eq!(style("  ").bg, Some(Color::Blue));
         }
     }
@@ -254,7 +254,7 @@ fn a_screen_that_is_cleared_or_resized_begins_anew() {
     let mut terminal = TerminalText::new();
     read(&mut terminal, &printed, 20);
     assert_eq!(lines(&terminal), ["one two"]);
-    // Something else of the same length is put in its place.
+    // Other output of the same length replaces it.
     printed.update(json!({"output": {"data": "dHdvIG9uZQ=="}}));
     read(&mut terminal, &printed, 20);
     assert_eq!(lines(&terminal), ["two one"]);
@@ -264,14 +264,14 @@ fn a_screen_that_is_cleared_or_resized_begins_anew() {
     read(&mut terminal, &printed, 4);
     assert_eq!(lines(&terminal), Vec::<String>::new());
 
-    // A program that draws on 30 columns is shown on 30.
+    // The output of a program that draws on 30 columns is shown on 30.
     printed.update(json!({"size": {"cols": 30, "rows": 10}}));
     printed.print(&"=".repeat(40));
     read(&mut terminal, &printed, 80);
     assert_eq!(lines(&terminal), ["=".repeat(30), "=".repeat(10)]);
 }
 
-/// Text and pieces of sequences that terminals know, in any order.
+/// Text and parts of escape sequences, in any order.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z ]{0,8}",
@@ -303,7 +303,7 @@ proptest! {
             prop_assert!(line.width() <= usize::from(width), "{:?}", text);
             prop_assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{:?}", text);
         }
-        // In two pieces as at once.
+        // In two pieces, with the same result as at once.
         let mut at_once = TerminalText::new();
         read(&mut at_once, &TerminalFixture::new(&(text + &more)), width);
         prop_assert_eq!(at_once.lines(0..at_once.len(), &Theme::default()), both);

@@ -1,4 +1,4 @@
-//! What is shown of a file's change, wherever it comes from.
+//! The change of a file, whatever format it comes from.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -9,73 +9,73 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 
 use crate::text::columns::{group_thousands, pluralize};
 
-/// Texts above this are not compared, in bytes of both.
+/// The largest texts that are compared, in bytes of both.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 
-/// Lines that have not changed around those that have.
+/// The number of unchanged lines around changed ones.
 const CONTEXT: usize = acp_host::question::CONTEXT;
 
-/// The most text whose words are compared at once, in bytes: what has more was written anew.
+/// The most text whose words are compared at once, in bytes: more than that was rewritten.
 const WORDS: usize = 64 * 1024;
 
-/// A file's change.
+/// The change of a file.
 #[derive(Debug, Default)]
 pub(super) struct FileDiff<'t> {
-    /// The file.
+    /// The file's path.
     pub path: String,
-    /// What is to be said beside the path.
+    /// Notes to show beside the path.
     pub notes: Vec<String>,
-    /// What has changed.
+    /// The changed parts.
     pub hunks: Vec<Hunk<'t>>,
-    /// How many lines are new.
+    /// The number of added lines.
     pub added: usize,
-    /// How many lines are gone.
+    /// The number of removed lines.
     pub removed: usize,
-    /// How many lines there are after the last hunk.
+    /// The number of lines after the last hunk.
     pub lines_after: usize,
-    /// The whole texts, old and new, where they are known.
+    /// The lines of the old and the new text, if known.
     pub texts: Option<(Vec<&'t str>, Vec<&'t str>)>,
-    /// What is to be said below.
+    /// Remarks to show below.
     pub remarks: Vec<String>,
 }
 
-/// Changes with what is around them.
+/// Changed lines with their context.
 #[derive(Debug, Default)]
 pub(super) struct Hunk<'t> {
-    /// How many lines there are between this and the hunk before.
+    /// The number of lines between the previous hunk and this one.
     pub lines_before: usize,
-    /// Where it is, as the patch says.
+    /// Where the hunk is, as the patch says.
     pub title: &'t str,
-    /// Its lines.
+    /// The hunk's lines.
     pub rows: Vec<DiffRow<'t>>,
 }
 
-/// A line of a change.
+/// A line of a diff.
 #[derive(Debug, Clone)]
 pub(super) struct DiffRow<'t> {
-    /// What happened to it.
+    /// What happened to the line.
     pub kind: DiffRowKind,
-    /// Its number before and after. That of a changed line on the other side is that of its neighbour.
+    /// The old and the new line number. On the side where a changed line does not exist, the number of its neighbor.
     pub numbers: [usize; 2],
-    /// The line, without what ends it.
+    /// The line without its line ending.
     pub text: &'t str,
-    /// No line feed ends it.
+    /// The line does not end with a line feed.
     pub lacks_final_newline: bool,
 }
 
 /// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffRowKind {
-    /// It is as it was.
+    /// It is unchanged.
     Context,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It is new.
+    /// It was added.
     Added,
 }
 
 impl<'t> FileDiff<'t> {
-    /// Of what an agent says of a file without its texts.
+    /// Describes a change that the agent reports without the file's texts.
     pub(super) fn from_statement(change: &FileChange) -> Self {
         let mut file = Self {
             path: change.path.clone(),
@@ -95,7 +95,7 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Of a file's texts before and after. Those above `largest` are not compared.
+    /// Compares the texts of a file. Texts above `largest` are not compared.
     pub(super) fn of_texts(
         change: &FileChange,
         texts: &'t FileTexts,
@@ -154,7 +154,7 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Says something beside the path.
+    /// Adds a note beside the path.
     pub(super) fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !note.is_empty() && !self.notes.contains(&note) {
@@ -162,7 +162,7 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Says what sort of file it is, if it is not text.
+    /// Adds a note with the file's type, if it is not text.
     pub(super) fn note_type(&mut self, change: &FileChange) {
         match &change.file_type {
             None | Some(DiffFileType::Text) => {}
@@ -171,7 +171,7 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Whether a carriage return at the end of a line is to be shown: where all lines have one, or none, it says nothing.
+    /// Whether carriage returns at line ends are shown. If all lines have one, or none, they are not.
     pub(super) fn shows_carriage_returns(&self) -> bool {
         let mut with = false;
         let mut without = false;
@@ -185,12 +185,12 @@ impl<'t> FileDiff<'t> {
         with && without
     }
 
-    /// How many of its lines have changed.
+    /// Returns the number of changed lines.
     pub(super) fn changed(&self) -> usize {
         self.added + self.removed
     }
 
-    /// `all added`, and the like: what the numbers say in words.
+    /// Whether all lines are added, or all removed.
     pub(super) fn one_sided_note(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);
@@ -198,7 +198,7 @@ impl<'t> FileDiff<'t> {
         first != Some(DiffRowKind::Context) && kinds.all(|kind| Some(kind) == first)
     }
 
-    /// What is said of the lines that are not shown.
+    /// Describes how many lines are not shown.
     pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
         let left = self.changed().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
@@ -212,7 +212,7 @@ impl<'t> FileDiff<'t> {
 }
 
 impl<'t> Hunk<'t> {
-    /// Puts lines of a text behind the others. `other` is where that is in the other text.
+    /// Appends lines of one text. `other` is the corresponding position in the other text.
     fn extend(&mut self, kind: DiffRowKind, lines: &[&'t str], range: Range<usize>, other: usize) {
         let start = range.start;
         for (n, line) in lines.get(range).unwrap_or_default().iter().enumerate() {
@@ -231,7 +231,7 @@ impl<'t> Hunk<'t> {
         }
     }
 
-    /// Which bytes of each of the first `count` lines are to be stressed: what has changed within it.
+    /// Returns the byte ranges to emphasize in each of the first `count` lines: what has changed within the line.
     pub(super) fn changed_ranges(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
         let rows = self.rows.get(..count).unwrap_or(&self.rows);
         let mut stressed = vec![Vec::new(); rows.len()];
@@ -259,7 +259,7 @@ impl<'t> Hunk<'t> {
     }
 }
 
-/// What has changed between lines that are gone and those in their place, for each of them in order.
+/// Returns what has changed between removed lines and those that replace them, for each of them in order.
 fn changed_words(
     removed: &[DiffRow<'_>],
     added: &[DiffRow<'_>],
@@ -271,7 +271,7 @@ fn changed_words(
     }
     let old: Vec<&str> = removed.iter().map(|row| row.text).collect();
     let new: Vec<&str> = added.iter().map(|row| row.text).collect();
-    // That the lines differ is known: they are not compared again.
+    // The whole lines are known to differ, so only their words are compared.
     let diff = TextDiff::configure()
         .deadline(until)
         .diff_slices(&old, &new);

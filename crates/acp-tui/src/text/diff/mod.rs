@@ -1,4 +1,4 @@
-//! Changes of files as lines: unified or side by side, with the colours of the code over those of the change.
+//! Diffs of files as lines: unified or side by side, with syntax colors over the colors of the change.
 
 mod change;
 mod paint;
@@ -24,65 +24,65 @@ use crate::text::columns::{
     LINE, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
-/// How many changed lines of a diff are shown. What there is beyond is counted.
+/// The most changed lines of a diff that are shown. The others are counted.
 const CHANGED: usize = 5_000;
 
-/// How many lines are shown that a patch has beside its changes.
+/// The most lines of a patch other than changes that are shown.
 const REMARKS: usize = 100;
 
-/// How many files are shown.
+/// The most files that are shown.
 const FILES: usize = 500;
 
-/// From which width on two halves are shown where nobody has chosen.
+/// The width from which on the two sides are shown side by side, unless the user has chosen.
 const WIDE: u16 = 100;
 
-/// Below this width there is no room for two halves.
+/// The smallest width for two sides.
 const NARROW: u16 = 40;
 
-/// How long is worked on a diff.
+/// The time limits of a diff.
 #[derive(Debug, Clone, Copy)]
 struct DiffBudget {
-    /// How long lines are compared before the rest is taken for changed as a whole.
+    /// How long lines are compared. After that, the rest counts as changed.
     lines: Duration,
-    /// How long the words of changed lines are compared before none of them is stressed.
+    /// How long the words of changed lines are compared. After that, none are emphasized.
     words: Duration,
 }
 
 impl DiffBudget {
-    /// While a person waits for the screen.
+    /// The limits while a user waits for the screen.
     const SCREEN: Self = Self {
         lines: Duration::from_millis(200),
         words: Duration::from_millis(100),
     };
 }
 
-/// What is shown.
+/// What to show.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DiffRequest<'a> {
     /// The changes.
     pub diff: &'a ThreadDiff,
-    /// The session's directory: paths in it are shown from there on.
+    /// The session's directory: paths inside it are shown relative to it.
     pub cwd: Option<&'a Path>,
-    /// A person decides about it: nothing is left out but what has not changed.
+    /// Whether a user decides about the diff. If so, nothing is omitted but unchanged lines.
     pub shows_all: bool,
 }
 
-/// How it is shown.
+/// How a diff is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DiffLayout {
-    /// Side by side where there is room for it.
+    /// Side by side if it is wide enough, else unified.
     #[default]
     Auto,
-    /// One below the other.
+    /// Old and new lines below each other.
     Unified,
-    /// What was on the left, what is on the right; unified below 40 columns.
+    /// Old lines on the left, new ones on the right; unified below 40 columns.
     SideBySide,
 }
 
-/// The lines of a diff, none of them wider than `width`. At most 5,000 changed lines are shown; the rest is counted.
+/// Lays out a diff as lines of at most `width` columns. At most 5,000 changed lines are shown; the rest are counted.
 ///
-/// Tabs are spaces, and characters that are not seen, or change how others are, are named. A file that is new or gone
-/// has one side and is shown unified.
+/// Tabs become spaces, and characters that are invisible or change how others look are escaped. A file that was added
+/// or removed has one side and is shown unified.
 pub(crate) fn diff(
     of: DiffRequest<'_>,
     layout: DiffLayout,
@@ -156,22 +156,22 @@ fn diff_with_budget(
     shown.finish()
 }
 
-/// What is shown so far.
+/// The lines laid out so far.
 struct DiffOutput<'a> {
     lines: Vec<Line<'static>>,
     width: usize,
     side_by_side: bool,
     theme: &'a Theme,
     cwd: Option<&'a Path>,
-    /// Nothing is left out.
+    /// Whether nothing may be omitted.
     shows_all: bool,
-    /// How many changed lines may still be shown.
+    /// How many more changed lines may be shown.
     remaining: usize,
-    /// How many other lines there were.
+    /// The number of remarks so far.
     remarks: usize,
-    /// How many files there were.
+    /// The number of files so far.
     files: usize,
-    /// Until when words are compared.
+    /// When comparing words ends.
     words_deadline: Instant,
 }
 
@@ -210,12 +210,12 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// How much of a line is shown, in characters.
+    /// Returns how much of a line is shown, in characters.
     fn max_chars(&self) -> usize {
         if self.shows_all { usize::MAX } else { LINE }
     }
 
-    /// The path, what is to be said of it, and how many lines have changed.
+    /// Adds the path, its notes, and the numbers of changed lines.
     fn push_header(&mut self, file: &FileDiff<'_>) {
         let theme = self.theme;
         let path = self
@@ -247,7 +247,7 @@ impl DiffOutput<'_> {
         self.push(pieces);
     }
 
-    /// How many lines there are between what is shown.
+    /// Adds the number of lines between two hunks.
     fn push_gap(&mut self, lines: usize, title: &str) {
         if lines > 0 {
             let title = if title.is_empty() {
@@ -260,7 +260,7 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// A line that is not of a change.
+    /// Adds a line that is not part of a change.
     fn push_remark(&mut self, text: &str) {
         self.remarks += 1;
         if self.remarks <= REMARKS || self.shows_all {
@@ -299,7 +299,7 @@ impl DiffOutput<'_> {
     }
 }
 
-/// A visible text in pieces: what is named in it in a style of its own.
+/// Splits a visible text into pieces, with its escapes in their own style.
 fn style_pieces(text: &VisibleLine, style: Style, named: Style) -> Vec<(&str, Style)> {
     let mut pieces = Vec::new();
     let mut at = 0;

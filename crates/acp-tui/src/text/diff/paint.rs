@@ -1,4 +1,4 @@
-//! The lines of a change with their styles, before they are laid out.
+//! Styles the lines of a change before they are laid out.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,24 +13,24 @@ use crate::text::columns::{VisibleLine, make_visible};
 use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
-/// Up to which line a file is read to know what its code means. Changes further down are looked at by themselves, which
+/// The line up to which a file is highlighted from its start. Hunks further down are highlighted on their own, which
 /// may take the inside of a comment or a string for code.
 const FROM_THE_TOP: usize = 2_000;
 
-/// A line with its styles.
+/// A styled line.
 #[derive(Debug)]
 pub(super) struct PaintedRow {
-    /// What happened to it.
+    /// What happened to the line.
     pub kind: DiffRowKind,
-    /// Its numbers, old and new.
+    /// The old and the new line number.
     pub numbers: [usize; 2],
-    /// Its text in pieces, each with its style.
+    /// The text in pieces, each with its style.
     pub pieces: Vec<(String, Style)>,
-    /// It has changed, and no line feed ends it.
+    /// The line has changed, and does not end with a line feed.
     pub lacks_final_newline: bool,
 }
 
-/// Paints the lines of a file.
+/// The styling of the lines of a file.
 pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
@@ -39,14 +39,14 @@ pub(super) struct DiffPainter<'a, 't> {
     max_chars: usize,
     returns: bool,
     digits: usize,
-    /// Lines in the colours of the code by their number, old and new.
+    /// Highlighted lines by their number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
-    /// The colours of the whole are not there yet: those of its parts by themselves would be others.
+    /// The highlighting of the whole file is pending. Highlighting its hunks on their own would give other colors.
     waits: bool,
 }
 
 impl<'a, 't> DiffPainter<'a, 't> {
-    /// `until`: how long words may be compared.
+    /// Creates a painter. Words are compared until `until`.
     pub(super) fn new(
         file: &'a FileDiff<'t>,
         theme: &'a Theme,
@@ -78,7 +78,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         paint
     }
 
-    /// The lines of a hunk, as far as `left` changed lines go.
+    /// Styles the lines of a hunk, with at most `left` changed lines.
     pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
@@ -104,7 +104,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
             .collect()
     }
 
-    /// How many digits the largest number has.
+    /// Returns how many digits the largest line number has.
     pub(super) fn digits(&self) -> usize {
         self.digits
     }
@@ -118,10 +118,10 @@ impl<'a, 't> DiffPainter<'a, 't> {
         };
         let text = self.visible_part(row.text);
         let mut line = make_visible(self.max_chars, text, stressed);
-        // A line with only spaces that has changed has nothing to be seen but them.
+        // In a changed line that consists of spaces, there is nothing else to see.
         mark_trailing_spaces(&mut line, row.kind);
         let side = usize::from(row.kind != DiffRowKind::Removed);
-        // The change's colour is that of the letters where there are few colours: those of the code would hide it.
+        // With few colors, the letters have the color of the change, which syntax colors would hide.
         let code = if row.kind == DiffRowKind::Context || theme.colors == Colors::Full {
             self.code_line(side, row)
         } else {
@@ -136,7 +136,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         }
     }
 
-    /// The part of a line that is shown: carriage returns at its end only where they say something.
+    /// Returns the visible part of a line: with a carriage return at its end only if those are shown.
     fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
             Some(text) if !self.returns => text,
@@ -148,7 +148,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         self.code.get(side)?.get(&row.number(side))
     }
 
-    /// Reads lines with their numbers as code.
+    /// Highlights numbered lines.
     fn highlight_lines<'l>(&mut self, side: usize, lines: impl Iterator<Item = (&'l str, usize)>) {
         if self.theme.colors == Colors::None {
             return;
@@ -175,7 +175,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
 }
 
 impl DiffRow<'_> {
-    /// Whether it is a line of the old text (0) or the new one (1).
+    /// Whether a line belongs to the old text (0) or the new one (1).
     fn is_on_side(&self, side: usize) -> bool {
         match self.kind {
             DiffRowKind::Context => true,
@@ -189,7 +189,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// Spaces at the end of a new line are stressed: nobody sees them otherwise.
+/// Emphasizes spaces at the end of an added line, which would be invisible otherwise.
 fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
     if kind != DiffRowKind::Added || end == line.text.len() {
@@ -202,7 +202,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// A line in pieces: the code's style where there is one, the change's under it.
+/// Splits a line into pieces: the syntax style, if any, over the style of the change.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,
@@ -210,7 +210,7 @@ fn split_styles(
     word: Style,
     named: Style,
 ) -> Vec<(String, Style)> {
-    // A highlighter that has changed the text would put its colours in wrong places.
+    // If the highlighter has changed the text, its colors would be in the wrong places.
     let code = code.filter(|code| {
         let mut rest = line.text.as_str();
         let fits = code.spans.iter().all(|span| {
@@ -241,7 +241,7 @@ fn split_styles(
         while spans.next_if(|(until, _)| until <= start).is_some() {}
         let code = spans.peek().map_or(Style::new(), |(_, style)| *style);
         let mut style = base.patch(code);
-        // What is behind the code is the change's.
+        // The background is that of the change.
         style.bg = base.bg.or(style.bg);
         if within(&line.emphasis, *start) {
             style = style.patch(word);

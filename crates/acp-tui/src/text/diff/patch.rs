@@ -1,16 +1,16 @@
-//! A patch as git writes it, taken apart. What is not understood is kept as it is: a patch is shown to be judged.
+//! Parses patches in git's format. Lines that are not understood are kept, because a patch is shown for review.
 
 use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 
-/// A piece of a patch.
+/// A part of a patch.
 pub(super) enum PatchPart<'t> {
-    /// A file's change.
+    /// The change of a file.
     File(FileDiff<'t>),
     /// A line that is not part of one.
     Line(&'t str),
 }
 
-/// Takes a patch apart.
+/// Splits a patch into its parts.
 pub(super) fn parts(patch: &str) -> Vec<PatchPart<'_>> {
     let mut reader = PatchReader::default();
     for line in patch.split_inclusive('\n') {
@@ -25,14 +25,14 @@ pub(super) fn parts(patch: &str) -> Vec<PatchPart<'_>> {
 struct PatchReader<'t> {
     parts: Vec<PatchPart<'t>>,
     file: Option<FileDiff<'t>>,
-    /// What `---` said.
+    /// The path in the `---` line.
     old_path: Option<String>,
     old_mode: Option<&'t str>,
-    /// The next line's numbers, old and new.
+    /// The numbers of the next line, old and new.
     numbers: [usize; 2],
     /// How many lines of the hunk are still to come, old and new.
     remaining: [usize; 2],
-    /// Up to which old line the hunks before reach.
+    /// The old line at which the previous hunk ends.
     hunk_end: usize,
 }
 
@@ -45,7 +45,7 @@ impl<'t> PatchReader<'t> {
             self.begin_file(common_path(paths));
         } else if let Some(path) = line.strip_prefix("--- ") {
             if self.file.as_ref().is_none_or(|file| !file.hunks.is_empty()) {
-                // A patch without the lines of git's.
+                // A patch without git's header lines.
                 self.begin_file(None);
             }
             self.old_path = parse_path(path);
@@ -68,7 +68,7 @@ impl<'t> PatchReader<'t> {
         }
     }
 
-    /// What is said of the file before its first hunk. Says whether it was understood.
+    /// Parses a header line of a file; returns whether it was understood.
     fn read_file_header(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -114,7 +114,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// A line of a hunk, if there are more to come. Says whether it was one.
+    /// Parses a line of a hunk, if more are to come; returns whether it was one.
     fn read_hunk_line(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -123,7 +123,7 @@ impl<'t> PatchReader<'t> {
             return false;
         };
         if line.starts_with('\\') {
-            // `\ No newline at end of file`, of the line before.
+            // `\ No newline at end of file`, about the previous line.
             if let Some(row) = hunk.rows.last_mut() {
                 row.lacks_final_newline = true;
                 return true;
@@ -137,7 +137,7 @@ impl<'t> PatchReader<'t> {
             Some(b'+') => (DiffRowKind::Added, line.get(1..)),
             Some(b'-') => (DiffRowKind::Removed, line.get(1..)),
             Some(b' ') => (DiffRowKind::Context, line.get(1..)),
-            // An empty line whose space was lost on the way.
+            // An empty context line that has lost its space.
             None => (DiffRowKind::Context, Some(line)),
             Some(b'\r') if line.len() == 1 => (DiffRowKind::Context, Some(line)),
             Some(_) => {
@@ -177,7 +177,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// `-1,3 +1,4 @@ fn main() {`. Says whether it was understood.
+    /// Parses a hunk's header, such as `-1,3 +1,4 @@ fn main() {`; returns whether it was understood.
     fn begin_hunk(&mut self, header: &'t str) -> bool {
         let read = || {
             let (ranges, title) = header.split_once(" @@")?;
@@ -192,7 +192,7 @@ impl<'t> PatchReader<'t> {
         let (Some(file), Some((old, new, title))) = (&mut self.file, read()) else {
             return false;
         };
-        // An empty range starts behind the line that is named.
+        // An empty range starts after the line that it names.
         let first = |(start, count): (usize, usize)| {
             if count == 0 {
                 start.saturating_add(1)
@@ -231,7 +231,7 @@ impl<'t> PatchReader<'t> {
         self.hunk_end = 0;
     }
 
-    /// A line that says something else.
+    /// Keeps a line that is none of these.
     fn push_other(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
@@ -242,14 +242,14 @@ impl<'t> PatchReader<'t> {
     }
 }
 
-/// The path of `--- path` and the like; `None` for `/dev/null`.
+/// Parses the path of a line such as `--- path`; `None` for `/dev/null`.
 fn parse_path(text: &str) -> Option<String> {
-    // Some put a date behind the path.
+    // Some tools write a date after the path.
     let path = text.split('\t').next().unwrap_or(text);
     (path != "/dev/null").then(|| unquote(path))
 }
 
-/// The path of `diff --git path path`, if both are the same.
+/// Returns the path of `diff --git path path`, if both are the same.
 fn common_path(paths: &str) -> Option<String> {
     let middle = paths.len() / 2;
     let (old, new) = (
@@ -259,7 +259,7 @@ fn common_path(paths: &str) -> Option<String> {
     (old == new).then(|| unquote(old))
 }
 
-/// A path without the quotes that git puts around unusual ones.
+/// Removes the quotes that git puts around unusual paths.
 fn unquote(path: &str) -> String {
     let path = path.strip_suffix('\r').unwrap_or(path);
     let inside = path

@@ -1,4 +1,4 @@
-//! A hunk with what was on the left and what is on the right.
+//! Lays out a hunk with the old lines on the left and the new ones on the right.
 
 use ratatui::style::Style;
 use ratatui::text::Line;
@@ -9,10 +9,10 @@ use super::unified::block;
 use crate::Theme;
 use crate::text::columns::TextRow;
 
-/// What is between the halves.
+/// The separator between the two sides.
 const BETWEEN: &str = "│";
 
-/// The lines of a hunk. `digits`: how many the largest number has.
+/// Lays out a hunk. `digits` is the width of the largest line number.
 pub(super) fn lines(
     rows: &[PaintedRow],
     digits: usize,
@@ -42,7 +42,7 @@ pub(super) fn lines(
     lines
 }
 
-/// The lines that stand beside each other: those that are gone and those that came in their place, in order.
+/// Pairs the lines that stand beside each other: removed lines and those that replace them, in order.
 fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRow>)> {
     let mut pairs = Vec::new();
     let mut rest = rows.iter().peekable();
@@ -65,7 +65,7 @@ fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRo
     pairs
 }
 
-/// A line in its half.
+/// Lays out a line on its side.
 fn render_half(
     row: &PaintedRow,
     side: usize,

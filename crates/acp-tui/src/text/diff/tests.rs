@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{DiffBudget, DiffLayout, DiffRequest, diff, diff_with_budget};
 use crate::{Background, Colors, Theme};
 
-/// A busy machine does not change what is shown.
+/// Limits that are long enough that a busy machine does not change the result.
 const PATIENCE: DiffBudget = DiffBudget {
     lines: Duration::from_secs(600),
     words: Duration::from_secs(600),
@@ -69,7 +69,7 @@ fn numbered(range: std::ops::RangeInclusive<usize>) -> String {
     range.map(|n| format!("line {n}\n")).collect()
 }
 
-/// The style of the first span of a line that has a text.
+/// Returns the style of the first span with this text.
 fn style(lines: &[Line<'_>], of: &str) -> Style {
     let mut spans = lines.iter().flat_map(|line| &line.spans);
     let found = spans.find(|span| span.content.contains(of));
@@ -126,7 +126,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
             "3   three           │4   three",
         ]
     );
-    // A long line takes more rows on its side, and the other one waits for it.
+    // A long line takes more rows on its side, and the other side is padded.
     let of = v1("/code/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
     let shown = text(&lines(&of, DiffLayout::SideBySide, 41, &Theme::default()));
     assert_eq!(
@@ -138,7 +138,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
             "2   x               │2   x",
         ]
     );
-    // Auto knows how much room there is; a new file has no other side.
+    // `Auto` depends on the width; an added file has no other side.
     let both = |width| text(&lines(&of, DiffLayout::Auto, width, &Theme::default())).concat();
     assert!(both(100).contains('│'));
     assert!(!both(99).contains('│'));
@@ -193,7 +193,7 @@ fn the_whole_line_has_the_colour_of_its_change() {
         removed.spans.iter().all(|span| span.style.bg.is_some()),
         "{removed:?}"
     );
-    // Without colours the sign says it.
+    // Without colors, the sign shows what changed.
     let none = Theme::new(Background::Light, Colors::None);
     let all = lines(&of, DiffLayout::Unified, 50, &none);
     assert_eq!(text(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
@@ -219,7 +219,7 @@ fn what_cannot_be_seen_is_named() {
         ]
     );
     assert_eq!(style(&all, r"\u{202e}").fg, Some(Color::Yellow));
-    // Spaces that a change leaves at the end of a line are seen.
+    // Spaces that a change leaves at the end of a line are visible.
     let all = lines(
         &v1("/code/a", Some("a\n"), "a  \n"),
         DiffLayout::Unified,
@@ -375,7 +375,7 @@ fn what_a_patch_says_besides_is_not_hidden() {
             "@@ nonsense @@",
         ]
     );
-    // Without git's lines.
+    // Without git's header lines.
     let all = unified(
         &v2(
             json!([]),
@@ -457,7 +457,7 @@ proptest! {
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let shown = unified(&v1("/code/f", Some(&join(&old)), &join(&new)), 80);
-        // What is shown, put in the place of what was, is what is.
+        // Replacing the old lines with the shown ones gives the new text.
         let mut rebuilt = Vec::new();
         let mut at = 0;
         for line in shown.iter().skip(1).filter(|line| *line != "no change") {

@@ -1,4 +1,4 @@
-//! A hunk with what was above what is.
+//! Lays out a hunk with the old lines above the new ones.
 
 use ratatui::style::Style;
 use ratatui::text::Line;
@@ -8,10 +8,10 @@ use super::paint::PaintedRow;
 use crate::Theme;
 use crate::text::columns::{TextRow, break_rows};
 
-/// How many columns of code there must be beside the numbers for these to be shown.
+/// The number of columns that must remain for code if line numbers are shown.
 const CODE: usize = 20;
 
-/// The lines of a hunk. `digits`: how many the largest number has.
+/// Lays out a hunk. `digits` is the width of the largest line number.
 pub(super) fn lines(
     rows: &[PaintedRow],
     digits: usize,
@@ -45,8 +45,8 @@ pub(super) fn lines(
     lines
 }
 
-/// A line of a change in a width: what is before it, its sign, and its text, in as many rows as it takes, and one that
-/// says that no line feed ends it. `numbers`: how wide what `gutter` gives is, for the first row and for others.
+/// Lays out a line of a change in as many rows as it takes: the gutter, the sign and the text, and a row that says that
+/// no line feed ends it. `numbers` is the width of what `gutter` returns, for the first row and for the others.
 pub(super) fn block(
     row: &PaintedRow,
     gutter: impl Fn(bool) -> String,
@@ -59,7 +59,7 @@ pub(super) fn block(
         DiffRowKind::Removed => ("-", theme.removed, theme.bad),
         DiffRowKind::Added => ("+", theme.added, theme.good),
     };
-    // Where there is hardly any room the sign is all there is beside the text.
+    // In a very narrow area, only the sign is shown beside the text.
     let sign_width = match width.saturating_sub(numbers) {
         0..=1 => 0,
         2..=3 => 1,
@@ -80,7 +80,7 @@ pub(super) fn block(
             row.push(&gutter, fill.patch(theme.dim));
         }
         if sign_width > 0 {
-            // Every row has it: where there are no colours, a row without would be one that has not changed.
+            // Every row has the sign: without colors, a row without one would look unchanged.
             row.push(sign, fill.patch(mark));
             if sign_width > 1 {
                 row.push(if n == 0 { " " } else { "…" }, fill.patch(theme.dim));

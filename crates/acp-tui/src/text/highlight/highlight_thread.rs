@@ -1,4 +1,4 @@
-//! The thread that finds colours, and what waits for it.
+//! The highlighting thread and its queue.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,39 +13,39 @@ use tokio::sync::Notify;
 use super::{Highlighter, Language, MAX_BYTES, MAX_LINE, MAX_LINES};
 use crate::theme::{Background, Colors, Theme};
 
-/// How many codes wait for the thread. Beyond it the one that waits longest is left out until it is looked at again.
+/// The most texts in the queue. Beyond that, the oldest one is dropped until it is requested again.
 const WAITING: usize = 256;
 
-/// How many lines are coloured before what has come of them can be taken.
+/// How many lines are highlighted before the results can be taken.
 const AT_ONCE: usize = 32;
 
-/// How many texts are remembered with their colours, and how long they are together, in bytes.
+/// The most texts whose highlighting is cached, and their total size in bytes.
 const KNOWN: usize = 256;
 const KNOWN_BYTES: usize = 1024 * 1024;
 
-/// Code whose colours are being found, line by line.
+/// Code that is being highlighted, line by line.
 pub(crate) struct HighlightedCode(Arc<Mutex<HighlightWork>>);
 
 struct HighlightWork {
     language: Arc<LanguageName>,
     background: Background,
     colors: Colors,
-    /// Made by the thread, of the first line.
+    /// Created by the thread at the first line.
     highlighter: Option<Highlighter>,
-    /// Lines without colours yet.
+    /// Lines to be highlighted.
     pending_lines: VecDeque<String>,
-    /// Lines with colours that nobody has taken yet.
+    /// Highlighted lines that were not taken yet.
     finished_lines: Vec<Line<'static>>,
-    /// How much was ever given.
+    /// The number of lines that were ever pushed.
     lines: usize,
     bytes: usize,
-    /// More was given than is coloured.
+    /// More lines were pushed than are highlighted.
     full: bool,
-    /// It waits for the thread, or the thread works on it.
+    /// The code is in the queue, or being worked on.
     queued: bool,
 }
 
-/// A [`Language`] that is kept.
+/// A [`Language`] with owned data.
 enum LanguageName {
     Name(String),
     Path(PathBuf),
@@ -65,7 +65,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HighlightedCode {
-    /// Code without a line yet; `None` where it has no colours anyway.
+    /// Creates an empty code; returns `None` if it would not be highlighted anyway.
     pub(crate) fn new(language: Language<'_>, theme: &Theme) -> Option<Self> {
         if theme.colors == Colors::None || matches!(language, Language::Name("")) {
             return None;
@@ -88,7 +88,7 @@ impl HighlightedCode {
         }))))
     }
 
-    /// The next line, without a line feed. Gives whether its colours will come: of much code those of the end do not.
+    /// Adds the next line, without a line feed. Returns whether it will be highlighted; beyond the limits it is not.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
         work.lines += 1;
@@ -102,8 +102,8 @@ impl HighlightedCode {
         true
     }
 
-    /// The lines that have their colours and were not taken before. None while the thread has its hands on them: a
-    /// drawing does not wait for it, and there are news when it is done.
+    /// Takes the lines that were highlighted since the last call. Returns none while the thread is working on the code,
+    /// because a drawing must not block; waiters are notified when it is done.
     pub(crate) fn take(&self) -> Vec<Line<'static>> {
         let mut work = match self.0.try_lock() {
             Ok(work) => work,
@@ -115,7 +115,7 @@ impl HighlightedCode {
         done
     }
 
-    /// Has the thread look at it, if there is something to be done and it does not know of it.
+    /// Adds the code to the thread's queue, if there is work and it is not queued yet.
     fn queue(&self, mut work: MutexGuard<'_, HighlightWork>) {
         if !work.pending_lines.is_empty() && !work.queued {
             work.queued = true;
@@ -125,10 +125,10 @@ impl HighlightedCode {
     }
 }
 
-/// What waits for the thread.
+/// The thread's queue and its wake-up.
 #[derive(Default)]
 struct HighlightThread {
-    /// The last one is looked at first: it is what is on the screen.
+    /// The last one is worked on first, because it is what the screen shows.
     queue: Mutex<HighlightQueue>,
     changed: Condvar,
 }
@@ -139,18 +139,19 @@ struct HighlightQueue {
     busy: bool,
 }
 
-/// How often there were more colours.
+/// The number of times that new highlighting became available.
 static PAINTED: AtomicU64 = AtomicU64::new(0);
 
-/// How often there were more colours: as long as this is the same there is nothing new to be taken.
+/// Returns the number of times that new highlighting became available. While it stays the same, there is nothing new to
+/// take.
 pub(crate) fn painted() -> u64 {
     PAINTED.load(Ordering::Acquire)
 }
 
-/// Told when there are more colours.
+/// Notified when new highlighting is available.
 static NEWS: Notify = Notify::const_new();
 
-/// Waits until there are more colours than when this was asked last.
+/// Waits until there is more highlighting than at the last call.
 pub(crate) async fn wait_for_highlights() {
     NEWS.notified().await;
 }
@@ -160,7 +161,7 @@ fn highlight_thread() -> &'static HighlightThread {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
         let thread = std::thread::Builder::new().name("colours".to_owned());
-        // Without the thread code stays plain.
+        // Without the thread, code stays plain.
         if let Err(error) = thread.spawn(|| PAINTER.run()) {
             tracing::warn!(%error, "syntax highlighting disabled: cannot start a thread");
         }
@@ -203,7 +204,7 @@ impl HighlightThread {
                         .unwrap_or_else(PoisonError::into_inner);
                 }
             };
-            // Nobody wants it any more if it is gone.
+            // The code may have been dropped in the meantime.
             if let Some(code) = code.upgrade() {
                 highlight_code(&code);
                 PAINTED.fetch_add(1, Ordering::Release);
@@ -213,7 +214,7 @@ impl HighlightThread {
     }
 }
 
-/// Colours what there is of a code, as long as somebody wants it.
+/// Highlights the pending lines of a code, as long as it is in use.
 fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     let mut work = lock(code);
     let mut highlighter = work.highlighter.take();
@@ -241,32 +242,31 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     work.queued = false;
 }
 
-/// A text that was asked for as a whole.
+/// A text that was requested as a whole.
 struct CachedCode {
-    /// A hash of it and of what it is written in. Who takes another text's colours for its own sees that they do not
-    /// fit.
+    /// A hash of the text and its language. On a collision, the caller sees that the lines do not match its text.
     key: u64,
     bytes: usize,
     code: HighlightedCode,
     lines: Arc<Vec<Line<'static>>>,
-    /// How many of them will have colours.
+    /// The number of lines that will be highlighted.
     line_count: usize,
 }
 
 thread_local! {
-    /// A text was asked for on this thread that has no colours yet.
+    /// A text was requested on this thread that is not highlighted yet.
     static MISSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something, and says whether it asked for colours ([`highlighted_lines`]) that are not there yet.
+/// Runs a closure, and returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
 pub(crate) fn with_pending_flag<T>(work: impl FnOnce() -> T) -> (T, bool) {
     let before = MISSED.replace(false);
     let done = work();
     (done, MISSED.replace(before))
 }
 
-/// The lines of a text in colours, as many as have them; `None` as long as they are not found. Ask again behind
-/// [`wait_for_highlights`]: they are kept for a while.
+/// Returns the highlighted lines of a text, as many as are highlighted at all; `None` while they are pending. Call it
+/// again after [`wait_for_highlights`]: the result is cached for a while.
 pub(crate) fn highlighted_lines(
     text: &str,
     language: Language<'_>,
@@ -310,7 +310,7 @@ pub(crate) fn highlighted_lines(
     lines
 }
 
-/// Waits until all colours are found that were asked for.
+/// Waits until all requested highlighting is done.
 #[cfg(test)]
 pub(crate) fn finish() {
     let painter = highlight_thread();

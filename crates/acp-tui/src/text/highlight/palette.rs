@@ -1,9 +1,9 @@
-//! Themes of syntect's, and how their colours become the terminal's.
+//! The syntect themes, and how their colors become the terminal's.
 
 use ratatui::style::{Color, Modifier, Style};
 use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};
 
-/// One of them.
+/// A theme and its conversion.
 pub(super) struct ColorPalette {
     pub(super) highlighter: highlighting::Highlighter<'static>,
     default_color: highlighting::Color,
@@ -39,7 +39,7 @@ impl ColorPalette {
         made
     }
 
-    /// Ordinary text has the terminal's own colour.
+    /// Converts a color. Ordinary text has the terminal's own color.
     fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
             color if color == self.default_color => None,
@@ -49,7 +49,7 @@ impl ColorPalette {
     }
 }
 
-/// What is named by a [`ansi_color`] colour. Neither black nor white, for one of them cannot be seen.
+/// The colors that an [`ansi_color`] stands for. Neither black nor white, since one of them would be invisible.
 const ANSI: [Color; 6] = [
     Color::Red,
     Color::Green,
@@ -59,7 +59,8 @@ const ANSI: [Color; 6] = [
     Color::Cyan,
 ];
 
-/// Stands for one of the terminal's own colours in a theme: no theme of full colours is transparent.
+/// Returns a color that stands for one of the terminal's own colors in a theme. Its alpha is 0, which no theme with
+/// full colors uses.
 const fn ansi_color(index: u8) -> highlighting::Color {
     highlighting::Color {
         r: index,
@@ -69,10 +70,10 @@ const fn ansi_color(index: u8) -> highlighting::Color {
     }
 }
 
-/// Less than ordinary text, in whatever colour that has.
+/// The color that stands for dimmed text, in the terminal's own color.
 const DIM: highlighting::Color = ansi_color(u8::MAX);
 
-/// What has which of the terminal's own colours.
+/// Returns the theme that uses the terminal's own colors.
 pub(super) fn ansi() -> highlighting::Theme {
     const SCOPES: [(&str, highlighting::Color); 8] = [
         ("comment, markup.quote, meta.diff.range", DIM),
@@ -122,5 +123,5 @@ pub(super) fn ansi() -> highlighting::Theme {
     }
 }
 
-/// Ordinary text in the theme of the terminal's own colours.
+/// The color that stands for ordinary text in the theme of the terminal's own colors.
 const ORDINARY: highlighting::Color = ansi_color(u8::MAX - 1);

@@ -5,7 +5,7 @@ use crate::theme::Theme;
 
 const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
-/// The style of what stands there first.
+/// Returns the style of the first span with this text.
 fn style_of(lines: &[Line<'_>], text: &str) -> Style {
     let spans = lines.iter().flat_map(|line| &line.spans);
     spans
@@ -215,7 +215,7 @@ fn colours_can_be_read_on_their_backgrounds() {
     }
 }
 
-/// Waits for a text's colours as a drawing does: it asks again.
+/// Waits for a text's highlighting as a drawing does: by requesting it again.
 fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let language = Language::Path(Path::new(path));
@@ -235,7 +235,7 @@ fn colours_come_from_a_thread_and_are_kept() {
     let texts: Vec<String> = found.iter().map(Line::to_string).collect();
     assert_eq!(texts, text.lines().collect::<Vec<_>>());
     assert!(matches!(style_of(&found, "fn").fg, Some(Color::Rgb(..))));
-    // The same text in another language is another one.
+    // The same text in another language is cached separately.
     let plain = awaited(&text, "notes.txt").unwrap();
     assert_ne!(found, plain);
     assert_eq!(awaited(&text, "src/main.rs").unwrap(), found);

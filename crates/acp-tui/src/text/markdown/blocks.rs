@@ -1,4 +1,4 @@
-//! The blocks of one unit as lines.
+//! Lays out the blocks of one unit.
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -11,17 +11,17 @@ use super::{code, parser_options};
 use crate::text::wrap::{LineIndent, width_of, wrap_into};
 use crate::theme::Theme;
 
-/// Lists and quotations within each other that are indented. Deeper ones stand as far in as these.
+/// The most levels of lists and quotations that are indented. Deeper ones are indented as much as these.
 const MAX_DEPTH: usize = 12;
 
-/// What became of a unit.
+/// A unit that was laid out.
 pub(super) struct RenderedUnit {
     pub(super) lines: Vec<Line<'static>>,
-    /// The code among it, its rows counted from the first of the lines.
+    /// The code in it, with row numbers relative to the unit's first line.
     pub(super) pending_code: Vec<PendingCode>,
 }
 
-/// The lines of `text` in `width` columns. Code in it gets its colours if the text is `settled`.
+/// Lays out `text` in `width` columns. Its code is highlighted if the text is `settled`.
 pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> RenderedUnit {
     let parser = Parser::new_ext(text, parser_options());
     let mut definitions: Vec<(usize, String)> = parser
@@ -65,16 +65,16 @@ struct BlockRenderer<'a> {
     theme: &'a Theme,
     width: u16,
     out: Vec<Line<'static>>,
-    /// The lists, quotations and notes that what follows stands in.
+    /// The lists, quotations and footnotes around the current position.
     levels: Vec<BlockLevel>,
-    /// The number of the next item of each list, if they have one.
+    /// The number of the next item of each list, if it is numbered.
     lists: Vec<Option<u64>>,
     inline: InlineText<'a>,
-    /// An empty line goes before the next.
+    /// An empty line goes before the next line.
     blank: bool,
-    /// What stands there last is a definition.
+    /// The last line is a definition.
     defined: bool,
-    /// Code or HTML that is being gathered.
+    /// The code or HTML that is being collected.
     literal: Option<(LiteralBlock, String)>,
     table: Option<MarkdownTable>,
     settled: bool,
@@ -88,9 +88,9 @@ enum LiteralBlock {
 
 struct BlockLevel {
     indent: LineIndent,
-    /// Something stands in it.
+    /// The level has contents already.
     begun: bool,
-    /// It is an item between which and its neighbours there is an empty line.
+    /// The level is an item of a loose list: there are empty lines between the items.
     loose: bool,
 }
 
@@ -309,7 +309,7 @@ impl<'a> BlockRenderer<'a> {
         });
     }
 
-    /// Whether it was loose. What has nothing in it still has its bullet or bar.
+    /// Leaves a level and returns whether it was loose. An empty one still gets its bullet or bar.
     fn leave_level(&mut self) -> bool {
         if self.levels.last().is_some_and(|level| !level.begun) {
             self.put(&Line::default());
@@ -317,7 +317,7 @@ impl<'a> BlockRenderer<'a> {
         self.levels.pop().is_some_and(|level| level.loose)
     }
 
-    /// The text that was gathered.
+    /// Lays out the collected text.
     fn flush(&mut self) {
         for line in self.inline.take() {
             self.put(&line);
@@ -339,7 +339,7 @@ impl<'a> BlockRenderer<'a> {
                 let edge = code::edge(self.theme);
                 let mut waiting = None;
                 if self.settled {
-                    // Behind the first line each stands in the same place.
+                    // All lines after the first have the same indentation.
                     waiting = PendingCode::new(&info, self.indent(&edge), self.theme);
                 }
                 for line in text.lines() {
@@ -355,7 +355,7 @@ impl<'a> BlockRenderer<'a> {
         }
     }
 
-    /// Where a reference leads.
+    /// Adds the target of a reference.
     fn put_definition(&mut self, text: String) {
         self.blank &= !self.defined;
         self.put(&Line::styled(text, self.theme.dim));
@@ -366,7 +366,7 @@ impl<'a> BlockRenderer<'a> {
         self.put_indented(line, &LineIndent::default());
     }
 
-    /// Puts a line where it belongs, with `inner` in front of it.
+    /// Adds a line at the current level, with `inner` in front of it.
     fn put_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
         if std::mem::take(&mut self.blank) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
@@ -390,7 +390,7 @@ impl<'a> BlockRenderer<'a> {
         wrap_into(line, self.width, &indent, &mut self.out);
     }
 
-    /// What stands in front of the next line, and of what of it has no room.
+    /// Returns what is in front of the next line, and in front of its continuation rows.
     fn indent(&self, inner: &LineIndent) -> LineIndent {
         let mut indent = LineIndent::default();
         for level in self.levels.iter().take(MAX_DEPTH) {
@@ -407,7 +407,7 @@ impl<'a> BlockRenderer<'a> {
         indent
     }
 
-    /// Columns that are left for what stands here, at least 1.
+    /// Returns the columns that are left for text at the current level, at least 1.
     fn available_width(&self) -> usize {
         let taken: usize = self
             .levels
@@ -420,7 +420,7 @@ impl<'a> BlockRenderer<'a> {
     }
 }
 
-/// A mark in front of the first line, and as much space in front of the others.
+/// Returns an indent with a mark before the first line, and as many spaces before the others.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(width_of(&Line::from(mark)));
     LineIndent {

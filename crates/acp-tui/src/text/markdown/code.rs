@@ -1,4 +1,4 @@
-//! Code in its frame.
+//! Code blocks in their frames.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::text::highlight::{HighlightedCode, Language};
 use crate::text::wrap::{LineIndent, wrap_into};
 use crate::theme::Theme;
 
-/// The upper edge, with what the code is written in.
+/// Builds the upper edge, with the name of the language.
 pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
     let info = info.trim();
     let edge = Span::styled("╭─", theme.border);
@@ -19,12 +19,12 @@ pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
     }
 }
 
-/// The lower one.
+/// Builds the lower edge.
 pub(super) fn bottom(theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("╰─", theme.border))
 }
 
-/// What stands in front of a line of code, and in front of what of it had no room.
+/// Returns what is in front of a line of code, and in front of its continuation rows.
 pub(super) fn edge(theme: &Theme) -> LineIndent {
     LineIndent {
         first: vec![Span::styled("│ ", theme.border)],
@@ -32,13 +32,13 @@ pub(super) fn edge(theme: &Theme) -> LineIndent {
     }
 }
 
-/// Code that is shown and whose colours are not all there yet.
+/// Code that is shown and not fully highlighted yet.
 pub(super) struct PendingCode {
     code: HighlightedCode,
     indent: LineIndent,
-    /// The row of the first line without colours.
+    /// The row of the first line that is not highlighted.
     row: usize,
-    /// How many rows that line and those below it take.
+    /// The number of rows of that line and of each line after it.
     rows: VecDeque<usize>,
 }
 
@@ -52,7 +52,7 @@ impl PendingCode {
         })
     }
 
-    /// A line was laid out, without colours, from this row on up to that one.
+    /// Adds a line that was laid out without highlighting in the rows `from..to`.
     pub(super) fn push(&mut self, line: &str, from: usize, to: usize) {
         if self.code.push(line) {
             if self.rows.is_empty() {
@@ -62,18 +62,18 @@ impl PendingCode {
         }
     }
 
-    /// What was laid out from the first row on now is from this one on.
+    /// Moves the code down: row 0 of its layout is now row `to`.
     pub(super) fn shift(mut self, to: usize) -> Self {
         self.row += to;
         self
     }
 
-    /// Whether all that was pushed has its colours.
+    /// Whether all lines are highlighted.
     pub(super) fn is_done(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Lays out again what has got its colours, in the same rows.
+    /// Lays out newly highlighted lines again, in the same rows.
     pub(super) fn paint(&mut self, width: u16, lines: &mut [Line<'static>]) {
         for line in self.code.take() {
             let Some(rows) = self.rows.pop_front() else {
@@ -82,7 +82,7 @@ impl PendingCode {
             let mut coloured = Vec::with_capacity(rows);
             wrap_into(&line, width, &self.indent, &mut coloured);
             let place = lines.get_mut(self.row..self.row + rows);
-            // Colours within one sign could break it elsewhere: then it stays plain.
+            // A color change within a grapheme cluster could move a line break. If it does, the line stays plain.
             if let Some(place) = place.filter(|_| coloured.len() == rows) {
                 for (place, line) in place.iter_mut().zip(coloured) {
                     *place = line;
@@ -93,20 +93,20 @@ impl PendingCode {
     }
 }
 
-/// A fence at the top, which is laid out line by line.
+/// A fence at the top level, which is laid out line by line.
 pub(super) struct CodeFence {
     marker: char,
-    /// How many of them opened it.
+    /// The number of fence characters that opened it.
     count: usize,
-    /// Spaces in front of them, which each line may have too.
+    /// The indentation of the opening line, which is removed from each line as well.
     indent: usize,
     info: String,
-    /// `None` where it has no colours.
+    /// `None` if the code is not highlighted.
     pub(super) pending_code: Option<PendingCode>,
 }
 
 impl CodeFence {
-    /// `line` opens it, `info` is what was found behind it.
+    /// Opens a fence at `line`; `info` is the text after the fence.
     pub(super) fn open(line: &str, info: &str, theme: &Theme) -> Self {
         let marks = line.trim_start_matches(' ');
         let marker = if marks.starts_with('~') { '~' } else { '`' };
@@ -127,7 +127,7 @@ impl CodeFence {
             && rest.trim_matches([' ', '\t', '\n']).is_empty()
     }
 
-    /// Whether it might be closed by `line` when more of that has come.
+    /// Whether `line` might close the fence once the rest of it has arrived.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
         let marks = line.trim_start_matches(' ');
         line.len() - marks.len() < 4 && !marks.is_empty() && marks.chars().all(|c| c == self.marker)
@@ -137,7 +137,7 @@ impl CodeFence {
         wrap_into(&top(&self.info, theme), width, &LineIndent::default(), out);
     }
 
-    /// A line that is complete, and gets its colours.
+    /// Adds a complete line, which will be highlighted.
     pub(super) fn line(
         &mut self,
         line: &str,
@@ -153,7 +153,7 @@ impl CodeFence {
         }
     }
 
-    /// A line that may still become longer.
+    /// Adds a line that may still grow.
     pub(super) fn partial_line(
         &self,
         line: &str,
@@ -165,7 +165,7 @@ impl CodeFence {
         wrap_into(&line, width, &edge(theme), out);
     }
 
-    /// A line without the spaces that the fence has, too.
+    /// Returns a line without the fence's own indentation.
     fn strip_indent<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
         line.get(spaces.min(self.indent)..).unwrap_or(line)

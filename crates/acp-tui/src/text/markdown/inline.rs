@@ -1,17 +1,17 @@
-//! The text of a paragraph: its styles, its links, its breaks.
+//! Lays out the text of a paragraph: styles, links, breaks.
 
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use crate::theme::{Colors, Theme};
 
-/// Longer data within an address is not shown.
+/// The longest data in a URL that is shown.
 const MAX_DATA: usize = 64;
 
-/// Text that is being gathered.
+/// Text that is being collected.
 pub(super) struct InlineText<'a> {
     theme: &'a Theme,
-    /// One more for each break that was asked for.
+    /// The lines so far: one more for each hard break.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
     links: Vec<InlineLink>,
@@ -19,7 +19,7 @@ pub(super) struct InlineText<'a> {
 
 struct InlineLink {
     url: String,
-    /// What was shown for it.
+    /// The text of the link.
     text: String,
 }
 
@@ -33,7 +33,7 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    /// What was gathered, and begins anew.
+    /// Takes the collected lines and starts over.
     pub(super) fn take(&mut self) -> Vec<Line<'static>> {
         let mut lines = std::mem::take(&mut self.lines);
         for line in &mut lines {
@@ -44,11 +44,11 @@ impl<'a> InlineText<'a> {
         lines
     }
 
-    /// Addresses that stand in the text as they are look like links.
+    /// Styles bare URLs in the text as links.
     fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
-            // What stands behind a link is not to be louder than the link.
+            // The target after a link must not stand out more than the link.
             while !span.style.add_modifier.contains(Modifier::DIM)
                 && let Some(at) = ["https://", "http://"]
                     .iter()
@@ -74,7 +74,7 @@ impl<'a> InlineText<'a> {
         self.styles.last().copied().unwrap_or_default()
     }
 
-    /// From here on text has `current_style` on top of what it has.
+    /// Starts text with `style` on top of the current style.
     pub(super) fn push(&mut self, style: Style) {
         self.styles.push(self.current_style().patch(style));
     }
@@ -102,7 +102,7 @@ impl<'a> InlineText<'a> {
         }
         let style = self.current_style().patch(self.theme.code);
         if self.theme.colors == Colors::None {
-            // Nothing else would tell it from the text around it.
+            // Without colors or styles, nothing else would distinguish it from the text around it.
             self.push_span("`", style);
             self.push_span(code, style);
             self.push_span("`", style);
@@ -111,7 +111,7 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    /// A tag, which is shown as it was written but for the one that breaks a line.
+    /// Adds an HTML tag. It is shown as it was written, unless it is a line break.
     pub(super) fn html(&mut self, html: &str) {
         let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
@@ -148,7 +148,7 @@ impl<'a> InlineText<'a> {
         self.end_link();
     }
 
-    /// Where it leads stands behind it, unless it says so itself.
+    /// Ends a link. Its target follows the text, unless it is the text.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(link) = self.links.pop() else {
@@ -179,8 +179,8 @@ impl<'a> InlineText<'a> {
     }
 }
 
-/// How much of a text that begins with an address is that, which is at least the scheme: what ends the sentence
-/// and a bracket around it are not.
+/// Returns how much of a text that starts with a URL belongs to it, at least the scheme: neither the punctuation that
+/// ends the sentence nor a bracket around it.
 fn url_len(text: &str) -> usize {
     let end = text
         .find(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`'))
@@ -195,7 +195,7 @@ fn url_len(text: &str) -> usize {
         .max("http".len())
 }
 
-/// An address as it is shown: whole, but for data that stands in it.
+/// Returns a URL as it is shown: in full, except for data inside it.
 pub(super) fn address(address: &str) -> String {
     match address.split_once(',') {
         Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {

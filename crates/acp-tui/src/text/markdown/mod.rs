@@ -1,13 +1,13 @@
-//! Markdown as lines, while it is still being written.
+//! Lays out Markdown while it is still being received.
 //!
-//! A message is laid out in units, each of which is parsed by itself: a unit begins where a block at the top
-//! begins behind an empty line, or with a fence. Once the first line of the next unit is there, nothing that
-//! follows can change a unit, so that it is never looked at again. Within a fence at the top each line is
-//! settled when it ends. So what an append costs depends on the last unit alone, and that is at most
-//! [`MAX_UNIT`] long: a longer one is cut, and what follows is laid out as if it began there.
+//! A message is divided into units, each parsed on its own. A unit starts at a top-level block after an empty line, or
+//! at a fence. Once the first line of the next unit has arrived, a unit cannot change any more, and is never parsed
+//! again. In a fence at the top level, each line is settled when it ends. So the cost of an append depends on the last
+//! unit alone, which is at most [`MAX_UNIT`] long: a longer one is split, and the rest is laid out as if a unit started
+//! there.
 //!
-//! The price: a reference whose definition stands in another unit is not followed but shown as it was written.
-//! Definitions are shown where they stand, so that no address is hidden.
+//! The price: a reference whose definition is in another unit is not resolved, but shown as it was written. Definitions
+//! are shown where they are, so that no URL is hidden.
 
 mod blocks;
 mod code;
@@ -26,11 +26,11 @@ use super::highlight;
 use super::wrap::sanitize;
 use crate::theme::Theme;
 
-/// Bytes that are parsed as one.
+/// The most bytes that are parsed as one unit.
 const MAX_UNIT: usize = 32 * 1024;
-/// Bytes that are laid out between two looks at the clock.
+/// The bytes that are laid out between two checks of the clock.
 const SLICE: usize = 8 * 1024;
-/// Bytes of a line that are made harmless as one.
+/// The bytes of a line that are sanitized at once.
 const MAX_PIECE: usize = 8 * 1024;
 
 fn parser_options() -> Options {
@@ -41,41 +41,41 @@ fn parser_options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// The text of one message, which grows. Keeps its lines.
+/// The growing text of one message, with its laid-out lines.
 #[derive(Default)]
 pub(crate) struct MarkdownView {
-    /// What the lines were made for.
+    /// The width and theme of the lines.
     layout_key: Option<(u16, Theme)>,
-    /// The text that was laid out, by which it is known whether it has only grown.
+    /// The text that was laid out, to detect whether it has only grown.
     source: String,
-    /// Bytes of `source` whose harmless text will not change.
+    /// The bytes of `source` whose sanitized text will not change.
     cleaned_len: usize,
-    /// What is not settled, harmless.
+    /// The sanitized text that is not settled.
     text: String,
-    /// Bytes of `text` that will not change: the rest is made of what is behind `cleaned_len`.
+    /// The bytes of `text` that will not change. The rest comes from `source` after `cleaned_len`.
     fixed_len: usize,
-    /// Bytes of `text` in which no unit was found to end.
+    /// The bytes of `text` that were searched for the end of a unit.
     searched_len: usize,
-    /// The fence at the top that is open where `text` begins.
+    /// The top-level fence that is open at the start of `text`.
     fence: Option<CodeFence>,
     lines: Vec<Line<'static>>,
-    /// Lines that will not change.
+    /// The number of lines that will not change.
     settled_lines: usize,
-    /// Code that is settled and has not all of its colours yet.
+    /// Settled code that is not fully highlighted yet.
     pending_code: Vec<PendingCode>,
-    /// Up to which of them colours were taken.
+    /// The highlighting counter when results were last taken.
     highlight_count: u64,
-    /// Not all of the text was laid out within the time there was.
+    /// Not all of the text was laid out before the deadline.
     unfinished: bool,
-    /// Bytes that were parsed or coloured, ever.
+    /// The bytes that were ever parsed or highlighted.
     #[cfg(test)]
     work_done: usize,
 }
 
 impl MarkdownView {
-    /// The lines of `source`, none of which is wider than `width` columns. Where `source` is what it was with
-    /// more behind it, little is done; where it is another text, or `width` or `theme` are others, all is done
-    /// anew. `until` says how long: a long text is laid out in several calls ([`is_unfinished`](Self::is_unfinished)).
+    /// Lays out `source` in lines of at most `width` columns. Takes little time if `source` has only grown; if the
+    /// text, `width` or `theme` has changed, everything is laid out again. `until` is the deadline: a long text is laid
+    /// out in several calls ([`is_unfinished`](Self::is_unfinished)).
     pub(crate) fn lines(
         &mut self,
         source: &str,
@@ -115,13 +115,13 @@ impl MarkdownView {
         &self.lines
     }
 
-    /// Whether not all of the text is laid out.
+    /// Whether part of the text is not laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.unfinished
     }
 
-    /// Whether there is code that is to get its colours: then [`lines`](Self::lines) wants to be called behind
-    /// [`news`](super::highlight::news).
+    /// Whether there is code whose highlighting is pending. If so, call [`lines`](Self::lines) again after
+    /// [`wait_for_highlights`](super::highlight::wait_for_highlights).
     pub(crate) fn is_waiting(&self) -> bool {
         let fence = self
             .fence
@@ -130,9 +130,9 @@ impl MarkdownView {
         !self.pending_code.is_empty() || fence.is_some_and(|waiting| !waiting.is_done())
     }
 
-    /// Gives code the colours that have been found.
+    /// Applies new highlighting to the code.
     fn apply_highlights(&mut self, width: u16) {
-        // Asked first: what comes while this looks is looked at next time.
+        // Read first, so that what arrives in the meantime is handled next time.
         let painted = highlight::painted();
         if std::mem::replace(&mut self.highlight_count, painted) == painted {
             return;
@@ -148,13 +148,13 @@ impl MarkdownView {
         self.pending_code.retain(|waiting| !waiting.is_done());
     }
 
-    /// The lines that [`lines`](Self::lines) gave last.
+    /// Returns the lines of the last [`lines`](Self::lines) call.
     pub(crate) fn last_lines(&self) -> &[Line<'static>] {
         &self.lines
     }
 
-    /// Makes what is new in `source` harmless. An escape sequence ends with its line at the latest, so that one
-    /// that is never finished does not swallow the message.
+    /// Sanitizes the new part of `source`. An escape sequence ends with its line at the latest, so that an unterminated
+    /// one does not swallow the message.
     fn clean_source(&mut self) {
         self.text.truncate(self.fixed_len);
         let mut rest = self.source.get(self.cleaned_len..).unwrap_or_default();
@@ -177,7 +177,7 @@ impl MarkdownView {
         }
     }
 
-    /// Lays out all units that are complete.
+    /// Lays out all complete units.
     fn settle(&mut self, width: u16, theme: &Theme) {
         loop {
             let done = match self.fence.take() {
@@ -190,7 +190,7 @@ impl MarkdownView {
         }
     }
 
-    /// The complete lines within a fence; whether that was all that could be done.
+    /// Lays out the complete lines in a fence; returns whether that was all that can be done now.
     fn settle_code(&mut self, mut fence: CodeFence, width: u16, theme: &Theme) -> bool {
         let mut at = 0;
         let closed = loop {
@@ -220,7 +220,7 @@ impl MarkdownView {
         !closed
     }
 
-    /// The units that have ended; whether that was all that could be done.
+    /// Lays out the complete units; returns whether that was all that can be done now.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
         let text = self.text.get(..self.fixed_len).unwrap_or_default();
         let window = truncate_to(text, MAX_UNIT);
@@ -262,7 +262,7 @@ impl MarkdownView {
         begin == 0
     }
 
-    /// What is not settled, as it looks for now.
+    /// Lays out the unsettled rest as it looks now.
     fn layout_rest(&mut self, width: u16, theme: &Theme) {
         if let Some(fence) = &self.fence {
             #[cfg(test)]
@@ -273,7 +273,7 @@ impl MarkdownView {
                 fence.bottom(width, theme, &mut self.lines);
                 return;
             }
-            // What may become the end of the fence is not shown as code for a moment.
+            // A line that may become the end of the fence is not shown as code in the meantime.
             if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
                 for line in self.text.lines() {
                     fence.partial_line(line, width, theme, &mut self.lines);
@@ -305,13 +305,13 @@ impl MarkdownView {
         }
     }
 
-    /// Code that has nothing in it is not waited for: there will be no news of it.
+    /// Adds code whose highlighting is pending. Empty code is skipped, since there will be no notification for it.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);
     }
 
-    /// The empty line between blocks.
+    /// Adds the empty line between blocks.
     fn push_gap(&mut self) {
         if !self.lines.is_empty() {
             self.lines.push(Line::default());
@@ -327,7 +327,7 @@ impl MarkdownView {
     }
 }
 
-/// The beginning of a text, `bytes` long or a little less.
+/// Returns the start of a text, at most `bytes` long and cut at a character boundary.
 fn truncate_to(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -336,10 +336,10 @@ fn truncate_to(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// Where units begin in a text of complete lines, without the first.
+/// The positions where units start in a text of complete lines, except the first.
 struct UnitStarts {
     units: Vec<usize>,
-    /// The first fence at the top, and what stands behind it. Nothing is looked for behind it.
+    /// The first top-level fence, and the text after it. Nothing after it is searched.
     fence: Option<(usize, String)>,
 }
 
@@ -353,7 +353,7 @@ impl UnitStarts {
         let mut covered = 0;
         for (event, range) in Parser::new_ext(text, parser_options()).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
-                // Behind the spaces by which it is indented.
+                // Before the spaces of its indentation.
                 let before = text.get(..range.start).unwrap_or_default();
                 let start = before.rfind('\n').map_or(0, |end| end + 1);
                 starts.find_definitions(text, covered, start);
@@ -377,7 +377,7 @@ impl UnitStarts {
         starts
     }
 
-    /// Definitions are blocks too, of which the parser says nothing: they are what stands between others.
+    /// Adds definitions, which are blocks without parser events: they are what remains between other blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -389,7 +389,8 @@ impl UnitStarts {
         }
     }
 
-    /// What ends with a definition has that in its range: one at the margin, behind an empty line, is none of it.
+    /// A block that ends with definitions includes them in its range. One that is unindented and follows an empty line
+    /// is not part of the block.
     fn find_trailing_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -400,7 +401,7 @@ impl UnitStarts {
         }
     }
 
-    /// A block that begins with the line at `start` begins a unit if that is behind an empty line.
+    /// Adds the block whose line starts at `start` as a unit, if an empty line precedes it.
     fn add_unit(&mut self, text: &str, start: usize) {
         let above = text.get(..start).unwrap_or_default();
         let above = above.strip_suffix('\n').unwrap_or(above);

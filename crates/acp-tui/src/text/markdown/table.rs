@@ -1,4 +1,4 @@
-//! Tables, as wide as there is room.
+//! Tables that fit the available width.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -7,17 +7,17 @@ use ratatui::text::{Line, Span};
 use crate::text::wrap::{LineIndent, widest_word, width_of, wrap, wrap_into};
 use crate::theme::Theme;
 
-/// What stands between two columns.
+/// The separator between two columns.
 const BETWEEN: &str = " │ ";
-/// A longer word is broken rather than that it makes its column wider.
+/// A longer word is broken instead of widening its column.
 const MAX_WORD: usize = 16;
-/// The least width of a column that has to break its words.
+/// The smallest width of a column whose words are broken.
 const MIN_COLUMN: usize = 3;
 
-/// A cell: a line for each break that was asked for.
+/// A cell: one line for each hard break.
 type TableCell = Vec<Line<'static>>;
 
-/// A table that is being gathered. The first row is its head.
+/// A table that is being collected. The first row is its header.
 pub(super) struct MarkdownTable {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<TableCell>>,
@@ -41,7 +41,7 @@ impl MarkdownTable {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    /// Its lines in `room` columns: cells beside each other, or, if they cannot be, below each other with the
+    /// Lays out the table in `room` columns: cells beside each other, or, if they do not fit, below each other with the
     /// names of their columns.
     pub(super) fn lines(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
         if let Some(head) = self.rows.first_mut() {
@@ -57,7 +57,7 @@ impl MarkdownTable {
         }
     }
 
-    /// The width of each column, if there is room for all.
+    /// Returns the width of each column, if all columns fit.
     fn column_widths(&self, room: usize) -> Option<Vec<usize>> {
         let columns = self.alignments.len();
         let between = columns.saturating_sub(1) * width_of(&Line::from(BETWEEN));
@@ -90,7 +90,7 @@ impl MarkdownTable {
         if least.iter().sum::<usize>() > room {
             return None;
         }
-        // The widest limit for all columns with which they fit, and what that leaves over.
+        // The largest common limit with which all columns fit, and the width that remains.
         let limited = |limit: usize| -> Vec<usize> {
             whole
                 .iter()
@@ -122,7 +122,7 @@ impl MarkdownTable {
             .iter()
             .map(|row| self.render_grid_row(row, widths, theme))
             .collect();
-        // Where a row takes several lines, it is not clear without a rule where the next begins.
+        // If a row takes several lines, rules show where the next row starts.
         let ruled = rows.iter().skip(1).any(|row| row.len() > 1);
         let mut out = Vec::new();
         for (at, row) in rows.into_iter().enumerate() {

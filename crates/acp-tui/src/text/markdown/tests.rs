@@ -12,7 +12,7 @@ fn theme() -> Theme {
     Theme::new(Background::Dark, Colors::Full)
 }
 
-/// All that is to be laid out.
+/// Lays out the whole text.
 fn laid<'m>(
     markdown: &'m mut MarkdownView,
     source: &str,
@@ -23,7 +23,7 @@ fn laid<'m>(
     markdown.lines(source, width, theme, patient)
 }
 
-/// The same, in colours.
+/// Lays out the whole text with highlighting.
 fn coloured(
     markdown: &mut MarkdownView,
     source: &str,
@@ -31,7 +31,7 @@ fn coloured(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let mut lines = laid(markdown, source, width, theme).to_vec();
-    // With as many codes as all tests together have some are left out until they are looked at again.
+    // When all tests run together, the queue may drop texts until they are requested again.
     for _ in 0..1_000 {
         if !markdown.is_waiting() {
             break;
@@ -55,7 +55,7 @@ fn shown(source: &str, width: u16) -> String {
     texts(&lines(source, width)).join("\n")
 }
 
-/// The style of the first place where `text` stands by itself.
+/// Returns the style of the first span that is exactly `text`.
 fn style_of(lines: &[Line<'_>], text: &str) -> Style {
     lines
         .iter()
@@ -140,7 +140,7 @@ Do:
 10. ten
 11. eleven",
     );
-    // Where there are empty lines between items, there are here.
+    // Empty lines between items are preserved.
     assert_shown("- one\n\n  more\n\n- two", 20, "• one\n\n  more\n\n• two");
     assert_shown("-\n- a", 20, "•\n• a");
 }
@@ -189,7 +189,7 @@ Done.
     let lines = lines(source, 40);
     assert!(matches!(style_of(&lines, "fn").fg, Some(Color::Rgb(..))));
     assert_ne!(style_of(&lines, "fn").fg, style_of(&lines, "1").fg);
-    // In a list it stands in the item.
+    // In a list, code is part of the item.
     assert_shown(
         "1. do\n   ```sh\n   ls\n   ```\n2. then",
         20,
@@ -270,7 +270,7 @@ fn no_address_is_hidden() {
     assert_shown("![a cat](cat.png)", 60, "[image: a cat] (cat.png)");
     let data = format!("![](data:image/png;base64,{})", "A".repeat(100));
     assert_shown(&data, 80, "[image: ] (data:image/png;base64, 100 bytes)");
-    // Definitions stand where they were written. What refers to one in another unit is left as it is.
+    // Definitions are shown where they were written. A reference to one in another unit is shown as written.
     assert_shown(
         "See [this][1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
         60,
@@ -307,7 +307,7 @@ fn the_rest_of_the_language() {
 #[test]
 fn what_commands_the_terminal_is_gone() {
     assert_shown("a\u{1b}[31mb\u{202e}c &#27;[2J `\u{9b}2J`", 60, "abc  2J");
-    // What is never finished takes its own line and no more.
+    // An unterminated sequence affects its own line only.
     assert_shown("a\u{1b}]0;title\n\nb", 60, "a\n\nb");
     assert_shown("```\u{1b}[0m\nx\u{7}y\r\n```", 60, "╭─\n│ xy\n╰─");
 }
@@ -315,7 +315,7 @@ fn what_commands_the_terminal_is_gone() {
 #[test]
 fn what_is_not_finished_looks_reasonable() {
     assert_shown("Look:\n```py\nx = 1", 20, "Look:\n\n╭─ py\n│ x = 1\n╰─");
-    // The end of the fence is not taken for code while it comes.
+    // An incomplete end of a fence is not shown as code.
     assert_shown("```py\nx = 1\n``", 20, "╭─ py\n│ x = 1\n╰─");
     assert_shown("```py\nx = 1\n```", 20, "╭─ py\n│ x = 1\n╰─");
     assert_shown("| a | b |\n|---|---|\n| 1", 20, "a │ b\n──┼──\n1 │");
@@ -339,7 +339,7 @@ fn another_text_width_or_theme_begins_anew() {
     assert_eq!(texts(laid(&mut markdown, "`on`", 5, &plain)), ["`on`"]);
 }
 
-/// Appends to a long message and says how many bytes were looked at for each.
+/// Appends to a long message; returns how many bytes were parsed for each append.
 fn appended(long: String, more: &[&str]) -> Vec<usize> {
     let theme = theme();
     let mut markdown = MarkdownView::default();
@@ -363,12 +363,12 @@ fn an_append_costs_what_the_last_block_does() {
     for worked in appended(text.clone(), &more) {
         assert!(worked < 4 * paragraph.len(), "{worked}");
     }
-    // An open fence: the last line alone.
+    // An open fence: only the last line.
     let text = format!("```text\n{}", "some words of code\n".repeat(500_000 / 19));
     for worked in appended(text, &["let a = 1;", "\n", "let b"]) {
         assert!(worked < 100, "{worked}");
     }
-    // One endless block, or line, is looked at in part.
+    // Only part of an endless block or line is parsed.
     for text in [
         "- an item\n".repeat(50_000),
         "word ".repeat(100_000),
