@@ -111,7 +111,7 @@ macro_rules! checks {
                 number: $number,
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
-                play: $crate::check::CheckProcedure::$side(|play| Box::pin($play(play))),
+                play: $crate::check::CheckProcedure::$side(|harness| Box::pin($play(harness))),
             },
         )+]
     };

@@ -67,13 +67,13 @@ async fn negotiated_version(
     } else {
         SchemaVersion::V2
     };
-    let mut play = AgentHarness::new(started, place, Arc::new(options.clone()), version);
-    let mut params = play.initialize_params();
+    let mut harness = AgentHarness::new(started, place, Arc::new(options.clone()), version);
+    let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(number);
     let began = Instant::now();
-    let answer = play.request("initialize", params).await;
+    let answer = harness.request("initialize", params).await;
     let late = began.elapsed() >= options.patience;
-    let (wire, _host, process, _place) = play.into_wire();
+    let (wire, _host, process, _place) = harness.into_wire();
     match answer {
         Ok(ReceivedResponse::Result(said)) => {
             close_connection(wire, process).await;
@@ -133,9 +133,10 @@ pub async fn client_versions(
 ) -> Result<Vec<SchemaVersion>, String> {
     let place = CheckDirectory::new().map_err(|e| format!("cannot create a directory: {e}"))?;
     let started = target.start(&place).await?;
-    let mut play = ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
+    let mut harness =
+        ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
     let began = Instant::now();
-    let said = play.expect("initialize").await;
+    let said = harness.expect("initialize").await;
     let late = began.elapsed() >= options.patience;
     let latest = said
         .as_ref()
@@ -143,13 +144,13 @@ pub async fn client_versions(
         .and_then(|(_, params)| params["protocolVersion"].as_u64());
     let goes_on = match (&said, latest) {
         (Ok((id, _)), Some(2)) => {
-            let introduction = play.introduction.clone();
-            play.wire.answer(id, introduction).await.is_ok()
-                && play.expect("session/new").await.is_ok()
+            let introduction = harness.introduction.clone();
+            harness.wire.answer(id, introduction).await.is_ok()
+                && harness.expect("session/new").await.is_ok()
         }
         _ => false,
     };
-    let (wire, process, _place) = play.into_wire();
+    let (wire, process, _place) = harness.into_wire();
     if let Err(CheckStop::Fail(why) | CheckStop::Skip(why) | CheckStop::Harness(why)) = said {
         let why = format!("the first message is not `initialize`: {why}");
         let before = "before sending `initialize`";

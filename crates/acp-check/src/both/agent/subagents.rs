@@ -26,30 +26,30 @@ checks! { V1 V2 Agent "subagents";
 
 /// Has a subagent do something, and gives all updates of it, with the session that was opened.
 async fn run_delegation(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     offers: bool,
 ) -> Result<(String, Vec<Value>), CheckStop> {
-    let mut params = play.initialize_params();
-    if offers && play.version() == SchemaVersion::V1 {
+    let mut params = harness.initialize_params();
+    if offers && harness.version() == SchemaVersion::V1 {
         params["clientCapabilities"]["subagents"] = json!({});
     }
-    play.initialize_with(params).await?;
+    harness.initialize_with(params).await?;
     // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
     let not_done = |stop| match stop {
         CheckStop::Fail(why) => CheckStop::Skip(format!("the agent did not do the task: {why}")),
         stop => stop,
     };
-    let session = play.session().await.map_err(not_done)?;
-    let done = turn(play, &session, AgentTask::Delegate).await;
+    let session = harness.session().await.map_err(not_done)?;
+    let done = turn(harness, &session, AgentTask::Delegate).await;
     done.map_err(not_done)?;
-    play.wait_until_quiet().await?;
-    let updates: Vec<Value> = play.updates().cloned().collect();
+    harness.wait_until_quiet().await?;
+    let updates: Vec<Value> = harness.updates().cloned().collect();
     Ok((session, updates))
 }
 
 /// The same, of an agent that has told of a subagent.
-async fn announced_sessions(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    let (session, updates) = run_delegation(play, true).await?;
+async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+    let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
@@ -71,8 +71,8 @@ fn sessions(told: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, updates) = run_delegation(play, false).await?;
+async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = run_delegation(harness, false).await?;
     let of_subagents = |told: &&Value| {
         matches!(
             kind(&told["update"]),
@@ -88,8 +88,8 @@ async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, updates) = announced_sessions(play).await?;
+async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(harness).await?;
     let mut known = BTreeSet::from([session.as_str()]);
     for told in &updates {
         if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
@@ -105,8 +105,8 @@ async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckSt
     Ok(())
 }
 
-async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, updates) = announced_sessions(play).await?;
+async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(harness).await?;
     let announcements: Vec<(&Value, &Value)> = updates
         .iter()
         .filter(|told| is_announcement(told))
@@ -130,8 +130,8 @@ async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn shapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, updates) = announced_sessions(play).await?;
+async fn shapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = announced_sessions(harness).await?;
     for told in &updates {
         let shape = match kind(&told["update"]) {
             "subagent_update" => "SubagentUpdate",
@@ -143,7 +143,7 @@ async fn shapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
         if let Some(fields) = update.as_object_mut() {
             fields.remove("sessionUpdate");
         }
-        has_shape(play, shape, &update)?;
+        has_shape(harness, shape, &update)?;
     }
     Ok(())
 }

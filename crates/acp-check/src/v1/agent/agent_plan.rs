@@ -13,9 +13,9 @@ checks! { V1 Agent "agent-plan";
 }
 
 /// The plans that came in a turn, in order: what their entries are, by their words.
-async fn plans(play: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Plan).await?;
+async fn plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Plan).await?;
     let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
     if plans.is_empty() {
         return skip("the agent reported no plan");
@@ -31,8 +31,8 @@ fn words(plan: &Value) -> Vec<String> {
 }
 
 /// A plan may lose entries. One that has them again in the next update had not lost them.
-async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn whole(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     for three in plans.windows(3) {
         let [before, between, after] = three else {
             continue;
@@ -52,8 +52,8 @@ async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn says_something(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn says_something(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     let mut entries = plans.iter().flatten();
     require(entries.all(|entry| !entry.trim().is_empty()), || {
         "a plan entry has no text".to_owned()

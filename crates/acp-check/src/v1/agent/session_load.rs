@@ -32,39 +32,40 @@ const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
 /// A session in which something was said, and that was closed, if the agent closes sessions.
 async fn closed_session(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     offered: &str,
 ) -> Result<(String, CheckTurn), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(offered)?;
-    let session = play.session().await?;
-    let turn = play.turn(&session, AgentTask::Answer).await?;
-    if play.require_capability(CLOSE).is_ok() {
-        play.result("session/close", json!({"sessionId": session}))
+    harness.initialize().await?;
+    harness.require_capability(offered)?;
+    let session = harness.session().await?;
+    let turn = harness.turn(&session, AgentTask::Answer).await?;
+    if harness.require_capability(CLOSE).is_ok() {
+        harness
+            .result("session/close", json!({"sessionId": session}))
             .await?;
     }
     Ok((session, turn))
 }
 
 /// Params with which a session is opened again.
-fn params_for(play: &AgentHarness, session: &str) -> Value {
-    let mut params = play.session_params();
+fn params_for(harness: &AgentHarness, session: &str) -> Value {
+    let mut params = harness.session_params();
     params["sessionId"] = json!(session);
     params
 }
 
 /// Opens an old session, and gives what was told between the request and its answer.
 async fn reopen(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
-    let before = play.messages.len();
-    let id = play.wire.ask(method, params).await?;
-    match play.turn_answer(&id).await? {
-        ReceivedResponse::Result(_) => Ok(play.updates_since(before).cloned().collect()),
+    let before = harness.messages.len();
+    let id = harness.wire.ask(method, params).await?;
+    match harness.turn_answer(&id).await? {
+        ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
         // Nothing says that a session can be opened while it is open.
-        ReceivedResponse::Error { message, .. } if play.require_capability(CLOSE).is_err() => {
+        ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
             skip(format!(
                 "sessions cannot be closed, and the agent does not open one that is open: {message}"
             ))
@@ -76,10 +77,10 @@ async fn reopen(
 }
 
 /// Has a session loaded, and gives its id, its one turn, and what was replayed.
-async fn load(play: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
-    let (session, turn) = closed_session(play, LOAD).await?;
-    let params = params_for(play, &session);
-    let replayed = reopen(play, "session/load", params).await?;
+async fn load(harness: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
+    let (session, turn) = closed_session(harness, LOAD).await?;
+    let params = params_for(harness, &session);
+    let replayed = reopen(harness, "session/load", params).await?;
     Ok((session, turn, replayed))
 }
 
@@ -117,17 +118,17 @@ fn without_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-async fn replays_user(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, replayed) = load(play).await?;
-    let said = play.text_for(AgentTask::Answer);
+async fn replays_user(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, replayed) = load(harness).await?;
+    let said = harness.text_for(AgentTask::Answer);
     let text = text(&replayed, "user_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was not replayed as `user_message_chunk` before the response")
     })
 }
 
-async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(play).await?;
+async fn replays_agent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn, replayed) = load(harness).await?;
     let said = turn.text();
     if said.trim().is_empty() {
         return skip("the agent said nothing");
@@ -138,8 +139,8 @@ async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(play).await?;
+async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn, replayed) = load(harness).await?;
     let user = replayed
         .iter()
         .position(|told| kind(told) == "user_message_chunk");
@@ -155,11 +156,11 @@ async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn, _) = load(play).await?;
-    let before = play.messages.len();
-    play.collect(QUIET).await?;
-    let mut late = play.updates_since(before);
+async fn replays_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn, _) = load(harness).await?;
+    let before = harness.messages.len();
+    harness.collect(QUIET).await?;
+    let mut late = harness.updates_since(before);
     match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` was sent after the response to `session/load`",
@@ -169,8 +170,8 @@ async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, replayed) = load(play).await?;
+async fn replays_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _, replayed) = load(harness).await?;
     for told in replayed.iter().filter(is_message) {
         require(told["sessionId"] == session, || {
             format!(
@@ -183,47 +184,47 @@ async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn continues_after_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, _) = load(play).await?;
-    play.turn(&session, AgentTask::Answer).await?;
+async fn continues_after_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _, _) = load(harness).await?;
+    harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
 /// Asks for a session that there is not.
 async fn reject_unknown_session(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    play.session().await?;
-    play.require_capability(offered)?;
-    let params = params_for(play, NO_SESSION);
-    match play.request(method, params).await? {
+    harness.session().await?;
+    harness.require_capability(offered)?;
+    let params = params_for(harness, NO_SESSION);
+    match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
     }
 }
 
-async fn rejects_load_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(play, "session/load", LOAD).await
+async fn rejects_load_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(harness, "session/load", LOAD).await
 }
 
-async fn rejects_resume_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(play, "session/resume", RESUME).await
+async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(harness, "session/resume", RESUME).await
 }
 
 /// Asks for what is not offered.
 async fn require_unsupported_rejected(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    if play.require_capability(offered).is_ok() {
+    let session = harness.session().await?;
+    if harness.require_capability(offered).is_ok() {
         return skip(format!("the agent offers `{method}`"));
     }
-    let params = params_for(play, &session);
-    match play.request(method, params).await? {
+    let params = params_for(harness, &session);
+    match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
             "it does not support `{method}`, but the request succeeded"
@@ -231,18 +232,18 @@ async fn require_unsupported_rejected(
     }
 }
 
-async fn rejects_unsupported_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(play, "session/load", LOAD).await
+async fn rejects_unsupported_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(harness, "session/load", LOAD).await
 }
 
-async fn rejects_unsupported_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(play, "session/resume", RESUME).await
+async fn rejects_unsupported_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(harness, "session/resume", RESUME).await
 }
 
-async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn) = closed_session(play, RESUME).await?;
-    let params = params_for(play, &session);
-    let told = reopen(play, "session/resume", params).await?;
+async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn) = closed_session(harness, RESUME).await?;
+    let params = params_for(harness, &session);
+    let told = reopen(harness, "session/resume", params).await?;
     match told.iter().find(|told| belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` was sent before the response to `session/resume`",
@@ -252,17 +253,17 @@ async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-async fn continues_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(play, RESUME).await?;
-    let params = params_for(play, &session);
-    reopen(play, "session/resume", params).await?;
-    play.turn(&session, AgentTask::Answer).await?;
+async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(harness, RESUME).await?;
+    let params = params_for(harness, &session);
+    reopen(harness, "session/resume", params).await?;
+    harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn resumed_without_servers(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(play, RESUME).await?;
-    let params = json!({"sessionId": session, "cwd": play.place().project()});
-    reopen(play, "session/resume", params).await?;
+async fn resumed_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(harness, RESUME).await?;
+    let params = json!({"sessionId": session, "cwd": harness.place().project()});
+    reopen(harness, "session/resume", params).await?;
     Ok(())
 }

@@ -31,51 +31,51 @@ pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, Chec
 }
 
 /// That the client still reads and answers: every request gets an answer, also one of an extension.
-pub(super) async fn lives(play: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
-    let asked = play.request("_acp_check/alive", json!({})).await;
+pub(super) async fn lives(harness: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
+    let asked = harness.request("_acp_check/alive", json!({})).await;
     after(what, asked).map(drop)
 }
 
 /// That the client takes these updates in its first turn, and goes on.
 pub(super) fn takes<'a>(
-    play: &'a mut ClientHarness,
+    harness: &'a mut ClientHarness,
     what: &'a str,
     updates: impl IntoIterator<Item = Value>,
 ) -> CheckFuture<'a> {
     let updates: Vec<Value> = updates.into_iter().collect();
     Box::pin(async move {
-        let prompted = play.wait_for_prompt().await?;
+        let prompted = harness.wait_for_prompt().await?;
         for update in updates {
-            let sent = play.update(&prompted.session, update).await;
+            let sent = harness.update(&prompted.session, update).await;
             after(what, sent)?;
         }
-        lives(play, what).await?;
-        play.end_turn(&prompted, "end_turn").await
+        lives(harness, what).await?;
+        harness.end_turn(&prompted, "end_turn").await
     })
 }
 
 /// That nothing of `unwanted` comes for a while. What else comes is served.
 pub(super) async fn watch(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     unwanted: &[&str],
     before: &str,
 ) -> Result<(), CheckStop> {
     let until = Instant::now() + WATCHED;
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             return Ok(());
         };
         if unwanted.contains(&message.method()) {
             return fail(format!("it sent `{}` {before}", message.method()));
         }
-        play.serve(&message).await?;
+        harness.serve(&message).await?;
     }
     Ok(())
 }
 
 /// Goes on only if the client offers what is at `pointer`: true, or an object.
-pub(super) fn needs(play: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
-    if offers(play, pointer) {
+pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
+    if offers(harness, pointer) {
         return Ok(());
     }
     let name = pointer.trim_start_matches('/').replace('/', ".");
@@ -83,30 +83,30 @@ pub(super) fn needs(play: &ClientHarness, pointer: &str) -> Result<(), CheckStop
 }
 
 /// Whether the client offers what is at `pointer`.
-pub(super) fn offers(play: &ClientHarness, pointer: &str) -> bool {
+pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
     matches!(
-        play.capability(pointer),
+        harness.capability(pointer),
         Value::Bool(true) | Value::Object(_)
     )
 }
 
 /// The first prompt of a client that offers what is at `pointer`.
 pub(super) async fn prompted_with(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     pointer: &str,
 ) -> Result<ReceivedPrompt, CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    needs(play, pointer)?;
+    let prompted = harness.wait_for_prompt().await?;
+    needs(harness, pointer)?;
     Ok(prompted)
 }
 
 /// Sends a request that must succeed, and gives its result.
 pub(super) async fn result(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
     params: Value,
 ) -> Result<Value, CheckStop> {
-    match play.request(method, params).await? {
+    match harness.request(method, params).await? {
         ReceivedResponse::Result(result) => Ok(result),
         ReceivedResponse::Error { code, message, .. } => {
             fail(format!("`{method}` failed with error {code}: {message}"))
@@ -116,12 +116,12 @@ pub(super) async fn result(
 
 /// Sends a request that must fail, and gives its error.
 pub(super) async fn refused(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
     params: Value,
     what: &str,
 ) -> Result<ReceivedResponse, CheckStop> {
-    match play.request(method, params).await? {
+    match harness.request(method, params).await? {
         ReceivedResponse::Result(result) => {
             fail(format!("{what} succeeded with {result}; expected an error"))
         }
@@ -132,10 +132,10 @@ pub(super) async fn refused(
 /// Waits until the client asks or tells something of `method`, as long as a person may take, and gives its id and
 /// params; `None` if that does not happen, which nobody can demand.
 pub(super) async fn maybe(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    match play.expect(method).await {
+    match harness.expect(method).await {
         Ok(found) => Ok(Some(found)),
         Err(CheckStop::Fail(_)) => Ok(None),
         Err(stop) => Err(stop),
@@ -144,11 +144,11 @@ pub(super) async fn maybe(
 
 /// As [`maybe`], while the client's further prompts are answered.
 pub(super) async fn maybe_after_turns(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    let until = Instant::now() + play.wire.patience();
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    let until = Instant::now() + harness.wire.patience();
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
         };
@@ -157,17 +157,18 @@ pub(super) async fn maybe_after_turns(
             of if of == method => return Ok(Some((id, message.params().clone()))),
             "session/prompt" => {
                 let ended = json!({"stopReason": "end_turn"});
-                play.wire.answer(&id, ended).await?;
+                harness.wire.answer(&id, ended).await?;
             }
-            _ => play.serve(&message).await?,
+            _ => harness.serve(&message).await?,
         }
     }
     Ok(None)
 }
 
 /// The answer to a request, if it has come already.
-pub(super) fn come(play: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
-    play.messages
+pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
+    harness
+        .messages
         .iter()
         .find_map(|message| match message.envelope() {
             Some(Envelope::Response { id: of, result }) if of == id => {
@@ -179,21 +180,21 @@ pub(super) fn come(play: &ClientHarness, id: &Value) -> Option<ReceivedResponse>
 
 /// The answer to one of several requests that are open: it may have come while another was waited for.
 pub(super) async fn answer(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
-    match come(play, id) {
+    match come(harness, id) {
         Some(answer) => Ok(answer),
-        None => play.answer(id).await,
+        None => harness.answer(id).await,
     }
 }
 
 /// What the client has sent of `method` so far: the params.
 pub(super) fn sent<'a>(
-    play: &'a ClientHarness,
+    harness: &'a ClientHarness,
     method: &'a str,
 ) -> impl Iterator<Item = &'a Value> {
-    let messages = play.messages.iter();
+    let messages = harness.messages.iter();
     messages
         .filter(move |message| message.method() == method)
         .map(|message| message.params())
@@ -204,8 +205,8 @@ pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
     /// Makes one, of a client that has opened its session.
-    pub(super) fn new(play: &ClientHarness) -> Result<Self, CheckStop> {
-        let cwd = sent(play, "session/new").next();
+    pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
+        let cwd = sent(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
             return skip("the session's `cwd` is not writable");

@@ -17,13 +17,13 @@ checks! { V2 Agent "tool-calls";
 }
 
 /// The diffs that are shown when a file is edited.
-async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
-    play.turn_v2(&session, AgentTask::Edit).await?;
+async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
+    harness.turn_v2(&session, AgentTask::Edit).await?;
     let mut diffs = Vec::new();
-    for params in play
+    for params in harness
         .updates()
-        .chain(play.requests().map(|(_, params)| params))
+        .chain(harness.requests().map(|(_, params)| params))
     {
         each_object(params, &mut |object| {
             if object["type"] == "diff" && object["changes"].is_array() {
@@ -38,8 +38,8 @@ async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
 }
 
 /// The patches of the diffs in Git's form, with the diff each is of.
-async fn patches(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    let diffs = diffs(play).await?;
+async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+    let diffs = diffs(harness).await?;
     let git = diffs
         .into_iter()
         .filter(|diff| diff["patch"]["format"] == "git_patch");
@@ -90,8 +90,8 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-async fn has_patch(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let diffs = diffs(play).await?;
+async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let diffs = diffs(harness).await?;
     // Of other files there may be none to show.
     let other = |change: &Value| {
         matches!(
@@ -108,8 +108,8 @@ async fn has_patch(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(play).await? {
+async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, _) in patches(harness).await? {
         if let Some(path) = paths(&patch).into_iter().find(|path| !is_absolute(path)) {
             return fail(format!("the path {path:?} in a patch is not absolute"));
         }
@@ -117,8 +117,8 @@ async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn has_git_header(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(play).await? {
+async fn has_git_header(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, _) in patches(harness).await? {
         let first = patch.lines().next().unwrap_or_default();
         require(first.starts_with("diff --git "), || {
             format!("a patch begins with {first:?}, not with `diff --git`")
@@ -127,8 +127,8 @@ async fn has_git_header(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn patch_matches_changes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, diff) in patches(play).await? {
+async fn patch_matches_changes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, diff) in patches(harness).await? {
         let changes = diff["changes"].as_array().into_iter().flatten();
         let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);
         let named: Vec<&str> = named.filter_map(Value::as_str).collect();

@@ -14,9 +14,9 @@ checks! { V2 Client "extensibility";
     103 Must "Messages with any `_meta` are accepted." => any_meta;
 }
 
-async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    match play.request("_acp-check/no-such", json!({})).await? {
+async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => {
             fail(format!("it failed with error {code}; expected -32601"))
@@ -25,12 +25,14 @@ async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    play.wire
+async fn unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    harness
+        .wire
         .notify("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
-    play.alive_v2("a notification of an unknown extension")
+    harness
+        .alive_v2("a notification of an unknown extension")
         .await
 }
 
@@ -39,11 +41,11 @@ fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["_meta"] = odd_meta();
-    play.session["_meta"] = odd_meta();
+async fn any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["_meta"] = odd_meta();
+    harness.session["_meta"] = odd_meta();
     let mut update = said("Hello.");
     update["_meta"] = odd_meta();
     update["content"]["_meta"] = odd_meta();
-    play.tolerates_v2("odd metadata", &[update]).await
+    harness.tolerates_v2("odd metadata", &[update]).await
 }
