@@ -80,8 +80,8 @@ const KEPT: usize = 1024 * 1024;
 /// The bit that distinguishes upper and lower case of ASCII letters.
 const CASE: u8 = 0x20;
 
-/// The search. It clears up case by setting the case bit in all bytes, of the needles and of the text. That finds
-/// every difference in case and a few false matches, and processors can do it for many bytes at once.
+/// The search. It ignores case by setting the case bit in all bytes, of the needles and of the text. That allows a
+/// few false matches, and processors can do it for many bytes at once.
 #[derive(Debug)]
 pub(super) struct NeedleSearch {
     /// The vectorized search, if the processor supports it.

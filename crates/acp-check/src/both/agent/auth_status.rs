@@ -1,6 +1,6 @@
 //! The status of authentication: whether sessions can be opened without a login. Unstable.
 //!
-//! The checks that log out need the method of logging in to be named, and log in again.
+//! Checks that log out need an auth method in the options, and log in again.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     Ok(answer)
 }
 
-/// Logs out, asks for the status, and logs in again. A skip where it is not known how to.
+/// Logs out, requests the status, and logs in again. Skips if it is not known how.
 async fn status_outside(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let Some(method) = harness.login() else {
         return skip("no auth method given; choose one with --login");
@@ -54,7 +54,7 @@ async fn status_outside(harness: &mut AgentHarness) -> Result<ReceivedResponse, 
     Ok(answer)
 }
 
-/// What was told of changes, while one logged out and in again, and the status in the end.
+/// Returns the changes reported during a logout and login, and the final status.
 async fn status_changes(harness: &mut AgentHarness) -> Result<(Vec<Value>, Value), CheckStop> {
     require_status(harness).await?;
     status_outside(harness).await?;
@@ -80,7 +80,7 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         Ok(asked) => require(asked.code() != Some(-32000), || {
             "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
-        // Before it, it was not refused.
+        // It was not rejected before.
         Err(CheckStop::Skip(_)) => Ok(()),
         Err(stop) => Err(stop),
     }

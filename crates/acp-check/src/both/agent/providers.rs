@@ -1,6 +1,6 @@
-//! The providers of language models that a client may configure. Unstable.
+//! The model providers that a client may configure. Unstable.
 //!
-//! What is set is put back as far as it is listed. An agent keeps it for as long as its process lives.
+//! Changes are reverted as far as they are listed. An agent keeps them as long as its process runs.
 
 use serde_json::{Value, json};
 
@@ -26,13 +26,13 @@ checks! { V1 V2 Agent "providers";
 const SET: &str = "providers/set";
 const DISABLE: &str = "providers/disable";
 
-/// A provider that there is not, and a protocol that nobody speaks.
+/// A provider that does not exist, and a protocol that nobody supports.
 const NONE: &str = "_acp-check/none";
 
-/// Where requests would go: nowhere. None are made.
+/// The URL for requests to a model. It leads nowhere, and no requests are made.
 const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
 
-/// What nobody but the agent is to know.
+/// A secret that only the agent may know.
 const SECRET: &str = "acp-check-secret";
 
 async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
@@ -44,14 +44,14 @@ async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckS
     }
 }
 
-/// The providers of an agent that has them configured.
+/// Returns the providers of an agent that lets clients configure them.
 async fn providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&of_agent(harness, "providers"))?;
     list_providers(harness).await
 }
 
-/// A provider that can be set.
+/// Returns a provider that can be set.
 async fn settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     let mut providers = providers(harness).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
@@ -60,7 +60,7 @@ async fn settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckSto
     }
 }
 
-/// Sets a provider to somewhere.
+/// Sets a provider to a URL.
 async fn set_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -75,7 +75,7 @@ async fn set_provider(
     harness.result(SET, params).await.map(drop)
 }
 
-/// What is listed of a provider now.
+/// Returns what is currently listed of a provider.
 async fn current_provider(
     harness: &mut AgentHarness,
     provider: &Value,
@@ -88,7 +88,7 @@ async fn current_provider(
     }
 }
 
-/// Puts a provider back as it was listed. What comes of that, is no matter of the check.
+/// Reverts a provider to what was listed. The check ignores the outcome.
 async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {
@@ -114,7 +114,7 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// That the provider is listed with this address.
+/// Requires that the provider is listed with this URL.
 fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     let current = &listed["current"];
     let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];

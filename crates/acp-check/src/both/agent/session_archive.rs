@@ -1,4 +1,4 @@
-//! Sessions that are archived, and taken out of the archive again. Unstable.
+//! Archiving and unarchiving sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ checks! { V1 V2 Agent "session-archive";
 const ARCHIVE: &str = "session/archive";
 const UNARCHIVE: &str = "session/unarchive";
 
-/// A session in which something was said, and which is listed.
+/// Returns a session with a turn, which is listed.
 async fn stored_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     needs_of_sessions(harness, "archive").await?;
     let session = spoken(harness).await?;
@@ -39,7 +39,7 @@ async fn stored_session(harness: &mut AgentHarness) -> Result<String, CheckStop>
     Ok(session)
 }
 
-/// Such a session, archived.
+/// Returns such a session, archived.
 async fn archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = stored_session(harness).await?;
     harness
@@ -48,7 +48,7 @@ async fn archived_session(harness: &mut AgentHarness) -> Result<String, CheckSto
     Ok(session)
 }
 
-/// Two such sessions, of which the first is archived.
+/// Returns two such sessions, of which the first is archived.
 async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
     let first = archived_session(harness).await?;
     Ok((first, spoken(harness).await?))
@@ -56,7 +56,7 @@ async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, Strin
 
 async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "archive").await?;
-    // In version 2 whoever has sessions lists them.
+    // In version 2, an agent that supports sessions supports listing them.
     let offers = harness
         .require_capability(&of_sessions(harness, "list"))
         .is_ok();
@@ -204,7 +204,7 @@ async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match harness.end_of(&prompt).await? {
         ReceivedResponse::Result(result) => {
             let reason = &result["stopReason"];
-            // It may have come to its end just then.
+            // It may have ended just then.
             require(*reason == "cancelled" || *reason == "end_turn", || {
                 format!("the turn ended with {reason}; expected \"cancelled\"")
             })

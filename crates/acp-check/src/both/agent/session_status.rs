@@ -20,7 +20,7 @@ checks! { V1 V2 Agent "session-status";
     4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => changes_nothing;
 }
 
-// What only version 2 has, numbered on.
+// Checks for version 2 only. The numbers continue.
 checks! { V2 Agent "session-status";
     5 Should "The status of an open session includes its state." => has_state;
     6 Must "The state in the status is the last one reported." => last_state;
@@ -28,7 +28,7 @@ checks! { V2 Agent "session-status";
 
 const STATUS: &str = "session/status";
 
-/// The whole answer to a request for a status.
+/// Requests a session's status, and returns the whole result.
 async fn status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
     let answer = harness
         .result(STATUS, json!({"sessionId": session}))
@@ -37,7 +37,7 @@ async fn status(harness: &mut AgentHarness, session: &str) -> Result<Value, Chec
     Ok(answer)
 }
 
-/// A session in which something was said, and which was closed.
+/// Returns a session with a turn, which was closed.
 async fn closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     needs_of_sessions(harness, "status").await?;
     if harness.version() == SchemaVersion::V1 {
@@ -128,7 +128,7 @@ async fn has_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-/// That the status has the state that was told last, if it has one.
+/// Requires that the status has the state that was last reported, if it has one.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     let answer = status(harness, session).await?;
     let updates = harness.updates().rev();

@@ -1,4 +1,4 @@
-//! What checks do in either version, each in its way.
+//! Steps that checks take in either version, in the way of that version.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::turns::CheckTurn;
 use crate::verdict::{CheckStop, fail, skip};
 
-/// Where an agent says whether it offers something, such as `auth/status`.
+/// Returns the pointer to an agent's capability, such as `auth/status`.
 pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
         SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
@@ -17,7 +17,7 @@ pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
     }
 }
 
-/// Where an agent says what it offers for its sessions.
+/// Returns the pointer to an agent's session capability.
 pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
         SchemaVersion::V1 => of_agent(harness, &format!("sessionCapabilities/{name}")),
@@ -25,7 +25,7 @@ pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
     }
 }
 
-/// Initializes, and goes on only if the agent offers this for its sessions.
+/// Initializes, and skips unless the agent supports this session capability.
 pub(super) async fn needs_of_sessions(
     harness: &mut AgentHarness,
     name: &str,
@@ -35,7 +35,7 @@ pub(super) async fn needs_of_sessions(
     harness.require_capability(&offered)
 }
 
-/// Lets the agent do a task in a session, to its end.
+/// Makes the agent do a task in a session, and waits for the end of the turn.
 pub(super) async fn turn(
     harness: &mut AgentHarness,
     session: &str,
@@ -47,14 +47,14 @@ pub(super) async fn turn(
     }
 }
 
-/// A session in which something was said.
+/// Returns a session with a turn.
 pub(super) async fn spoken(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session().await?;
     turn(harness, &session, AgentTask::Answer).await?;
     Ok(session)
 }
 
-/// The sessions of the check's directory, page by page, that are listed with this filter of archived ones.
+/// Returns the sessions in the check's directory, page by page, with this filter for archived ones.
 pub(super) async fn listed(
     harness: &mut AgentHarness,
     archived: Option<&str>,
@@ -66,7 +66,7 @@ pub(super) async fn listed(
     harness.list_sessions_v2(params).await
 }
 
-/// What is listed of a session. A skip if it is not: an agent may know a session only after a while.
+/// Returns what is listed of a session. Skips if it is not listed: an agent may list a session late.
 pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),
@@ -74,12 +74,12 @@ pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, 
     }
 }
 
-/// Whether a session is in a list.
+/// Returns `true` if a session is in a list.
 pub(super) fn has(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }
 
-/// That a value has the shape that the schema gives it.
+/// Requires that a value matches its schema.
 pub(super) fn has_shape(
     harness: &AgentHarness,
     shape: &str,

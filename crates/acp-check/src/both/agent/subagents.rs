@@ -1,4 +1,4 @@
-//! Subagents: sessions that the agent makes for parts of its work. Unstable.
+//! Subagents: sessions that an agent starts for parts of its work. Unstable.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-// In version 2 there is nothing to offer: every client shows subagents.
+// Version 2 has no capability for it: every client shows subagents.
 checks! { V1 Agent "subagents";
     1 Must "Subagent updates are sent only to clients that support them." => announces_only_if_supported;
 }
@@ -24,7 +24,7 @@ checks! { V1 V2 Agent "subagents";
     4 Must "Subagent updates match the schema." => shapes;
 }
 
-/// Has a subagent do something, and gives all updates of it, with the session that was opened.
+/// Makes a subagent do something, and returns the session that was opened and all updates.
 async fn run_delegation(
     harness: &mut AgentHarness,
     offers: bool,
@@ -34,7 +34,7 @@ async fn run_delegation(
         params["clientCapabilities"]["subagents"] = json!({});
     }
     harness.initialize_with(params).await?;
-    // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
+    // Other checks test whether sessions open and turns end properly.
     let not_done = |stop| match stop {
         CheckStop::Fail(why) => CheckStop::Skip(format!("the agent did not do the task: {why}")),
         stop => stop,
@@ -47,7 +47,7 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// The same, of an agent that has told of a subagent.
+/// The same, for an agent that has announced a subagent.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
@@ -61,7 +61,7 @@ fn is_announcement(told: &Value) -> bool {
     kind(&told["update"]) == "subagent_update"
 }
 
-/// The sessions that an update is about: the one whose it is, and those that a message passes between.
+/// Returns the sessions that an update names: its own, and those that a message passes between.
 fn sessions(told: &Value) -> impl Iterator<Item = &str> {
     let update = &told["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);

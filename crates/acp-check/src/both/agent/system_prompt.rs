@@ -1,4 +1,4 @@
-//! System prompts that a client gives to its sessions. Unstable.
+//! System prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -32,12 +32,12 @@ fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
-/// A system prompt that nobody can mind.
+/// Returns a harmless system prompt.
 fn polite_prompt(mode: &str) -> Value {
     prompt(mode, text("Be polite."))
 }
 
-/// By which methods the agent opens old sessions.
+/// Returns the methods by which the agent opens old sessions.
 fn methods(harness: &AgentHarness) -> Vec<&'static str> {
     let mut methods = Vec::new();
     if harness.version() == SchemaVersion::V2 {
@@ -65,7 +65,7 @@ fn methods(harness: &AgentHarness) -> Vec<&'static str> {
     methods
 }
 
-/// A session in which something was said, and which was closed, if the agent closes sessions.
+/// Returns a session with a turn, which was closed if the agent supports closing sessions.
 async fn existing_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = spoken(harness).await?;
     if harness.version() == SchemaVersion::V2
@@ -79,7 +79,7 @@ async fn existing_session(harness: &mut AgentHarness) -> Result<String, CheckSto
     Ok(session)
 }
 
-/// Params for opening a session, the old one unless it is a new one, with this system prompt.
+/// Returns params that open a session with this system prompt: the old one, unless the method opens a new one.
 fn params(harness: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
     let mut params = harness.session_params();
     if method != "session/new" {
@@ -89,7 +89,7 @@ fn params(harness: &AgentHarness, method: &str, old: &str, prompt: Value) -> Val
     params
 }
 
-/// That no session opens with this system prompt, by any method.
+/// Requires that no method opens a session with this system prompt.
 async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<(), CheckStop> {
     let old = existing_session(harness).await?;
     let mut methods = methods(harness);
@@ -166,7 +166,7 @@ async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = harness.open_session_with(params).await?;
     let session = session["sessionId"].as_str().unwrap_or_default();
     let turn = turn(harness, session, AgentTask::Recall).await?;
-    // In version 2 a message may come whole.
+    // In version 2 a message may come as a whole.
     let said: String = turn
         .updates
         .iter()

@@ -18,7 +18,7 @@ async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Resul
     never_called(harness, &["auth/status"], "auth.status")
 }
 
-/// Offers to tell the status, tells it when the client has prompted, and sees whether the client goes on.
+/// Offers the auth status, reports it when the client has prompted, and requires that the client continues.
 async fn tolerates(
     harness: &mut ClientHarness,
     what: &str,

@@ -1,4 +1,4 @@
-//! The providers of language models that a client may configure. Unstable.
+//! The model providers that a client may configure. Unstable.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Sessions that are archived. Unstable.
+//! Archived sessions. Unstable.
 
 use super::steps::{never_called, used};
 use crate::check::checks;

@@ -1,4 +1,4 @@
-//! What checks do in either version, each in its way.
+//! Steps that checks take in either version, in the way of that version.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -10,7 +10,7 @@ use crate::client_harness_v2::WATCHED;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedMessage;
 
-/// What the agent offers, where the version says it: all of it, or what is at `name`.
+/// Returns the agent's capabilities in the response to `initialize`: all of them, or the one at `name`.
 pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
     match harness.version() {
         SchemaVersion::V1 => &mut harness.introduction["agentCapabilities"][name],
@@ -18,7 +18,7 @@ pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut V
     }
 }
 
-/// What the agent offers for its sessions.
+/// Returns the agent's session capabilities.
 pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
     let name = match harness.version() {
         SchemaVersion::V1 => "sessionCapabilities",
@@ -27,7 +27,7 @@ pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
     offer(harness, name)
 }
 
-/// Takes the client's first prompt.
+/// Waits for the client's first prompt.
 pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match harness.version() {
         SchemaVersion::V1 => harness.wait_for_prompt().await,
@@ -35,7 +35,7 @@ pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedProm
     }
 }
 
-/// Ends the turn of it.
+/// Ends its turn.
 pub(super) async fn end(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -46,8 +46,8 @@ pub(super) async fn end(
     }
 }
 
-/// Plays an agent that lists its session and opens old ones, for a turn and a while. What the client has sent is in
-/// `messages` then.
+/// Plays an agent that lists its session and opens old ones, for one turn and a while after it. The client's messages
+/// are in `messages` then.
 pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let offered = offer_for_sessions(harness);
     offered["list"] = json!({});
@@ -75,7 +75,7 @@ pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// The prompt that a message is.
+/// Reads a prompt from a message.
 fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     let params = message.params();
     ReceivedPrompt {
@@ -85,7 +85,7 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     }
 }
 
-/// That the client has called none of these, which were not offered as `offered`.
+/// Requires that the client has sent none of these methods, which the agent does not support.
 pub(super) fn never_called(
     harness: &ClientHarness,
     methods: &[&str],

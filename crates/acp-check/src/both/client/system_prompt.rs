@@ -1,4 +1,4 @@
-//! System prompts that a client gives to its sessions. Unstable.
+//! System prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ const OPENING: &[&str] = &[
     "session/fork",
 ];
 
-/// The system prompts that the client has given, and in which requests.
+/// Returns the system prompts that the client has sent, and in which requests.
 async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     used(harness).await?;
     let opening = harness.messages.iter().filter(|message| {
@@ -33,7 +33,7 @@ async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Va
     Ok(given.collect())
 }
 
-/// The same, where the agent takes those that are appended.
+/// The same, for an agent that supports appended ones.
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {

@@ -12,7 +12,7 @@ checks! { V1 Agent "agent-plan";
     2 Should "Every plan entry has a human-readable description." => says_something;
 }
 
-/// The plans that came in a turn, in order: what their entries are, by their words.
+/// Returns the contents of all plan entries, for each plan update of a turn, in order.
 async fn plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
     let session = harness.session().await?;
     let turn = harness.task(&session, AgentTask::Plan).await?;
@@ -30,7 +30,7 @@ fn words(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A plan may lose entries. One that has them again in the next update had not lost them.
+/// Plans may lose entries. An entry that is missing from one update and back in the next was not really lost.
 async fn whole(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(harness).await?;
     for three in plans.windows(3) {

@@ -1,4 +1,4 @@
-//! Authentication: how one can log in, and out.
+//! Authentication: logging in and out.
 
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-/// The method of logging in, and that the agent wants to be asked for it.
+/// Returns the auth method. Skips unless the agent requires a login.
 async fn login(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     harness.initialize().await?;
     match harness.login() {
@@ -76,7 +76,7 @@ async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     })
 }
 
-/// Logs out, asks for a session, and logs in again, so that the person who runs this still is.
+/// Logs out, opens a session, and logs in again, so that the user who runs the check stays logged in.
 async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let login = login(harness).await?;
     harness.require_capability("/agentCapabilities/auth/logout")?;

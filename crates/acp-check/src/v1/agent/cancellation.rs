@@ -1,4 +1,4 @@
-//! Prompt turn: what cancels one, and what comes of it.
+//! Prompt turn: cancellation and its effects.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ async fn cancels_while_running_command(harness: &mut AgentHarness) -> Result<(),
     cancelled_while(harness, AgentTask::Run, "terminal/wait_for_exit").await
 }
 
-/// Cancels while a request of the agent's is open, which then fails.
+/// Cancels while a request of the agent is pending, and then responds to it with an error.
 async fn cancelled_while(
     harness: &mut AgentHarness,
     task: AgentTask,
@@ -78,7 +78,7 @@ async fn cancelled_while(
     let session = harness.session().await?;
     let (prompt, asked, _) = harness.until_asked(&session, task, method).await?;
     harness.cancel(&session).await?;
-    // Time for the agent to cancel its request as well, which it may.
+    // The agent may cancel its request as well. Give it time to.
     harness.hush().await?;
     let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
     harness.answer_open(asked, &error).await?;
@@ -128,7 +128,7 @@ async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_no_response(harness, what)
 }
 
-/// No answer has come that is none to a request.
+/// Requires that no response has come that belongs to no request.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
     require(harness.answers_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")
@@ -150,7 +150,7 @@ async fn cancels_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    // Only of an agent whose turns can take long is it known that this one was not over.
+    // Only if the agent's turns can take long is it certain that this one had not ended.
     let prompt = harness.long_turn(&session).await?;
     harness.cancel(&session).await?;
     harness.turn_answer(&prompt).await?;
@@ -188,7 +188,7 @@ async fn request_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     harness.wire.notify("$/cancel_request", params).await?;
     harness.hush().await?;
     if harness.answers_to(&prompt).is_empty() {
-        // It may go on with what it does.
+        // It may continue with its work.
         harness.cancel(&session).await?;
     }
     match harness.end_of(&prompt).await? {

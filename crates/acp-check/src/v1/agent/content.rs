@@ -1,4 +1,4 @@
-//! Content: what a prompt may be made of, and what the agent shows.
+//! Content: the blocks of a prompt, and what the agent shows.
 
 use serde_json::{Value, json};
 
@@ -25,10 +25,10 @@ checks! { V1 Agent "content";
     14 Must "`messageId` is unique within a session." => message_ids;
 }
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
 
-/// A sound of four samples.
+/// An audio clip of four samples.
 const SOUND: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
 
 fn image_block() -> Value {
@@ -39,7 +39,7 @@ fn audio_block() -> Value {
     json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND})
 }
 
-/// A prompt of the task of answering in words, with `block` behind it, is taken.
+/// Requires that the agent accepts `block` at the end of a prompt.
 async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
@@ -126,7 +126,7 @@ async fn unknown_type(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_response(harness, block, "an unknown content type").await
 }
 
-/// A prompt with `block` is answered, with an error or not, and the session goes on.
+/// Requires that a prompt with `block` gets a response, or an error, and that the session continues.
 async fn require_response(
     harness: &mut AgentHarness,
     block: Value,
@@ -157,7 +157,7 @@ async fn accepts_several_blocks(harness: &mut AgentHarness) -> Result<(), CheckS
         .map(drop)
 }
 
-/// The content blocks of an update: of a piece of a message, or of a tool call.
+/// Returns the content blocks of an update of a message or tool call.
 fn blocks(update: &Value) -> Vec<&Value> {
     match &update["content"] {
         Value::Array(items) => items
@@ -169,15 +169,14 @@ fn blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Has the agent show something that is not only text, if it does: its picture comes from the prompt, or from a
-/// tool.
+/// Makes the agent show something other than text, if it does: its image comes from the prompt or from a tool.
 async fn shown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
         let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
         let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
         let prompt = harness.wire.ask("session/prompt", prompt).await?;
-        // Whether it is taken is the subject of another check.
+        // Another check tests whether it is accepted.
         if let ReceivedResponse::Error { .. } = harness.turn_answer(&prompt).await? {
             harness.wire.note("the image was rejected");
         }
@@ -208,7 +207,7 @@ async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Whether it is, with or without padding.
+/// Returns `true` for base64, with or without padding.
 fn is_base64(data: &str) -> bool {
     let digits = data.trim_end_matches('=');
     let padding = data.len() - digits.len();

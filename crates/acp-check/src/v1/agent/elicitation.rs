@@ -1,4 +1,4 @@
-//! Elicitation: what the agent asks the person.
+//! Elicitation: requests for input from the user.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ checks! { V1 Agent "elicitation";
 
 const CREATE: &str = "elicitation/create";
 
-/// Opens a session for a client that offers `elicitation`.
+/// Opens a session for a client that supports `elicitation`.
 async fn session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;

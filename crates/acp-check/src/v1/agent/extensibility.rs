@@ -1,4 +1,4 @@
-//! Extensibility: `_meta`, and methods of one's own.
+//! Extensibility: `_meta`, and custom methods.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ checks! { V1 Agent "extensibility";
     10 Must "The agent adds no custom fields to types of the specification." => own_fields;
 }
 
-/// What may be in `_meta`: anything, under a name that nobody else uses.
+/// Returns metadata: any value may be in `_meta`, under a name that nobody else uses.
 fn meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],

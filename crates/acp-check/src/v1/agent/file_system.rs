@@ -1,4 +1,4 @@
-//! File system: files through the client.
+//! File system: access to files through the client.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ checks! { V1 Agent "file-system";
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// Lets the agent read and edit for a client that offers `fs`, and fails if it calls `method`.
+/// Makes the agent read and edit for a client that supports `fs`. Fails if the agent sends `method`.
 async fn run_without_capability(
     harness: &mut AgentHarness,
     fs: Value,
@@ -54,7 +54,7 @@ async fn writes_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     .await
 }
 
-/// Lets the agent read and edit, and gives what it has called of the file system.
+/// Makes the agent read and edit, and returns its file system requests.
 async fn file_requests(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
@@ -96,7 +96,7 @@ async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// A task goes well or not when the first `method` is answered by `answer`; the session goes on.
+/// Responds to the first `method` of a task with `answer`, and requires that the turn ends and the session continues.
 async fn continues_after_response(
     harness: &mut AgentHarness,
     task: AgentTask,

@@ -76,7 +76,7 @@ async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Lets the agent work for a client that offers `capabilities`, which are the methods that begin with `offered`.
+/// Makes the agent work for a client that supports `capabilities`: the methods that start with `offered`.
 async fn initialize_supporting(
     harness: &mut AgentHarness,
     capabilities: Value,
@@ -152,7 +152,7 @@ async fn says_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 async fn offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const SESSION: &str = "/agentCapabilities/sessionCapabilities";
     harness.initialize().await?;
-    // `logout` is not tried here: it would end the login of the one who runs this.
+    // `logout` is not tried here: it would log out the user who runs this.
     let methods = [
         ("/agentCapabilities/loadSession".to_owned(), "session/load"),
         (format!("{SESSION}/resume"), "session/resume"),

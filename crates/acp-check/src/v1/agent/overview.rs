@@ -1,4 +1,4 @@
-//! The overview: JSON-RPC 2.0, and what holds for the params of every method.
+//! The overview: JSON-RPC 2.0, and requirements for the params of all methods.
 
 use serde_json::{Value, json};
 
@@ -54,12 +54,12 @@ async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Whether a message is the answer to a request.
+/// Returns `true` if a message is the response to a request.
 fn is_response_to(message: &ReceivedMessage, asked: &Value) -> bool {
     matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
 }
 
-/// Asks with an id of the check's own, and gives the whole message that answers it.
+/// Sends a request with the check's own id, and returns the whole response.
 async fn send_request_with_id(
     harness: &mut AgentHarness,
     id: Value,
@@ -90,7 +90,7 @@ async fn numeral_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    // The largest that every language keeps as it is.
+    // The second is the largest that every language represents exactly.
     for id in [-7, 9_007_199_254_740_991_i64] {
         send_request_with_id(harness, json!(id), UNKNOWN).await?;
     }
@@ -129,7 +129,7 @@ async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("the agent requested no permission, so it sent no request id");
     };
     if theirs == prompt {
-        // The two ids are the same already, and both must still be answered.
+        // The two ids are the same, and both requests must still get a response.
         harness
             .require_responsive("a request of its own with the id of the prompt")
             .await?;
@@ -145,7 +145,7 @@ async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Fails if there is an answer in what came although nothing was asked.
+/// Fails if there is a response among the messages, although no request was sent.
 fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let answer = came
         .iter()
@@ -268,7 +268,7 @@ async fn method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Sends a prompt that cannot be read.
+/// Sends a prompt that cannot be parsed.
 async fn send_broken_request(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}, "prompt": "not a list"});
@@ -349,7 +349,7 @@ async fn baseline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let prompt = json!([{"type": "text", "text": harness.text_for(AgentTask::Answer)}]);
     let session = match &opened {
         ReceivedResponse::Result(opened) => opened["sessionId"].clone(),
-        // It may want a login first, and has the method all the same.
+        // It may require a login first, but it has the method.
         ReceivedResponse::Error { .. } => json!(NO_SESSION),
     };
     let params = json!({"sessionId": session, "prompt": prompt});
@@ -363,11 +363,11 @@ async fn baseline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// What the agent has said of files in its usual tasks: each `field` of a location, a diff or a request.
+/// Returns each `field` of a location, diff or request with which the agent named files in its usual tasks.
 async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        // A turn that fails has told something as well.
+        // A turn that fails has reported something, too.
         if let Err(CheckStop::Harness(why)) = harness.turn(&session, task).await {
             return Err(CheckStop::Harness(why));
         }

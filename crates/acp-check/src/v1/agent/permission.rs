@@ -1,4 +1,4 @@
-//! Tool calls: asking for permission.
+//! Tool calls: requesting permission.
 
 use serde_json::{Value, json};
 
@@ -22,14 +22,14 @@ checks! { V1 Agent "tool-calls";
 
 const METHOD: &str = "session/request_permission";
 
-/// Lets the agent edit, and gives the permission requests it has sent. Whether it succeeds is another matter.
+/// Makes the agent edit, and returns its permission requests. The edit may fail.
 async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     harness.attempt(&session, AgentTask::Edit).await?;
     requests(harness)
 }
 
-/// As [`permission_requests`], of a turn that succeeds.
+/// Like [`permission_requests`], for a turn that succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Edit).await?;

@@ -25,7 +25,7 @@ checks! { V1 Agent "prompt-turn";
     13 Must "Every prompt gets a response, even one sent during a running turn." => second_at_once;
 }
 
-/// Updates that come of what a model says or does. Others, such as those of usage, may come at any time.
+/// Updates that result from what a model says or does. Others, such as usage, may come at any time.
 pub(super) const OF_A_TURN: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -59,7 +59,7 @@ async fn reports(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require(reported, || "the turn ended without any output".to_owned())
 }
 
-/// The first update of what a turn does that has come for a session, after so many messages.
+/// Returns the first update of a turn's work for this session, after this many messages.
 pub(super) fn of_a_turn(harness: &AgentHarness, session: &str, after: usize) -> Option<String> {
     let of_session = harness.updates_since(after);
     let mut kinds = of_session
@@ -98,7 +98,7 @@ async fn updates_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop>
     }
 }
 
-/// Whether it is a request that has a `sessionId`.
+/// Returns `true` for a request that has a `sessionId`.
 fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
@@ -153,7 +153,7 @@ async fn empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let params = json!({"sessionId": session, "prompt": []});
     let prompt = harness.wire.ask("session/prompt", params).await?;
-    // Whether it is done or refused is the agent's own.
+    // The agent may accept or reject it.
     harness.turn_answer(&prompt).await?;
     harness.goes_on(&session, "an empty prompt").await.map(drop)
 }
@@ -216,7 +216,7 @@ async fn second_at_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.begin_prompt(&session, &text).await?;
     let second = harness.begin_prompt(&session, &text).await?;
     for prompt in [first, second] {
-        // Whether it waits, is refused or ends the first is the agent's own.
+        // The agent may queue it, reject it, or end the first turn.
         harness.end_of(&prompt).await?;
     }
     Ok(())

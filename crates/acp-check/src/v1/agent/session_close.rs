@@ -1,4 +1,4 @@
-//! Session setup, of sessions that are closed.
+//! Session setup: closing sessions.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Closes a session in the middle of a turn, and gives the answer to the prompt.
+/// Closes a session during a turn, and returns the response to the prompt.
 async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let session = open_session(harness).await?;
     let text = harness.text_for(AgentTask::Long);
@@ -71,7 +71,7 @@ async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     match close_in_turn(harness).await? {
         ReceivedResponse::Result(result) => {
             let reason = result["stopReason"].as_str().unwrap_or_default();
-            // It may have come to its end just then.
+            // It may have ended just then.
             require(matches!(reason, "cancelled" | "end_turn"), || {
                 format!("the turn ended with {reason:?}; expected \"cancelled\"")
             })

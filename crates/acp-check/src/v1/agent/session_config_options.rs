@@ -32,7 +32,7 @@ checks! { V1 Agent "session-config-options";
     19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
 }
 
-/// Opens a session, and gives its id and its config options, if it has any.
+/// Opens a session, and returns its id and its config options. Skips if it has none.
 async fn session_with_options(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>), CheckStop> {
@@ -45,7 +45,7 @@ async fn session_with_options(
     Ok((session, options))
 }
 
-/// The config options of an answer or an update.
+/// Returns the config options of a response or an update.
 fn options(of: &Value) -> Vec<Value> {
     of["configOptions"].as_array().cloned().unwrap_or_default()
 }
@@ -64,7 +64,7 @@ fn option_with_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// The values that a choice has, in groups or not.
+/// Returns the values of a select option, grouped or not.
 fn values(option: &Value) -> Vec<&Value> {
     let entries = option["options"].as_array().into_iter().flatten();
     let values = entries.flat_map(|entry| match entry["options"].as_array() {
@@ -74,14 +74,14 @@ fn values(option: &Value) -> Vec<&Value> {
     values.collect()
 }
 
-/// Every option's value is one that it can have.
+/// Requires that every option has one of its possible values.
 fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     for option in options {
         let current = &option["currentValue"];
         let fits = match option["type"].as_str() {
             Some("select") => values(option).contains(&current),
             Some("boolean") => current.is_boolean(),
-            // The shape of others is not known.
+            // The values of other types are unknown.
             _ => true,
         };
         require(fits, || {
@@ -92,7 +92,7 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// The first option that is a choice; one of modes by preference, as setting another model may not be possible.
+/// Returns the first select option. Prefers modes, since setting another model may not be possible.
 fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
@@ -102,7 +102,7 @@ fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     }
 }
 
-/// A choice, and a value that it does not have yet.
+/// Returns a select option, and a value other than its current one.
 fn other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
     let option = choice(options)?;
     let values = values(option);
@@ -121,7 +121,7 @@ fn setting(session: &str, id: &Value, value: &Value) -> Value {
 
 const SET: &str = "session/set_config_option";
 
-/// Sets an option to what it is: nothing else may change by that. Gives all options as they are.
+/// Sets an option to its current value, which must change nothing else. Returns all options.
 async fn current_options(
     harness: &mut AgentHarness,
     session: &str,
@@ -172,7 +172,8 @@ async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-/// Sets a choice to another value, if the agent lets it be set, and gives its id, the value and the answer.
+/// Sets a select option to another value, if the agent allows it. Returns its id, the value and the options in the
+/// response.
 async fn set_other(harness: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(harness).await?;
     let (id, value) = other_value(&before)?;
@@ -217,7 +218,7 @@ async fn unknown_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     refuses(harness, params, "an invalid value").await
 }
 
-/// Lets the agent change its options by itself, and gives what they were, and the last update.
+/// Makes the agent change its options by itself. Returns the options before, and the last update.
 async fn own_update(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
@@ -231,7 +232,7 @@ async fn own_update(
 
 async fn update_has_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, before, updated) = own_update(harness).await?;
-    // Which there are now is known by the answer to a request that changes nothing.
+    // The response to a request that changes nothing has the current options.
     let known = if updated.is_empty() {
         before
     } else {
@@ -291,7 +292,7 @@ async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (other, theirs) = session_with_options(harness).await?;
     let (id, value, _) = set_other(harness).await?;
     let before = &option_with_id(&theirs, &id)["currentValue"];
-    // Setting this one would say nothing of what it was.
+    // Setting the same option would not show its value before.
     let Some(another) = theirs
         .iter()
         .find(|option| option["type"] == "select" && option["id"] != id)
@@ -306,7 +307,7 @@ async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// The config option that has the modes.
+/// Returns the config option that has the modes.
 fn mode_option(options: &[Value]) -> Option<&Value> {
     let mut modes = options.iter().filter(|option| option["type"] == "select");
     modes.find(|option| option["category"] == "mode")
@@ -343,7 +344,7 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
     let Some(mode) = mode.map(|option| &option["id"]) else {
         return skip("the agent does not report modes both ways");
     };
-    // The answer to setting the mode's own option would say nothing of what it was.
+    // The response to setting the mode's own option would not show its value before.
     let mut others = options_there
         .iter()
         .filter(|option| option["type"] == "select");
@@ -375,7 +376,7 @@ async fn require_options_after_reopen(
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     harness.require_capability(capability)?;
-    // A session in which nothing was said need not be kept.
+    // An agent need not store a session without a turn.
     harness.task(&session, AgentTask::Answer).await?;
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);

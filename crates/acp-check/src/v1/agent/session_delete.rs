@@ -1,4 +1,4 @@
-//! Session delete: taking sessions out of the list.
+//! Session delete: removing sessions from the list.
 
 use serde_json::json;
 
@@ -19,8 +19,8 @@ checks! { V1 Agent "session-delete";
 
 const SESSION: &str = "/agentCapabilities/sessionCapabilities";
 
-/// A session in which something was said and which was then deleted. What deleting an open one does is the agent's
-/// business, so it is closed before.
+/// Returns a session with a turn, which was deleted. It is closed first, since agents may treat deleting an open one
+/// as they like.
 async fn deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION}/delete"))?;

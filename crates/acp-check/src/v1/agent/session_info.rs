@@ -12,7 +12,7 @@ checks! { V1 Agent "session-info";
     2 Should "No title updates are sent for a deleted session." => not_after_deletion;
 }
 
-/// The last title that was told of a session.
+/// Returns the last title that was reported for a session.
 fn title(harness: &AgentHarness, session: &str) -> Option<Value> {
     let of_session = harness
         .updates()
@@ -27,7 +27,7 @@ fn title(harness: &AgentHarness, session: &str) -> Option<Value> {
     titles.next_back().cloned()
 }
 
-/// Lets the agent give a session a title.
+/// Makes the agent give a session a title.
 async fn titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Answer).await?;

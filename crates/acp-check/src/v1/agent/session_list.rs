@@ -1,4 +1,4 @@
-//! Session list: which sessions there are.
+//! Session list.
 
 use std::path::PathBuf;
 
@@ -31,10 +31,10 @@ const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
 /// The title that a check sets.
 pub(crate) const NEW_TITLE: &str = "Set by the check";
 
-/// How many pages are looked at.
+/// The maximum number of pages requested.
 const PAGES: usize = 200;
 
-/// Every session that is listed, page by page, as far as there is an end.
+/// Returns all listed sessions, page by page, up to the maximum.
 pub(super) async fn listed(
     harness: &mut AgentHarness,
     params: Value,
@@ -59,7 +59,7 @@ pub(super) async fn listed(
     skip(format!("the list has more than {PAGES} pages"))
 }
 
-/// Some sessions in which something was said.
+/// Opens sessions, each with a turn.
 async fn open_sessions(
     harness: &mut AgentHarness,
     how_many: usize,
@@ -75,7 +75,7 @@ async fn open_sessions(
     Ok(sessions)
 }
 
-/// A directory in which no session was opened.
+/// Creates a directory in which no session was opened.
 fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let elsewhere = harness.place().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
@@ -197,7 +197,7 @@ async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-/// A session of an agent that takes titles, in which something was said.
+/// Returns a session with a turn, of an agent that lets clients set titles.
 async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;

@@ -1,4 +1,4 @@
-//! Session setup, of old sessions: loading them, which replays them, and resuming them, which does not.
+//! Session setup: loading old sessions, with a replay, and resuming them, without.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ const LOAD: &str = "/agentCapabilities/loadSession";
 const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
-/// A session in which something was said, and that was closed, if the agent closes sessions.
+/// Returns a session with a turn, which was closed if the agent supports closing sessions.
 async fn closed_session(
     harness: &mut AgentHarness,
     offered: &str,
@@ -47,14 +47,14 @@ async fn closed_session(
     Ok((session, turn))
 }
 
-/// Params with which a session is opened again.
+/// Returns params that open a session again.
 fn params_for(harness: &AgentHarness, session: &str) -> Value {
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);
     params
 }
 
-/// Opens an old session, and gives what was told between the request and its answer.
+/// Opens an old session, and returns the updates between the request and its response.
 async fn reopen(
     harness: &mut AgentHarness,
     method: &str,
@@ -64,7 +64,7 @@ async fn reopen(
     let id = harness.wire.ask(method, params).await?;
     match harness.turn_answer(&id).await? {
         ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
-        // Nothing says that a session can be opened while it is open.
+        // The specification does not say that an open session can be opened again.
         ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
             skip(format!(
                 "sessions cannot be closed, and the agent does not open one that is open: {message}"
@@ -76,7 +76,7 @@ async fn reopen(
     }
 }
 
-/// Has a session loaded, and gives its id, its one turn, and what was replayed.
+/// Loads a session, and returns its id, its one turn, and the replay.
 async fn load(harness: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
     let (session, turn) = closed_session(harness, LOAD).await?;
     let params = params_for(harness, &session);
@@ -88,12 +88,12 @@ fn kind(told: &Value) -> &str {
     told["update"]["sessionUpdate"].as_str().unwrap_or_default()
 }
 
-/// Whether an update is of what somebody said.
+/// Returns `true` for an update of a user or agent message.
 fn is_message(told: &&Value) -> bool {
     matches!(kind(told), "user_message_chunk" | "agent_message_chunk")
 }
 
-/// Whether an update repeats what was said in a turn. The agent may say something new at any time.
+/// Returns `true` if an update repeats a part of a turn. The agent may send something new at any time.
 fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
     match kind(told) {
         "user_message_chunk" => true,
@@ -105,7 +105,7 @@ fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
     }
 }
 
-/// The text in updates of a kind. White space does not count: it may be cut into chunks in another way.
+/// Returns the text in updates of one type, without white space: it may be chunked differently.
 fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let chunks = told.into_iter().filter(|told| kind(told) == of);
     let text: String = chunks
@@ -144,7 +144,7 @@ async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let user = replayed
         .iter()
         .position(|told| kind(told) == "user_message_chunk");
-    // The last: it may have said something before the first prompt.
+    // Take the last one: it may have sent something before the first prompt.
     let agent = replayed
         .iter()
         .rposition(|told| kind(told) == "agent_message_chunk");
@@ -190,7 +190,7 @@ async fn continues_after_load(harness: &mut AgentHarness) -> Result<(), CheckSto
     Ok(())
 }
 
-/// Asks for a session that there is not.
+/// Requires that opening an unknown session fails.
 async fn reject_unknown_session(
     harness: &mut AgentHarness,
     method: &str,
@@ -213,7 +213,7 @@ async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), Che
     reject_unknown_session(harness, "session/resume", RESUME).await
 }
 
-/// Asks for what is not offered.
+/// Requires that an unsupported method is rejected.
 async fn require_unsupported_rejected(
     harness: &mut AgentHarness,
     method: &str,

@@ -18,7 +18,7 @@ checks! { V1 Agent "session-modes";
     7 Should "`session/set_mode` for an unknown session fails." => unknown_session;
 }
 
-/// Opens a session, and gives its id and its modes, if it has any.
+/// Opens a session, and returns its id and its modes. Skips if it has none.
 pub(super) async fn session_with_modes(
     harness: &mut AgentHarness,
 ) -> Result<(String, Value), CheckStop> {
@@ -30,14 +30,14 @@ pub(super) async fn session_with_modes(
     }
 }
 
-/// The ids of the modes that are available.
+/// Returns the ids of the available modes.
 fn available_ids(modes: &Value) -> Vec<&str> {
     let modes = modes["availableModes"].as_array().into_iter().flatten();
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// Sets a mode that is not the current one, and gives its id. One that may not be set here and now, as one that
-/// asks for nothing may be for root, is no reason to fail while there are others.
+/// Sets a mode other than the current one, and returns its id. If one mode cannot be set here and now, another is
+/// tried: for example, root may not be able to set one that never asks.
 pub(super) async fn set_another(
     harness: &mut AgentHarness,
     session: &str,

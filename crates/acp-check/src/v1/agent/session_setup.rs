@@ -1,4 +1,4 @@
-//! Session setup: new sessions, and what they are opened with.
+//! Session setup: new sessions, and their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn ids_differ(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Another directory than the project, in which the agent was not started.
+/// Creates a directory outside the project, which is not the agent's own working directory.
 fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
     let other = harness.place().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
@@ -72,7 +72,7 @@ async fn working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> 
             other.display()
         ));
     }
-    // What it says of the file tells which it has read.
+    // What it says about the file shows which one it has read.
     let said = turn.text().to_lowercase();
     let told = reported_files(&turn.updates) + &said;
     match (told.contains("omega"), told.contains("alpha")) {
@@ -86,7 +86,7 @@ async fn working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// What tool calls have shown, as text.
+/// Returns the output of tool calls, as text.
 fn reported_files(updates: &[Value]) -> String {
     let shown = updates.iter().map(|update| &update["content"]);
     let shown = shown.filter(|content| content.is_array());
@@ -104,14 +104,14 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-/// An MCP server that notes how it was started. The script needs a shell.
+/// An MCP server that writes down how it was started. The script requires a shell.
 const MCP_SERVER: &str = include_str!("mcp_server.sh");
 
-/// How often it is looked whether the server has noted something.
+/// How often to check for the server's notes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Opens a session with an MCP server and prompts in it, and gives what the server has noted in `of`: "started" has
-/// its argument and a variable of its environment, "initialized" the client's first request.
+/// Opens a session with an MCP server, sends a prompt, and returns the server's note `of`: "started" has its argument
+/// and an environment variable, "initialized" the client's first request.
 async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<String>, CheckStop> {
     if !cfg!(unix) {
         return skip("the server that is tried is a shell script");
@@ -132,7 +132,7 @@ async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<Stri
     }]);
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    // It may connect when it needs to: for the first prompt at the latest.
+    // It may connect lazily, but not after the first prompt.
     harness.turn(&session, AgentTask::Answer).await?;
     let file = notes.with_extension(of);
     let patience = harness.wire.patience();
@@ -191,7 +191,7 @@ async fn own_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.session().await?;
     let before = harness.messages.len();
     harness.turn(&session, AgentTask::Answer).await?;
-    // Other sessions may be told something at any time; but not all that belongs to this turn.
+    // Other sessions may get updates at any time, but not everything of this turn.
     let of_turn = harness.updates_since(before).filter(|told| {
         let kind = told["update"]["sessionUpdate"].as_str();
         matches!(

@@ -18,13 +18,13 @@ checks! { V1 Agent "slash-commands";
     6 Must "An unknown slash command is treated as a normal prompt." => unknown;
 }
 
-/// How long is waited for commands, which an agent need not have.
+/// How long to wait for commands, which an agent need not have.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Commands that do no harm, which can be told by their names alone.
+/// Names of commands that do no harm.
 const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
 
-/// Opens a session, and gives its id and its commands, if it has any.
+/// Opens a session, and returns its id and its commands. Skips if it has none.
 async fn commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let session = harness.session().await?;
     let told = async {
@@ -101,7 +101,7 @@ async fn hints(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// A command that can be run without harm, if there is one.
+/// Returns a session and a command that can be run without harm. Skips if there is none.
 async fn harmless(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
     let (session, commands) = commands(harness).await?;
     match commands

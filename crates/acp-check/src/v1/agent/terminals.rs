@@ -1,4 +1,4 @@
-//! Terminals: commands through the client.
+//! Terminals: running commands through the client.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ async fn if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Lets the agent run a command in a turn of its own.
+/// Makes the agent run a command, in a turn of its own.
 async fn run(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session().await?;
     harness.attempt(&session, AgentTask::Run).await?;
@@ -56,7 +56,7 @@ async fn run(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     }
 }
 
-/// The terminals that were created and are not released.
+/// Returns the terminals that were created and not released.
 fn open(harness: &AgentHarness) -> Vec<&String> {
     let released = |id: &str| {
         let mut calls = harness.requests();
@@ -70,7 +70,7 @@ fn open(harness: &AgentHarness) -> Vec<&String> {
         .collect()
 }
 
-/// Every terminal is released, at the latest when its session is closed.
+/// Requires that every terminal is released, at the latest when its session is closed.
 async fn all_released(
     harness: &mut AgentHarness,
     session: &str,
@@ -173,7 +173,7 @@ async fn absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// The turn ends, well or not, when the first `method` is answered by an error; the session goes on.
+/// Responds to the first `method` with an error, and requires that the turn ends and the session continues.
 async fn fails(
     harness: &mut AgentHarness,
     method: &'static str,
@@ -195,7 +195,7 @@ async fn no_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     fails(harness, WAIT, "a command that could not be waited for").await
 }
 
-/// The turn ends with a stop reason when the first `method` has this result.
+/// Responds to the first `method` with this result, and requires that the turn ends with a stop reason.
 async fn takes(
     harness: &mut AgentHarness,
     method: &'static str,

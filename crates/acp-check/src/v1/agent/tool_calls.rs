@@ -24,8 +24,8 @@ checks! { V1 Agent "tool-calls";
     11 Must "A terminal is embedded in a tool call before it is released." => shown_before_release;
 }
 
-/// Lets the agent use its tools, in turns one after the other, and gives the session's updates and the requests in
-/// between, in order. Where there is no tool call at all, there is nothing to be seen.
+/// Makes the agent use its tools in several turns, and returns the session's updates and the requests in between, in
+/// order. Skips if there is no tool call.
 pub(super) async fn work(
     harness: &mut AgentHarness,
     tasks: &[AgentTask],
@@ -40,7 +40,7 @@ pub(super) async fn work(
     Ok(harness.messages.clone())
 }
 
-/// What is told of tool calls, in order: whether it is new, and the update.
+/// Returns the updates of tool calls in order, each with `true` if it is a new call.
 fn calls(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
@@ -63,7 +63,7 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Every change of status: the call's id, the status before (a new call's is `pending`), and the one after.
+/// Returns all changes of status: the call's id, the status before (`pending` for a new call), and the one after.
 fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
@@ -109,7 +109,7 @@ async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut finished: HashSet<&str> = HashSet::new();
     for (new, update) in calls(&messages) {
         let id = id(update);
-        // One that is reported twice before it has finished is one that was told again.
+        // A call that is announced again before it has finished is a repetition.
         require(!(new && finished.contains(id)), || {
             format!("the id {id:?} of a finished tool call was reused")
         })?;
@@ -181,12 +181,12 @@ async fn finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// What updates of tool calls have in one of their lists.
+/// Returns the items of one list in all updates of tool calls.
 fn items<'a>(messages: &'a [ReceivedMessage], list: &'a str) -> impl Iterator<Item = &'a Value> {
     calls(messages).flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
 }
 
-/// The diffs that tool calls show.
+/// Returns the diffs that tool calls show.
 fn diffs_in(messages: &[ReceivedMessage]) -> impl Iterator<Item = &Value> {
     items(messages, "content").filter(|content| content["type"] == "diff")
 }
@@ -231,7 +231,7 @@ async fn diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let after = read()?;
     let path = file.display().to_string();
     let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
-    // The last is the one that was carried out.
+    // The last diff is the one that was applied.
     let Some(diff) = of_file.last().filter(|_| before != after) else {
         return skip("no tool call changed the file and sent a diff");
     };
@@ -250,7 +250,7 @@ async fn diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// The terminals that the update of a tool call shows.
+/// Returns the terminals in a tool call's update.
 fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON over stdin and stdout, and how that ends.
+//! Transports: lines of JSON over stdin and stdout, and how the connection ends.
 
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ checks! { V1 Agent "transports";
     20 Should "When the agent exits, no child processes keep running." => leaves_nothing;
 }
 
-/// Lets the agent say a few things, and gives what of it was no JSON. If it says nothing that can be read, that is
-/// what the check is about, and no fault of its own.
+/// Makes the agent send a few messages, and returns its output that was not JSON. Errors are ignored: output that
+/// cannot be parsed is what the check is about.
 async fn noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
         let session = harness.session().await?;
@@ -49,12 +49,13 @@ async fn noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
 fn is_utf8(line: &[u8]) -> bool {
     match std::str::from_utf8(line) {
         Ok(_) => true,
-        // The kept beginning of a long line may end within a character.
+        // A long line may be truncated within a character.
         Err(e) => e.error_len().is_none(),
     }
 }
 
-/// Whether a line is a part of a message that was written over several. Lines of a log begin with brackets as well.
+/// Returns `true` if a line is part of a message that spans several lines. Lines of a log may start with brackets,
+/// too.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
@@ -94,7 +95,7 @@ async fn utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// A request as text, with the id `id`.
+/// Returns a request as text, with the id `id`.
 fn request(harness: &AgentHarness, id: &str, method: &str) -> String {
     let params = match method {
         "initialize" => harness.initialize_params(),
@@ -161,7 +162,7 @@ async fn escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request(harness, "Grüße 😀", "initialize") + "\n";
-    // Each byte of a character beyond ASCII begins a piece.
+    // Each byte of a non-ASCII character starts a piece.
     for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
         harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
@@ -182,7 +183,7 @@ async fn languages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn megabyte(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
-    // To a method that no agent knows: none has to give a megabyte to a model.
+    // Use a method that no agent knows: no agent should send a megabyte to a model.
     harness.request(UNKNOWN, params).await?;
     Ok(())
 }
@@ -236,7 +237,7 @@ async fn no_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn end(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.wire.close();
     let patience = harness.wire.patience();
-    // Not by `next` of the harness: nothing can be answered any more.
+    // Do not use `next` of the harness: it would send responses, and the output is closed.
     let ending = async {
         while harness.wire.next().await?.is_some() {}
         Ok(())

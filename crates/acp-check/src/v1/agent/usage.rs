@@ -1,4 +1,4 @@
-//! Usage: how full the context is, and what a session has cost.
+//! Usage: the context usage and the cost of a session.
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ checks! { V1 Agent "usage";
     2 Must "The reported cost is cumulative and never decreases." => cumulative;
 }
 
-/// Lets the agent take two turns, and gives what it has told of usage.
+/// Makes the agent take two turns, and returns the usage it has reported.
 async fn usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     for _ in 0..2 {
         harness.task(&session, AgentTask::Answer).await?;
     }
-    // What the last turn has cost may be told behind it.
+    // The cost of the last turn may be reported after it.
     harness.hush().await?;
     let updates = harness.updates().map(|params| &params["update"]);
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");

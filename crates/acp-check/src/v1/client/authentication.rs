@@ -16,14 +16,14 @@ checks! { V1 Client "authentication";
     104 Must "After a failed login, no prompt is sent." => failed;
 }
 
-/// What is sent in a session.
+/// Methods that belong to a session.
 const IN_A_SESSION: &[&str] = &[
     "session/prompt",
     "session/set_mode",
     "session/set_config_option",
 ];
 
-/// Refuses the first session for want of a login.
+/// Rejects the first session because a login is required.
 async fn unauthenticated(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.introduction["authMethods"] = json!([
         {"id": "acp-check/login", "name": "By a word", "description": "No word is asked for."},
@@ -36,7 +36,7 @@ async fn unauthenticated(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .await
 }
 
-/// The client's login, unless it leaves that to the person.
+/// Waits for the client's login. Skips if it leaves that to the user.
 async fn login(harness: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     unauthenticated(harness).await?;
     match maybe(harness, "authenticate").await? {
@@ -57,7 +57,7 @@ async fn no_prompt(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         require(!IN_A_SESSION.contains(&method), || {
             format!("it sent `{method}` though there is no session")
         })?;
-        // Whatever it tries, the agent lets nobody in.
+        // Reject every attempt.
         if !method.is_empty() && !id.is_null() {
             harness
                 .wire

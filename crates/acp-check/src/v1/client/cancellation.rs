@@ -45,7 +45,7 @@ async fn waiting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .wire
         .notify("$/cancel_request", json!({"requestId": id}))
         .await?;
-    // The client may also wait for the end: it comes when the command is ended.
+    // The client may also wait for the exit, which comes when the command is killed.
     let killed = harness.wire.ask("terminal/kill", terminal.params()).await?;
     for id in [id, killed] {
         after("`$/cancel_request`", answer(harness, &id).await)?;
@@ -66,7 +66,7 @@ async fn not_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn own_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // A list that does not come: some clients wait for it no longer than it is of use.
+    // Do not respond to the list. Some clients cancel it when they no longer need it.
     harness.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;

@@ -1,4 +1,4 @@
-//! Content: every kind of block, in what the agent says.
+//! Content: every type of block, in the agent's messages.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V1 Client "content";
     107 Must "A prompt contains only content types the agent supports." => prompted;
 }
 
-/// What is said.
+/// Returns an update with a block.
 fn said(block: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": block})
 }

@@ -1,4 +1,4 @@
-//! Elicitation: asking the person for input.
+//! Elicitation: requesting input from the user.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ async fn ask(
         "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
         "requestedSchema": schema,
     });
-    // A person may have to answer; where nobody is there, it is declined or cancelled.
+    // A user may have to answer. Without one, it is declined or cancelled.
     result(harness, "elicitation/create", params).await
 }
 
@@ -113,7 +113,7 @@ async fn unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
     let mut schema = form();
     schema["properties"]["colour"] = json!({"type": "_example.org/colour", "title": "Colour"});
-    // Answered in any way, also as what cannot be done.
+    // Any response will do, including an error.
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Which one?", "requestedSchema": schema,
     });

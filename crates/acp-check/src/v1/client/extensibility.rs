@@ -17,7 +17,7 @@ checks! { V1 Client "extensibility";
     105 May "Unknown notifications are ignored, even without a leading underscore." => other_notification;
 }
 
-/// What no client has.
+/// A method that no client has.
 const METHOD: &str = "_example.org/acp-check/unheard-of";
 
 async fn custom_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {

@@ -1,4 +1,4 @@
-//! The file system: files that a client lends.
+//! The file system: files that a client gives access to.
 
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ async fn reads_part(
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
     let text = read(harness, &prompted.session, &path, part.clone()).await?;
-    // Whether the end of the last line belongs to it, is not said.
+    // The specification does not say whether the line end belongs to the last line.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
     require(same, || {
         format!("for {TEXT:?}, it returned {text:?} for {part}; expected {expected:?}")
@@ -108,7 +108,7 @@ async fn says_missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let ReceivedResponse::Error { code, error, .. } = answer else {
         return Ok(());
     };
-    // Agents that look whether a file is there go by one or the other.
+    // Agents that test whether a file exists rely on one or the other.
     let words = error.to_string().to_lowercase();
     let says = [
         "not found",
@@ -124,7 +124,7 @@ async fn says_missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes, and gives what is in the file then.
+/// Writes a file, and returns its content afterwards.
 async fn write(
     harness: &mut ClientHarness,
     session: &str,
@@ -160,7 +160,7 @@ async fn replaces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
     write(harness, &prompted.session, &path, "short\n").await?;
-    // Of an editor with the file open, what it shows counts.
+    // If an editor has the file open, its buffer counts.
     let found = if offers(harness, READING) {
         read(harness, &prompted.session, &path, json!({})).await?
     } else {

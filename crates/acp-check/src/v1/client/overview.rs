@@ -1,4 +1,4 @@
-//! Overview: the messages of JSON-RPC 2.0, as a client answers them.
+//! Overview: JSON-RPC 2.0 messages, as a client responds to them.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ checks! { V1 Client "overview";
     110 Should "Unknown fields are ignored." => unknown_fields;
 }
 
-/// The ids of all answers that the client has given.
+/// Returns the ids of all responses of the client.
 fn received_responses(harness: &ClientHarness) -> Vec<Value> {
     let answers = harness.messages.iter().filter_map(|m| match m.envelope() {
         Some(Envelope::Response { id, .. }) => Some(id.clone()),
@@ -44,7 +44,7 @@ async fn responds_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let id = harness.wire.ask("_acp_check/once", json!({})).await?;
     harness.answer(&id).await?;
-    // A second answer would come ahead of this one's.
+    // A second response would come before the response to this one.
     harness.request("_acp_check/then", json!({})).await?;
     let times = received_responses(harness)
         .iter()
@@ -59,7 +59,7 @@ async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn large_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // The largest that every language's numbers hold.
+    // The largest that numbers of every language represent exactly.
     with_id(harness, json!(9_007_199_254_740_991_u64)).await
 }
 

@@ -25,7 +25,7 @@ fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
-/// That the outcome is one of the options, or that it was cancelled.
+/// Requires that the outcome is one of the options, or cancelled.
 fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckStop> {
     let outcome = &answer["outcome"];
     match outcome["outcome"].as_str() {

@@ -1,4 +1,4 @@
-//! The prompt turn: what comes in it, and how it is cancelled.
+//! The prompt turn: its messages, and how it is cancelled.
 
 use serde_json::json;
 
@@ -80,7 +80,7 @@ async fn unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "end_turn").await
 }
 
-/// The client's next prompt, unless it has none.
+/// Waits for the client's next prompt. Skips if there is none.
 async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     match maybe(harness, "session/prompt").await? {
         Some((id, params)) => Ok(ReceivedPrompt {
@@ -92,13 +92,13 @@ async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, Chec
     }
 }
 
-/// What is asked when the turn has ended: a client that has ended, too, cannot be blamed for what it does not answer.
+/// Sends a request after the end of the turn. A client that has ended as well is not blamed for not responding.
 async fn answers_still(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     let Err(CheckStop::Fail(why)) = asked else {
         return asked.map(drop);
     };
-    // If it has, that comes at once.
+    // If it has ended, its output ends at once.
     let draining = async { while let Ok(Some(_)) = harness.next().await {} };
     let _ = tokio::time::timeout(WATCHED, draining).await;
     if harness.wire.has_ended() {
@@ -139,7 +139,7 @@ async fn same_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&second, "end_turn").await
 }
 
-/// A turn in which the agent has asked to be cancelled.
+/// Runs a turn in which the agent asks the user to cancel.
 async fn asking_to_be_cancelled(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let call = json!({
@@ -189,11 +189,11 @@ async fn cancelled_permissions(harness: &mut ClientHarness) -> Result<(), CheckS
                 .await?,
         );
     }
-    // Those that are answered before the client has cancelled are the person's choice.
+    // If the client responds before it cancels, the user chose to.
     if maybe(harness, "session/cancel").await?.is_none() {
         return skip("the client has not cancelled the turn");
     }
-    // Some say `cancelled` first and cancel then.
+    // Some clients respond with `cancelled` first, and cancel then.
     open.retain(|id| come(harness, id).as_ref().is_none_or(says_cancelled));
     if open.is_empty() {
         return skip("the client responded to its permission requests before it cancelled");

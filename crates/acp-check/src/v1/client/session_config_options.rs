@@ -24,7 +24,7 @@ fn mode(value: &str) -> Value {
     })
 }
 
-/// Lets the client open the session, prompt, and set what it likes.
+/// Lets the client open the session, send a prompt, and set options.
 async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = harness.session["configOptions"].clone();
     harness.answers.insert(
@@ -137,7 +137,7 @@ async fn not_both(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
     });
     setting(harness).await?;
-    // Were there a mode to set, it would come ahead of the answer.
+    // A request that sets a mode would come before the response.
     if !harness.wire.has_ended() {
         let _ = harness.request("_acp_check/alive", json!({})).await;
     }

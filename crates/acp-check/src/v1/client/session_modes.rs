@@ -15,7 +15,7 @@ checks! { V1 Client "session-modes";
     104 Must "`session/set_mode` has a known session id." => known_session;
 }
 
-/// The agent has modes.
+/// Gives the agent modes.
 fn with_modes(harness: &mut ClientHarness) {
     harness.session["modes"] = json!({
         "currentModeId": "https://example.org/modes#ask",
@@ -26,7 +26,7 @@ fn with_modes(harness: &mut ClientHarness) {
     });
 }
 
-/// A client that sets modes, if it does.
+/// Waits for the client to set a mode. Skips if it does not.
 async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     with_modes(harness);
     let prompted = harness.wait_for_prompt().await?;

@@ -1,4 +1,4 @@
-//! Session setup: what sessions are opened with, and what they are called.
+//! Session setup: the params of sessions, and their ids.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ async fn absolute(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Whether a path is absolute, by the rules of Unix or by those of Windows.
+/// Returns `true` for a path that is absolute on Unix or on Windows.
 fn absolute_anywhere(path: &str) -> bool {
     let drive = path.as_bytes().get(1..3);
     Path::new(path).is_absolute()
@@ -178,7 +178,7 @@ async fn old_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.wire.answer(&id, session).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    // What it does with old sessions, it does now, or has done; logging out is the last that can be expected.
+    // A client that uses old sessions does so now, or has done so already. Logging out is the last step to expect.
     if let Some((id, _)) = maybe_after_turns(harness, "logout").await? {
         harness.wire.answer(&id, json!({})).await?;
     }

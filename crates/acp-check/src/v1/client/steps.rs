@@ -1,4 +1,4 @@
-//! What many checks of clients do.
+//! Steps that many checks of clients share.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,16 +13,17 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-/// What the agent says when a check needs the person to cancel the turn.
+/// The agent's message if a check needs the user to cancel the turn.
 pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
 
-/// What a permission request is called that a check needs to be left open until the turn is cancelled.
+/// The title of a permission request that must stay pending until the turn is cancelled.
 pub const PLEASE_WAIT: &str = "Please leave this open.";
 
-/// How long a client is watched that must not do something: long enough for it to have done it, had it not to wait.
+/// How long to watch the client for something that it must not do. It is long enough for a client that does it
+/// without waiting.
 pub(super) const WATCHED: Duration = Duration::from_millis(300);
 
-/// A failure, with what came before it.
+/// Adds to a failure what came before it.
 pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -30,13 +31,13 @@ pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, Chec
     }
 }
 
-/// That the client still reads and answers: every request gets an answer, also one of an extension.
+/// Requires that the client still responds: every request gets a response, also one of an extension.
 pub(super) async fn lives(harness: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
     after(what, asked).map(drop)
 }
 
-/// That the client takes these updates in its first turn, and goes on.
+/// Requires that the client accepts these updates in its first turn, and continues.
 pub(super) fn takes<'a>(
     harness: &'a mut ClientHarness,
     what: &'a str,
@@ -54,7 +55,7 @@ pub(super) fn takes<'a>(
     })
 }
 
-/// That nothing of `unwanted` comes for a while. What else comes is served.
+/// Requires that no message of `unwanted` comes for a while. Other messages are served.
 pub(super) async fn watch(
     harness: &mut ClientHarness,
     unwanted: &[&str],
@@ -73,7 +74,7 @@ pub(super) async fn watch(
     Ok(())
 }
 
-/// Goes on only if the client offers what is at `pointer`: true, or an object.
+/// Skips unless the client supports the capability at `pointer`: the value is true or an object.
 pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
     if offers(harness, pointer) {
         return Ok(());
@@ -82,7 +83,7 @@ pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckS
     skip(format!("the client does not support `{name}`"))
 }
 
-/// Whether the client offers what is at `pointer`.
+/// Returns `true` if the client supports the capability at `pointer`.
 pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
     matches!(
         harness.capability(pointer),
@@ -90,7 +91,7 @@ pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
     )
 }
 
-/// The first prompt of a client that offers what is at `pointer`.
+/// Waits for the first prompt of a client that supports the capability at `pointer`.
 pub(super) async fn prompted_with(
     harness: &mut ClientHarness,
     pointer: &str,
@@ -100,7 +101,7 @@ pub(super) async fn prompted_with(
     Ok(prompted)
 }
 
-/// Sends a request that must succeed, and gives its result.
+/// Sends a request that must succeed, and returns its result.
 pub(super) async fn result(
     harness: &mut ClientHarness,
     method: &str,
@@ -114,7 +115,7 @@ pub(super) async fn result(
     }
 }
 
-/// Sends a request that must fail, and gives its error.
+/// Sends a request that must fail, and returns its error.
 pub(super) async fn refused(
     harness: &mut ClientHarness,
     method: &str,
@@ -129,8 +130,8 @@ pub(super) async fn refused(
     }
 }
 
-/// Waits until the client asks or tells something of `method`, as long as a person may take, and gives its id and
-/// params; `None` if that does not happen, which nobody can demand.
+/// Waits for a request or notification with this method, as long as a user may take, and returns its id and params.
+/// Returns `None` if there is none, since no client has to send it.
 pub(super) async fn maybe(
     harness: &mut ClientHarness,
     method: &str,
@@ -142,7 +143,7 @@ pub(super) async fn maybe(
     }
 }
 
-/// As [`maybe`], while the client's further prompts are answered.
+/// Like [`maybe`], and serves the client's further prompts meanwhile.
 pub(super) async fn maybe_after_turns(
     harness: &mut ClientHarness,
     method: &str,
@@ -165,7 +166,7 @@ pub(super) async fn maybe_after_turns(
     Ok(None)
 }
 
-/// The answer to a request, if it has come already.
+/// Returns the response to a request, if it has arrived already.
 pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
     harness
         .messages
@@ -178,7 +179,7 @@ pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedRespon
         })
 }
 
-/// The answer to one of several requests that are open: it may have come while another was waited for.
+/// Waits for the response to one of several pending requests, which may have arrived while another was awaited.
 pub(super) async fn answer(
     harness: &mut ClientHarness,
     id: &Value,
@@ -189,7 +190,7 @@ pub(super) async fn answer(
     }
 }
 
-/// What the client has sent of `method` so far: the params.
+/// Returns the params of everything that the client has sent with this method.
 pub(super) fn sent<'a>(
     harness: &'a ClientHarness,
     method: &'a str,
@@ -200,11 +201,11 @@ pub(super) fn sent<'a>(
         .map(|message| message.params())
 }
 
-/// A directory in that of the session, where the client lends files. Gone when it is dropped.
+/// A directory within the session's, where the client gives access to files. Removed when dropped.
 pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Makes one, of a client that has opened its session.
+    /// Creates a directory, for a client that has opened its session.
     pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
         let cwd = sent(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
@@ -230,7 +231,7 @@ impl ScratchDirectory {
         self.0.path().join(name)
     }
 
-    /// A file with this text.
+    /// Creates a file with this text.
     pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {

@@ -1,4 +1,4 @@
-//! Terminals: what commands are started with, and what is kept of what they print.
+//! Terminals: how commands are started, and how much of their output is kept.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ checks! { V1 Client "terminals";
     127 Must "Output includes stderr." => errors;
 }
 
-/// What a command prints in all, as `terminal/output` answers when it has ended.
+/// Returns the whole output of a command: the result of `terminal/output` after it has exited.
 async fn command_result(
     harness: &mut ClientHarness,
     line: &str,
@@ -45,7 +45,7 @@ fn output(answer: &Value) -> &str {
 
 async fn arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, TERMINALS).await?;
-    // `$1` and not `$HOME`: what the shell is given is not read again.
+    // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
     let args = json!([
         "-c",
         "printf '<%s>' \"$@\"",
@@ -113,7 +113,7 @@ async fn limit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn boundary(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    // Three bytes each: ten bytes hold three of them, and one byte is left over.
+    // Three bytes each: ten bytes hold three of them, with one byte left over.
     let line = "printf '世界世界世界'";
     let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
@@ -133,7 +133,7 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.ask(harness, "terminal/wait_for_exit").await?;
     let answer = cut.ask(harness, "terminal/output").await?;
-    // A client that does not cut, which is another check's, and says so, is honest.
+    // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
     let what = match output(&answer) {
         "0123456789" => "was not cut",
         _ => "was cut",

@@ -1,4 +1,4 @@
-//! Terminals: their life.
+//! Terminals: their life cycle.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ checks! { V1 Client "terminals";
 
 pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
 
-/// A command of the shell that runs until it is ended, after it has printed a word.
+/// A shell command that prints a word and runs until it is killed.
 const LONG: &str = "echo begun; exec sleep 60";
 
 /// A terminal of a check.
@@ -41,7 +41,7 @@ pub(super) struct CheckTerminal {
 }
 
 impl CheckTerminal {
-    /// Runs a line of the shell.
+    /// Runs a line in a shell.
     pub(super) async fn run(
         harness: &mut ClientHarness,
         line: &str,
@@ -54,7 +54,7 @@ impl CheckTerminal {
         Self::run_in(harness, prompted, line, more).await
     }
 
-    /// The same, in a turn that is open.
+    /// The same, in a running turn.
     pub(super) async fn run_in(
         harness: &mut ClientHarness,
         prompted: ReceivedPrompt,
@@ -75,7 +75,7 @@ impl CheckTerminal {
         Ok(Self { prompted, id })
     }
 
-    /// What is said of it in every request.
+    /// Returns the params that identify the terminal in every request.
     pub(super) fn params(&self) -> Value {
         json!({"sessionId": self.prompted.session, "terminalId": self.id})
     }
@@ -88,7 +88,7 @@ impl CheckTerminal {
         result(harness, method, self.params()).await
     }
 
-    /// What it has printed when it has printed something.
+    /// Waits until the command has printed something, and returns its output.
     async fn output(&self, harness: &mut ClientHarness) -> Result<String, CheckStop> {
         let patience = harness.wire.patience();
         let waiting = async {
@@ -107,7 +107,7 @@ impl CheckTerminal {
         }
     }
 
-    /// Releases it and ends the turn.
+    /// Releases the terminal and ends the turn.
     pub(super) async fn done(self, harness: &mut ClientHarness) -> Result<(), CheckStop> {
         self.ask(harness, "terminal/release").await?;
         harness.end_turn(&self.prompted, "end_turn").await
@@ -236,7 +236,7 @@ async fn release_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         return fail("the command did not begin");
     }
     terminal.ask(harness, "terminal/release").await?;
-    // What it had begun to write may still come; what comes after that does not.
+    // A write that had started may still arrive; nothing after it does.
     let _ = std::fs::remove_file(&alive);
     tokio::time::sleep(WATCHED).await;
     let _ = std::fs::remove_file(&alive);
@@ -247,7 +247,7 @@ async fn release_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&terminal.prompted, "end_turn").await
 }
 
-/// Whether a file comes to be there in time. What a command does elsewhere is told by nobody.
+/// Returns `true` if a file appears in time. Nothing reports what a command does elsewhere.
 async fn appears(path: &Path, time: std::time::Duration) -> bool {
     let looking = async {
         while !path.exists() {

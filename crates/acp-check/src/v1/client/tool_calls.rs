@@ -22,7 +22,7 @@ checks! { V1 Client "tool-calls";
     111 May "Agent terminal output in `_meta` is accepted." => own_terminal;
 }
 
-/// A tool call that begins.
+/// Returns the update that starts a tool call.
 fn call(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
@@ -30,7 +30,7 @@ fn call(id: &str, fields: Value) -> Value {
     )
 }
 
-/// An update of one.
+/// Returns an update of a tool call.
 fn update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON, however they come.
+//! Transports: lines of JSON, however they are split.
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ checks! { V1 Client "transport";
     110 Must "JSON escapes are decoded, and field order does not matter." => escapes;
 }
 
-/// How long lies between two pieces of a message, so that they are read one by one.
+/// The pause between two pieces of a message, so that they are read separately.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// A request, as a line without its end.
+/// Returns a request as a line, without its line end.
 fn request(id: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/alive", "params": {}}).to_string()
 }

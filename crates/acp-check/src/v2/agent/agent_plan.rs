@@ -15,7 +15,7 @@ checks! { V2 Agent "agent-plan";
     4 Must "Custom statuses start with `_`." => own_statuses;
 }
 
-/// The plans that are shown for a task that needs one.
+/// Returns the plans that are shown for a task that requires one.
 async fn plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let turn = harness.turn_v2(&session, AgentTask::Plan).await?;
@@ -43,7 +43,7 @@ async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Fails at a value that is neither known nor begins with `_`.
+/// Requires that values are known or start with `_`.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,
@@ -60,7 +60,7 @@ fn require_known_or_custom<'a>(
 
 async fn own_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let plans = plans(harness).await?;
-    // The last two are of the unstable schema.
+    // The last two are in the unstable schema.
     let known = ["items", "file", "markdown"];
     require_known_or_custom(
         "type of plans",

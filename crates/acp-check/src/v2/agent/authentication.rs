@@ -16,7 +16,7 @@ checks! { V2 Agent "authentication";
     5 Must "Environment variable names of a `terminal` auth method are unique." => variables;
 }
 
-/// The ways to authenticate that are named to a client with these capabilities. A skip if there are none.
+/// Returns the auth methods that are offered to a client with these capabilities. Skips if there are none.
 async fn methods(harness: &mut AgentHarness, capabilities: Value) -> Result<Vec<Value>, CheckStop> {
     let mut params = harness.initialize_params();
     params["capabilities"] = capabilities;
@@ -29,7 +29,7 @@ async fn methods(harness: &mut AgentHarness, capabilities: Value) -> Result<Vec<
 
 async fn takes_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     methods(harness, json!({})).await?;
-    // Of nobody's name: no login begins by it. Whoever is logged in may say so; who does not know it refuses.
+    // An unknown method, so no login starts. An agent that is logged in may say so; others reject it.
     let login = harness.request("auth/login", json!({"methodId": "acp-check/none"}));
     match login.await?.code() {
         Some(-32601) => fail("`authMethods` is not empty, but `auth/login` is an unknown method"),
@@ -39,7 +39,7 @@ async fn takes_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn takes_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     methods(harness, json!({})).await?;
-    // Who is logged out by a check must have said how to get in again.
+    // Log out only if the options have an auth method to log in again.
     let Some(method) = harness.login().map(str::to_owned) else {
         return skip("this would log you out; choose an auth method with --login");
     };

@@ -1,4 +1,4 @@
-//! Cancellation: of what a session works on, and of single requests.
+//! Cancellation: of turns, and of single requests.
 
 use serde_json::{Value, json};
 
@@ -24,8 +24,8 @@ checks! { V2 Agent "prompt-lifecycle";
     40 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
-/// Begins a long task, and goes on when the agent is at work. One that is over at once cannot be cancelled: that is a
-/// skip, since its end and the cancel may cross.
+/// Starts a long task, and waits until the agent is at work. Skips if the turn ends at once: it cannot be cancelled,
+/// since its end and the cancel may cross.
 async fn start_long_prompt(
     harness: &mut AgentHarness,
     session: &str,
@@ -104,7 +104,7 @@ async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let begun = start_long_prompt(harness, &first).await?;
     cancel(harness, &second).await?;
     harness.wait_until_quiet().await?;
-    // It may have come to its end by itself meanwhile.
+    // It may have ended by itself meanwhile.
     let cancelled = harness
         .updates_of_prompt_v2(&begun)
         .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
@@ -113,7 +113,7 @@ async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Begins a task for which permission is asked, and leaves the request open: its id.
+/// Starts a task that requests permission, leaves the request pending, and returns its id.
 async fn wait_for_permission(
     harness: &mut AgentHarness,
     session: &str,
@@ -131,7 +131,7 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = harness.session_v2().await?;
     let (begun, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
-    // An agent need not wait for the answer to end its work, and the answer may take a moment.
+    // An agent may end its turn without waiting for the response, and the response may take a moment.
     harness.wait_until_quiet().await?;
     harness
         .wire
@@ -164,7 +164,7 @@ async fn answers_cancelled_request(harness: &mut AgentHarness) -> Result<(), Che
         .await?;
     match harness.answer(&id).await? {
         ReceivedResponse::Result(_) => Ok(()),
-        // Nobody knows the method: it may be refused for that before it is cancelled.
+        // Agents do not know the method, so they may reject it before it is cancelled.
         ReceivedResponse::Error {
             code: -32800 | -32601,
             ..

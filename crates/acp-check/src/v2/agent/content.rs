@@ -1,4 +1,4 @@
-//! Content: what messages and tool calls are made of.
+//! Content: the blocks of messages and tool calls.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ checks! { V2 Agent "content";
     1 Must "Images, audio and binary resources are valid base64." => base64;
 }
 
-/// Gives every object in a value to `look`, but for what is in fields that anything may be in.
+/// Passes every object in a value to `look`, except in fields that may contain anything.
 pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Tool calls, "Diffs": changes of files.
+//! Tool calls, section "Diffs": file changes.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ checks! { V2 Agent "tool-calls";
     24 Must "Every file of a patch is listed in `changes`." => patch_matches_changes;
 }
 
-/// The diffs that are shown when a file is edited.
+/// Returns the diffs that are shown when a file is edited.
 async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     harness.turn_v2(&session, AgentTask::Edit).await?;
@@ -37,7 +37,7 @@ async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(diffs)
 }
 
-/// The patches of the diffs in Git's form, with the diff each is of.
+/// Returns the patches of the diffs in Git's format, each with its diff.
 async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
     let diffs = diffs(harness).await?;
     let git = diffs
@@ -52,8 +52,8 @@ async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, Che
     Ok(patches)
 }
 
-/// The paths in a patch: of the lines before each file's first hunk. One in quotes has bytes in it that are told by
-/// numbers; those are left as they are.
+/// Returns the paths in a patch, from the lines before each file's first hunk. Quoted paths contain escaped bytes,
+/// and are left as they are.
 fn paths(patch: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut head = false;
@@ -83,7 +83,7 @@ fn paths(patch: &str) -> Vec<String> {
     paths
 }
 
-/// On any system: `/a`, `C:\a`, `\\host\a`.
+/// Returns `true` for a path that is absolute on any system: `/a`, `C:\a`, `\\host\a`.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
@@ -92,7 +92,7 @@ fn is_absolute(path: &str) -> bool {
 
 async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let diffs = diffs(harness).await?;
-    // Of other files there may be none to show.
+    // Other files may have nothing to show.
     let other = |change: &Value| {
         matches!(
             change["fileType"].as_str(),
@@ -132,7 +132,7 @@ async fn patch_matches_changes(harness: &mut AgentHarness) -> Result<(), CheckSt
         let changes = diff["changes"].as_array().into_iter().flatten();
         let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);
         let named: Vec<&str> = named.filter_map(Value::as_str).collect();
-        // A path in quotes is told in another way: what its change is called cannot be compared by its letters.
+        // A quoted path is written differently in its change, so the two cannot be compared.
         let plain = |path: &String| !path.contains('\\');
         let other = |path: &String| !named.contains(&path.as_str());
         let of_patch = paths(&patch).into_iter().filter(plain);

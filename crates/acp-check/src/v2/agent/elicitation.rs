@@ -1,4 +1,4 @@
-//! Elicitation: the agent asks the person for input.
+//! Elicitation: the agent requests input from the user.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ checks! { V2 Agent "elicitation";
     4 Must "A form's required fields are among its fields." => requires_existing_fields;
 }
 
-/// What the agent elicits of a client that offers this.
+/// Returns the elicitations that the agent sends to a client with this capability.
 async fn elicitations(harness: &mut AgentHarness, offered: Value) -> Result<Vec<Value>, CheckStop> {
     let mut params = harness.initialize_params();
     params["capabilities"]["elicitation"] = offered;
@@ -52,7 +52,7 @@ async fn sends_urls_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_only_mode(harness, "url").await
 }
 
-/// The forms that the agent asks with.
+/// Returns the forms that the agent sends.
 async fn forms(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let asked = elicitations(harness, json!({"form": {}})).await?;
     Ok(asked

@@ -1,4 +1,4 @@
-//! Extensibility: methods, values and metadata of one's own.
+//! Extensibility: custom methods, values and metadata.
 
 use serde_json::{Value, json};
 
@@ -41,7 +41,7 @@ async fn unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckSto
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Metadata of the oddest kinds, under names of nobody's.
+/// Returns metadata of unusual types, under names that nobody uses.
 fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
@@ -60,7 +60,7 @@ async fn any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.prompt_v2(session, prompt).await.map(drop)
 }
 
-/// Fails at a value that is neither known nor begins with `_`.
+/// Requires that values are known or start with `_`.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,
@@ -75,7 +75,7 @@ fn require_known_or_custom<'a>(
     }
 }
 
-/// Has the agent do all that it does, and gives every update.
+/// Makes the agent do all its tasks, and returns every update.
 async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     for task in [
@@ -95,7 +95,7 @@ async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
 
 async fn own_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = updates(harness).await?;
-    // Those of version 1 are told by a check of their own. The last line is newer than the draft.
+    // A separate check reports those of version 1. The last line is newer than the draft.
     let known = [
         "user_message_chunk",
         "user_message",

@@ -19,7 +19,7 @@ checks! { V2 Agent "initialization";
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => no_old_updates;
 }
 
-/// The code of an agent that speaks no version as old as the one that it is asked for.
+/// The error code of an agent that supports only versions newer than the requested one.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
 async fn says_who(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -67,7 +67,7 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
     });
     let said = match harness.request("initialize", params).await? {
         ReceivedResponse::Result(said) => said,
-        // Later drafts than the one that is checked have this error for it, and agents in use give it.
+        // Drafts later than the one that is checked define this error, and agents in use send it.
         ReceivedResponse::Error {
             code: UNSUPPORTED_VERSION,
             ..
@@ -122,7 +122,7 @@ async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-/// Has the agent do all that may need something of the client, and gives what it called.
+/// Makes the agent do everything that may require the client, and returns the methods that it sent.
 async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
     let session = harness.session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {

@@ -58,7 +58,7 @@ async fn notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .notify("_acp-check/notification", json!({"any": "thing"}))
         .await?;
     let id = harness.wire.ask("_acp-check/last", json!({})).await?;
-    // Whatever answers a notification has an id that nobody asked with.
+    // A response to a notification has an id that no request has.
     let odd = harness
         .until(
             &format!("an answer to request {id}"),
@@ -97,7 +97,7 @@ async fn handles_several_requests(harness: &mut AgentHarness) -> Result<(), Chec
         }
         Ok(())
     };
-    // What is missing is told below.
+    // Missing responses are reported below.
     if let Ok(stopped) = tokio::time::timeout(patience, waiting).await {
         stopped?;
     }

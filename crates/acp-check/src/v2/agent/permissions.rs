@@ -1,4 +1,4 @@
-//! Tool calls, "Requesting Permission".
+//! Tool calls, section "Requesting Permission".
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ checks! { V2 Agent "tool-calls";
     50 Must "A failed permission request is not treated as approval." => failed_request;
 }
 
-/// A task for which permission is asked: what has begun, the id of the request, and its params.
+/// Starts a task that requests permission. Returns the accepted prompt, the id of the request, and its params.
 async fn wait_for_permission(
     harness: &mut AgentHarness,
 ) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
@@ -77,7 +77,7 @@ async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// The latest state that was told of.
+/// Returns the latest state that was reported.
 fn latest_state<'a>(harness: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
     harness.updates_of_prompt_v2(begun).filter_map(state).last()
 }
@@ -87,7 +87,7 @@ async fn requires_action(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     if latest_state(harness, &begun) == Some("requires_action") {
         return Ok(());
     }
-    // It may be told after the request as well.
+    // It may also be reported after the request.
     harness
         .until("a `state_update` with `requires_action`", |harness, _| {
             (latest_state(harness, &begun) == Some("requires_action")).then_some(())

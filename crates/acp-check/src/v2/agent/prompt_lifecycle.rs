@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged, worked on, and the work ends.
+//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
 
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.finish_v2(&begun).await?;
     harness.wait_until_quiet().await?;
     let mut states = harness.updates_of_prompt_v2(&begun).filter_map(state);
-    // From the first `running` on: before it comes what was on its way.
+    // Start at the first `running`: what comes before was on its way already.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
     require(ends <= 1, || {
@@ -77,7 +77,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// What was reported of the person's message: from a whole message, and from pieces of one.
+/// Returns the user message that was reported, as a whole or in chunks.
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
@@ -115,7 +115,7 @@ async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// The ids of messages of one side: `agent_message`, say.
+/// Returns the ids of one side's messages, such as `agent_message`.
 fn ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
     let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
     let own = turn.updates.iter().filter(own);
@@ -156,7 +156,7 @@ async fn takes_another(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Sends a prompt with one more block, which must be taken.
+/// Sends a prompt with an additional block, and requires that it is accepted.
 async fn require_accepted(
     harness: &mut AgentHarness,
     needs: Option<&str>,
@@ -207,7 +207,7 @@ async fn takes_images(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn takes_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    // Nothing to be heard.
+    // An empty audio clip.
     let data = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": data});
     require_accepted(harness, Some("/capabilities/session/prompt/audio"), block).await

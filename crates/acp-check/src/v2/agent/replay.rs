@@ -1,4 +1,4 @@
-//! Session setup, "Resuming Sessions": what of the past is told again.
+//! Session setup, section "Resuming Sessions": the replay of the history.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V2 Agent "session-setup";
     26 Must "Replayed user and agent messages have different ids." => ids;
 }
 
-/// Whether an update is of the conversation.
+/// Returns `true` for an update that belongs to the conversation.
 fn is_history_update(update: &Value) -> bool {
     let kind = kind(update);
     kind.starts_with("user_message")
@@ -28,14 +28,15 @@ fn is_history_update(update: &Value) -> bool {
         || kind == "plan_update"
 }
 
-/// How the messages of one side begin: `user_message`, `agent_message`.
+/// Returns the updates of one side's messages, such as `user_message` or `agent_message`.
 fn messages<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
     updates
         .iter()
         .filter(move |update| kind(update).starts_with(of))
 }
 
-/// Resumes the session of [`AgentHarness::closed_session_v2`], and gives what was told of the past before the answer and after it.
+/// Resumes the session of [`AgentHarness::closed_session_v2`], and returns the replay before the response and after
+/// it.
 async fn resume_session(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,

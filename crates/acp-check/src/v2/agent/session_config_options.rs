@@ -18,7 +18,7 @@ checks! { V2 Agent "session-config-options";
     7 Must "Setting a config option does not affect other sessions." => one_session;
 }
 
-/// A session, and its config options. A skip if there are none.
+/// Opens a session, and returns its id and its config options. Skips if there are none.
 async fn options(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
@@ -30,7 +30,7 @@ async fn options(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), Che
     }
 }
 
-/// The values to choose from: one list, or one for each group. A value may be in more than one group.
+/// Returns the values of an option: one list, or one for each group. A value may be in several groups.
 fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries
@@ -58,7 +58,7 @@ fn current_value(options: &[Value], id: &Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Sets an option, and gives all options after that. A skip if the agent refuses: it may.
+/// Sets an option, and returns all options afterwards. Skips if the agent rejects it, which it may.
 async fn set_option(
     harness: &mut AgentHarness,
     session: &str,
@@ -120,7 +120,7 @@ async fn all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
         return skip("the session has no select option");
     };
-    // Set to what it is: nothing else has a reason to change.
+    // Set it to its current value, so that nothing else has a reason to change.
     let value = ("id", &option["currentValue"]);
     let now = set_option(harness, &session, &option["configId"], value).await?;
     let gone = |option: &&Value| {
@@ -136,7 +136,7 @@ async fn all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// An option of the session's, and a value that it has not.
+/// Returns an option of the session, and a value other than its current one.
 fn other_value(options: &[Value]) -> Option<(&Value, &Value)> {
     options.iter().find_map(|option| {
         let mut others = values(option).into_iter();
@@ -178,7 +178,7 @@ async fn one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let second = harness.session().await?;
     set_option(harness, &first, id, ("id", value)).await?;
-    // Of the other session nothing is told: an update of its options would say that they have changed.
+    // The other session must get no update: one would mean that its options have changed.
     harness.wait_until_quiet().await?;
     let changed = harness.updates().find(|params| {
         let options = params["update"]["configOptions"].as_array();

@@ -1,4 +1,4 @@
-//! Session list: which sessions there are, and deleting them.
+//! Session list: listing and deleting sessions.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .map(drop)
 }
 
-/// A session in which something was said.
+/// Returns a session with a turn.
 async fn prompted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = harness.session_v2().await?;
     harness.turn_v2(&session, AgentTask::Answer).await?;
@@ -90,7 +90,7 @@ async fn deletes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// A session of an agent that takes titles, in which something was said.
+/// Returns a session with a turn, of an agent that lets clients set titles.
 async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;

@@ -1,4 +1,4 @@
-//! Session setup: sessions are opened, resumed and closed.
+//! Session setup: opening, resuming and closing sessions.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     ends_by(harness, &session, "session/close").await
 }
 
-/// That the agent is not at work in the session any more when it has answered `method`.
+/// Requires that the session's turn has ended when the agent has responded to `method`.
 pub(crate) async fn ends_by(
     harness: &mut AgentHarness,
     session: &str,
@@ -134,7 +134,7 @@ async fn unknown_server(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.require_capability("/capabilities/session")?;
     let mut params = harness.session_params();
     params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
-    // Either will do, as long as there is an answer, and another to what follows.
+    // It may succeed or fail, as long as it gets a response, and so does the next request.
     harness.request("session/new", params).await?;
     harness
         .request("_acp-check/alive", json!({}))

@@ -1,4 +1,4 @@
-//! Tool calls: how they go on, what they produce, and the terminals that they show.
+//! Tool calls: their progress, their output, and the terminals that they show.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ checks! { V2 Agent "tool-calls";
     6 Should "A terminal embedded in a tool call is announced." => shown_terminal;
 }
 
-/// All updates of the tasks that tools are used for.
+/// Returns all updates of the tasks that use tools.
 async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let mut updates = Vec::new();
@@ -78,8 +78,8 @@ async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         return Err(CheckStop::Harness("two turns were not two".to_owned()));
     };
     require_calls(first)?;
-    // What goes on from the first turn may be told of still: it is one of the second that begins there with an id
-    // of what has ended.
+    // The first turn's calls may still get updates. A violation is a call that starts in the second turn with the id
+    // of one that has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
     let mut begun = updates_of_kind(second, "tool_call_update").filter(begins);
@@ -120,7 +120,7 @@ async fn chunk_of_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// All updates of a task for which a terminal is shown. A skip if none was.
+/// Returns all updates of a task that shows a terminal. Skips if there was none.
 async fn terminal(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session_v2().await?;
     let updates = harness.turn_v2(&session, AgentTask::Run).await?.updates;
@@ -132,7 +132,7 @@ async fn terminal(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     }
 }
 
-/// The terminals that tool calls show.
+/// Returns the terminals that tool calls show.
 fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     let lists = updates
         .iter()

@@ -14,7 +14,7 @@ checks! { V2 Client "authentication";
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Refuses sessions until the client has logged in, and gives what it has logged in with; `None` if it has not.
+/// Rejects sessions until the client has logged in, and returns the params of the login, or `None` if there was none.
 async fn login(harness: &mut ClientHarness, methods: Value) -> Result<Option<Value>, CheckStop> {
     harness.introduction["authMethods"] = methods;
     harness.initialize_v2().await?;
@@ -46,7 +46,7 @@ async fn login(harness: &mut ClientHarness, methods: Value) -> Result<Option<Val
         }
         Ok(None)
     };
-    // A person may have to decide: whoever does not log in does nothing wrong.
+    // A user may have to decide, so a client that does not log in is not wrong.
     tokio::time::timeout(patience, waiting)
         .await
         .unwrap_or(Ok(None))

@@ -1,4 +1,4 @@
-//! Cancellation: of what a session works on, and of single requests.
+//! Cancellation: of turns, and of single requests.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V2 Client "prompt-lifecycle";
     134 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
-/// Waits for the client to cancel: it is asked to, which a person or a script may do.
+/// Asks for a cancel in a message, which a user or a script may do, and waits for it.
 async fn request_cancel(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
@@ -37,7 +37,7 @@ async fn request_cancel(
     }
 }
 
-/// The answer to a request among all that has come.
+/// Returns the response to a request among all messages.
 fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedResponse> {
     harness
         .messages
@@ -52,7 +52,7 @@ fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedRespo
 
 async fn answers_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
-    // Nothing in it to be allowed at once: nobody is to answer it before the cancel.
+    // Use a request that no policy allows by itself, so that nobody answers it before the cancel.
     let mut params = request(&prompted.session);
     params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
     let id = harness

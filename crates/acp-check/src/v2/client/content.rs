@@ -1,4 +1,4 @@
-//! Content: what messages are made of.
+//! Content: the blocks of messages.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Elicitation: the agent asks the person for input.
+//! Elicitation: the agent requests input from the user.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Extensibility: methods and metadata of one's own.
+//! Extensibility: custom methods and metadata.
 
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ async fn unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckSt
         .await
 }
 
-/// Metadata of the oddest kinds, under names of nobody's.
+/// Returns metadata of unusual types, under names that nobody uses.
 fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }

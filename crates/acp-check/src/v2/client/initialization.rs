@@ -39,7 +39,7 @@ async fn says_who(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Waits until the client closes the connection, and fails if it asks for something before that.
+/// Waits until the client closes the connection. Fails if it sends a request before that.
 async fn is_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let patience = harness.wire.patience();
     let ending = async {
@@ -88,7 +88,7 @@ async fn no_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         }
         Ok(())
     };
-    // One that stays connected and asks for nothing is right, too.
+    // A client that stays connected and sends nothing is right, too.
     tokio::time::timeout(WATCHED, watching)
         .await
         .unwrap_or(Ok(()))
@@ -106,7 +106,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
     let before = harness.messages.len();
     match harness.wait_for_prompt().await {
         Ok(prompted) => harness.end_turn(&prompted, "end_turn").await?,
-        // It does not speak version 1, and has closed the connection.
+        // It does not support version 1, and has closed the connection.
         Err(_) if harness.wire.has_ended() && harness.messages.len() == before => return Ok(()),
         Err(stop) => return Err(stop),
     }
@@ -136,7 +136,7 @@ async fn baseline_content(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// Calls a method of version 1, which must not be carried out.
+/// Sends a method of version 1, which must be rejected as unknown.
 async fn require_method_not_found(
     harness: &mut ClientHarness,
     method: &str,

@@ -49,7 +49,7 @@ async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let before = harness.messages.len();
     let id = harness.wire.ask("_acp-check/last", json!({})).await?;
     harness.answer(&id).await?;
-    // Whatever answers a notification has an id that nobody asked with.
+    // A response to a notification has an id that no request has.
     let odd = harness
         .messages
         .iter()

@@ -1,4 +1,4 @@
-//! Tool calls, "Requesting Permission".
+//! Tool calls, section "Requesting Permission".
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ checks! { V2 Client "tool-calls";
     127 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
 }
 
-/// The params of a permission request: to be allowed or rejected.
+/// Returns the params of a permission request with an option to allow and one to reject.
 pub(super) fn request(session: &str) -> Value {
     json!({
         "sessionId": session,
@@ -28,7 +28,7 @@ pub(super) fn request(session: &str) -> Value {
     })
 }
 
-/// Asks, and looks at what came.
+/// Requests permission, and checks the response.
 async fn request_permission(
     harness: &mut ClientHarness,
     change: impl FnOnce(&mut Value),

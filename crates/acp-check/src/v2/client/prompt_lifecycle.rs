@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged, worked on, and the work ends.
+//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
 
 use serde_json::{Value, json};
 
@@ -52,15 +52,15 @@ async fn unknown_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     .await
 }
 
-/// Ends the work in some way. A client that closes the connection then, as one that was to prompt once does, must
-/// have begun to; the others answer still.
+/// Ends the turn with `idle`. The client must still respond, or have started to close the connection, as a client
+/// does that sends only one prompt.
 async fn ends_with(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     let why = idle.to_string();
     harness.state_v2(&prompted, idle).await?;
     let alive = harness.alive_v2(&why).await;
     if let Err(CheckStop::Fail(_)) = alive {
-        // Its input may be closed a moment before its output.
+        // Its input may close slightly before its output.
         let draining = async { while let Ok(Some(_)) = harness.next().await {} };
         let _ = tokio::time::timeout(WATCHED, draining).await;
         if harness.wire.has_ended() {

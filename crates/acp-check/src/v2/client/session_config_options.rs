@@ -1,4 +1,4 @@
-//! Session config options, and slash commands: what a session has to offer.
+//! Session config options and slash commands: what a session offers.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ checks! { V2 Client "session-config-options";
     104 Should "Commands with an unknown input type are accepted." => commands;
 }
 
-/// A choice between two values.
+/// Returns a select option with two values.
 fn choice(id: &str) -> Value {
     json!({
         "configId": id, "name": id, "type": "select", "currentValue": "a",

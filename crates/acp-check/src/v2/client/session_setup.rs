@@ -1,4 +1,4 @@
-//! Session setup: sessions are opened, used and closed.
+//! Session setup: opening, using and closing sessions.
 
 use serde_json::{Value, json};
 
@@ -78,8 +78,7 @@ async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.prompted_v2().await.map(drop)
 }
 
-/// Ends the client's first turn, and answers what it asks for after that, until it closes the connection or asks no
-/// more.
+/// Ends the client's first turn, and serves its requests until it closes the connection or sends no more.
 async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.working_v2().await?;
     harness.idle_v2(&prompted, "end_turn").await?;

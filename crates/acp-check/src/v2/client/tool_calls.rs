@@ -1,4 +1,4 @@
-//! Tool calls: told of by their ids, in part, and with what a client may not know.
+//! Tool calls: partial updates by id, with content that a client may not know.
 
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ async fn terminal_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn terminal_bytes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |data: &str| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "terminal", "data": data});
-    // The halves of a letter, what is none, nothing, and a terminal that was not told of before.
+    // Half of a character, invalid data, no data, and a terminal that was not announced.
     let mut other = chunk("eA==");
     other["terminalId"] = json!("another");
     let updates = [
