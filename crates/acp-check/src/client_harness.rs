@@ -26,9 +26,9 @@ pub struct ClientHarness {
     pub messages: Vec<ReceivedMessage>,
     /// The response to `initialize`, unless the check sends its own.
     pub introduction: Value,
-    /// What is answered to `session/new`.
+    /// The result of `session/new`.
     pub session: Value,
-    /// What is answered to further requests, by method. Whatever is not here, the agent does not know.
+    /// The results of further requests, by method. Other methods are unknown to the agent.
     pub answers: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -36,7 +36,7 @@ pub struct ClientHarness {
     version: SchemaVersion,
 }
 
-/// A prompt of the client's, which waits for its answer.
+/// A prompt of the client that is in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
     /// The id of the request.
@@ -86,13 +86,13 @@ impl ClientHarness {
         (self.wire, self.process, self.directory)
     }
 
-    /// The check's directory.
+    /// Returns the check's directory.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
     }
 
-    /// The client's process, if it is one.
+    /// Returns the process, if the client is one.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()

@@ -67,7 +67,7 @@ pub enum ReceivedResponse {
     },
 }
 
-/// What was read.
+/// An item that was read from the connection.
 enum WireInput {
     Line(Vec<u8>),
     TooLong,

@@ -141,7 +141,7 @@ impl Capabilities {
             let rule = match method.split_once('/') {
                 Some(("session", _)) => &SESSION,
                 None if method == "logout" => &LOGOUT,
-                // No rule is about other types.
+                // No rule is about other methods.
                 _ => return,
             };
             let text = format!("calls `{method}`, but the agent does not support `{capability}`");

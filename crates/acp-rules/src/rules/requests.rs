@@ -127,7 +127,7 @@ impl OpenRequests {
         Some(&open.method)
     }
 
-    /// Returns `true` if a request of one of these methods is pending. If it names a session, it must be `session`.
+    /// Returns `true` if a request of one of these methods is pending, in `session` if that is given.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())

@@ -120,7 +120,8 @@ impl RuleTerminals {
         }
     }
 
-    /// Reports terminals that were not released at the end. A session whose turn still runs may need its terminals.
+    /// Reports terminals whose command has exited and that were never released. A session whose turn still runs may
+    /// need its terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);

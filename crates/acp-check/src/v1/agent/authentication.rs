@@ -57,7 +57,7 @@ async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-/// Returns the auth method. Skips unless the agent requires a login.
+/// Initializes, and returns the params of `authenticate`. Skips unless an auth method is given.
 async fn login(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     harness.initialize().await?;
     match harness.login() {

@@ -76,7 +76,8 @@ async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Makes the agent work for a client that supports `capabilities`: the methods that start with `offered`.
+/// Makes the agent work for a client that supports `capabilities`. Fails if the agent uses file or terminal methods
+/// other than those that start with `offered`.
 async fn initialize_supporting(
     harness: &mut AgentHarness,
     capabilities: Value,
