@@ -116,7 +116,7 @@ impl Capabilities {
             let rule = match method.split_once('/') {
                 Some(("fs", _)) => &FS,
                 Some(("terminal", _)) => &TERMINAL,
-                // No rule is about other modes.
+                // No rule is about other methods.
                 _ => return,
             };
             let text = format!("calls `{method}`, but the client does not support `{capability}`");

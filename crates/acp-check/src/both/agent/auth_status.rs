@@ -80,7 +80,7 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         Ok(asked) => require(asked.code() != Some(-32000), || {
             "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
-        // It was not rejected before.
+        // The agent cannot be logged out here. The request above was not rejected.
         Err(CheckStop::Skip(_)) => Ok(()),
         Err(stop) => Err(stop),
     }
