@@ -47,7 +47,7 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// The same, for an agent that has announced a subagent.
+/// Like `run_delegation`, and skips unless the agent has announced a subagent.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {

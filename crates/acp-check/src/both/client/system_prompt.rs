@@ -33,7 +33,7 @@ async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Va
     Ok(given.collect())
 }
 
-/// The same, for an agent that supports appended ones.
+/// Like `received_prompts`, for an agent that supports appended ones.
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {

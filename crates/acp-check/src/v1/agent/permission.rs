@@ -29,7 +29,7 @@ async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, C
     requests(harness)
 }
 
-/// Like [`permission_requests`], for a turn that succeeds.
+/// Like `permission_requests`, for a turn that succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     let session = harness.session().await?;
     harness.task(&session, AgentTask::Edit).await?;

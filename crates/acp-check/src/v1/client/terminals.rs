@@ -54,7 +54,7 @@ impl CheckTerminal {
         Self::run_in(harness, prompted, line, more).await
     }
 
-    /// The same, in a running turn.
+    /// Like `run`, in a running turn.
     pub(super) async fn run_in(
         harness: &mut ClientHarness,
         prompted: ReceivedPrompt,
