@@ -1,4 +1,4 @@
-//! Playing a client with an agent.
+//! The harness that plays the client for an agent under test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,28 +14,28 @@ use super::verdict::{CheckStop, fail, skip};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// A request that no agent knows.
+/// A method that no agent knows.
 pub(super) const UNKNOWN: &str = "_acp-check/unknown";
 
-/// The id of a session that there is not.
+/// The id of a session that does not exist.
 pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
 
-/// How long it is listened for what must not come.
+/// How long to watch for messages that must not come.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
 
-/// A connection to an agent, played as a client by hand.
+/// A connection to an agent, on which the check plays the client.
 ///
-/// While it waits for an answer, what the agent asks for is answered by [`host`](Self::host).
+/// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
     /// The connection.
     pub wire: Wire,
-    /// What the agent is lent.
+    /// The files, terminals and permissions that the agent can use.
     pub host: CheckHost,
-    /// All that the agent has sent, in order: [`updates`](Self::updates) and [`requests`](Self::requests) are among it.
+    /// All messages of the agent, in order, including [`updates`](Self::updates) and [`requests`](Self::requests).
     pub messages: Vec<ReceivedMessage>,
-    /// Requests of the agent's that are left to the check to answer: id, method, `params`.
+    /// Requests of the agent that the check must respond to itself: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
-    /// The answer to `initialize`, once it has come.
+    /// The response to `initialize`, once it has arrived.
     pub initialized: Option<Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -75,37 +75,37 @@ impl AgentHarness {
         (self.wire, self.host, self.process, self.directory)
     }
 
-    /// The check's directory.
+    /// Returns the check's directory.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
     }
 
-    /// The version that is played.
+    /// Returns the protocol version in use.
     #[must_use]
     pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
-    /// The process, if the agent is one.
+    /// Returns the process, if the agent is one.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
     }
 
-    /// What is sent so that the agent does a task.
+    /// Returns the prompt text that makes the agent do a task.
     #[must_use]
     pub fn text_for(&self, task: AgentTask) -> String {
         self.options.text_for(task)
     }
 
-    /// How long a whole turn may take.
+    /// Returns how long a whole turn may take.
     #[must_use]
     pub fn turn_patience(&self) -> Duration {
         self.options.turn_patience
     }
 
-    /// What comes next, after the agent's requests were seen to. `None` at the end.
+    /// Returns the next message, after the host has handled it if it is a request. Returns `None` at the end.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -139,12 +139,12 @@ impl AgentHarness {
         }
     }
 
-    /// All updates that have come, as their `params`, in order.
+    /// Returns the `params` of all updates so far, in order.
     pub fn updates(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
         self.updates_since(0)
     }
 
-    /// The updates that have come since there were so many [`messages`](Self::messages).
+    /// Returns the updates since there were this many [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -159,12 +159,12 @@ impl AgentHarness {
         })
     }
 
-    /// All requests of the agent's that have come: method and `params`, in order.
+    /// Returns the method and `params` of all requests of the agent so far, in order.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
         self.requests_since(0)
     }
 
-    /// The requests of the agent's that have come since there were so many [`messages`](Self::messages).
+    /// Returns the requests of the agent since there were this many [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -173,10 +173,10 @@ impl AgentHarness {
         })
     }
 
-    /// Waits until `found` gives something of a message or of what has come before it.
+    /// Waits until `found` returns a value for a message, or for the messages before it.
     ///
     /// # Errors
-    /// It does not come in time, or the agent ends; `what` says what is missing.
+    /// It does not come in time, or the agent closes the connection. `what` says what is missing.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -185,10 +185,10 @@ impl AgentHarness {
         self.wait_within(self.wire.patience(), what, found).await
     }
 
-    /// As [`until`](Self::until), for what a model has to come to: it may take as long as a turn.
+    /// Like [`until`](Self::until), for what depends on a model: it may take as long as a turn.
     ///
     /// # Errors
-    /// As [`until`](Self::until).
+    /// See [`until`](Self::until).
     pub async fn until_in_turn<T>(
         &mut self,
         what: &str,
@@ -222,10 +222,10 @@ impl AgentHarness {
         }
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     ///
     /// # Errors
-    /// None comes.
+    /// There is no response in time.
     pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let what = format!("a response to request {id}");
         self.until(&what, |_, message| match message.envelope() {
@@ -238,10 +238,10 @@ impl AgentHarness {
         .await
     }
 
-    /// Waits for the answers to several requests, whichever comes first, and gives them in the order of `ids`.
+    /// Waits for the responses to several requests, in any order, and returns them in the order of `ids`.
     ///
     /// # Errors
-    /// One does not come in time, or the agent ends.
+    /// One does not come in time, or the agent closes the connection.
     pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
         let mut came: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
         let what = format!("responses to {} requests", ids.len());
@@ -258,7 +258,7 @@ impl AgentHarness {
         Ok(came.into_iter().flatten().collect())
     }
 
-    /// What comes within a time in which nothing need come; the first thousand messages of it.
+    /// Collects the messages that arrive within this time, at most a thousand. None need arrive.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -275,11 +275,11 @@ impl AgentHarness {
         }
     }
 
-    /// Goes on only if the agent still answers requests: `after` says after what. What is asked is a method that no
-    /// agent knows, which each has to answer.
+    /// Requires that the agent still responds to requests. `after` says after what. The request has a method that no
+    /// agent knows, to which each must respond.
     ///
     /// # Errors
-    /// It does not.
+    /// The agent does not respond.
     pub async fn require_responsive(&mut self, after: &str) -> Result<(), CheckStop> {
         match self.request(UNKNOWN, json!({})).await {
             Ok(_) => Ok(()),
@@ -290,10 +290,10 @@ impl AgentHarness {
         }
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     ///
     /// # Errors
-    /// None comes.
+    /// There is no response in time.
     pub async fn request(
         &mut self,
         method: &str,
@@ -303,10 +303,10 @@ impl AgentHarness {
         self.answer(&id).await
     }
 
-    /// Sends a request that must succeed, and gives its result.
+    /// Sends a request that must succeed, and returns its result.
     ///
     /// # Errors
-    /// It fails, or there is no answer.
+    /// The request fails, or there is no response.
     pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
         match self.request(method, params).await? {
             ReceivedResponse::Result(result) => Ok(result),
@@ -316,10 +316,10 @@ impl AgentHarness {
         }
     }
 
-    /// Sends a request that must be refused with this code.
+    /// Sends a request that must fail with this error code.
     ///
     /// # Errors
-    /// It is not.
+    /// It succeeds, fails with another code, or there is no response.
     pub async fn expect_error(
         &mut self,
         method: &str,
@@ -337,7 +337,7 @@ impl AgentHarness {
         }
     }
 
-    /// The params of `initialize` that checks use unless they are about them: everything is offered.
+    /// Returns the default params of `initialize`, which support everything.
     #[must_use]
     pub fn initialize_params(&self) -> Value {
         match self.version {
@@ -357,19 +357,19 @@ impl AgentHarness {
         }
     }
 
-    /// Initializes, and gives what the agent says of itself.
+    /// Initializes the connection, and returns the agent's response.
     ///
     /// # Errors
-    /// It fails; or, as a skip, the agent does not speak the version.
+    /// The request fails; or, as a skip, the agent does not support the version.
     pub async fn initialize(&mut self) -> Result<Value, CheckStop> {
         let params = self.initialize_params();
         self.initialize_with(params).await
     }
 
-    /// Initializes with params of the check's own.
+    /// Initializes the connection with the check's own params.
     ///
     /// # Errors
-    /// As [`initialize`](Self::initialize).
+    /// See [`initialize`](Self::initialize).
     pub async fn initialize_with(&mut self, params: Value) -> Result<Value, CheckStop> {
         let said = self.result("initialize", params).await?;
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
@@ -381,7 +381,8 @@ impl AgentHarness {
         Ok(said)
     }
 
-    /// What the agent has said of itself at a place, such as `/agentCapabilities/loadSession`; null if nothing.
+    /// Returns the value at a pointer in the response to `initialize`, such as `/agentCapabilities/loadSession`, or
+    /// null.
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self
@@ -391,10 +392,10 @@ impl AgentHarness {
         said.unwrap_or(&Value::Null)
     }
 
-    /// Goes on only if the agent offers what is at `pointer`: true, or an object.
+    /// Requires that the agent supports the capability at `pointer`: the value is true or an object.
     ///
     /// # Errors
-    /// A skip: it does not.
+    /// A skip, if the agent does not support it.
     pub fn require_capability(&self, pointer: &str) -> Result<(), CheckStop> {
         match self.capability(pointer) {
             Value::Bool(true) | Value::Object(_) => Ok(()),
@@ -405,22 +406,22 @@ impl AgentHarness {
         }
     }
 
-    /// The method of logging in that was named, if one was.
+    /// Returns the auth method from the options, if any.
     #[must_use]
     pub fn login(&self) -> Option<&str> {
         self.options.login.as_deref()
     }
 
-    /// Params with which a session is opened in the check's project.
+    /// Returns params that open a session in the check's project.
     #[must_use]
     pub fn session_params(&self) -> Value {
         json!({"cwd": self.directory.project(), "mcpServers": []})
     }
 
-    /// Opens a session, after `initialize` if that has not been done, and gives all of the answer.
+    /// Opens a session, after `initialize` if necessary, and returns the whole response.
     ///
     /// # Errors
-    /// It fails; or, as a skip, the agent wants a login first and none was named.
+    /// The request fails; or, as a skip, the agent requires a login and no auth method is given.
     pub async fn open_session(&mut self) -> Result<Value, CheckStop> {
         if self.initialized.is_none() {
             self.initialize().await?;
@@ -429,10 +430,10 @@ impl AgentHarness {
         self.open_session_with(params).await
     }
 
-    /// As [`open_session`](Self::open_session), with params of the check's own.
+    /// Like [`open_session`](Self::open_session), with the check's own params.
     ///
     /// # Errors
-    /// As [`open_session`](Self::open_session).
+    /// See [`open_session`](Self::open_session).
     pub async fn open_session_with(&mut self, params: Value) -> Result<Value, CheckStop> {
         let mut answer = self.request("session/new", params.clone()).await?;
         if answer.code() == Some(-32000) {
@@ -459,10 +460,10 @@ impl AgentHarness {
         Ok(session)
     }
 
-    /// Opens a session and gives its id.
+    /// Opens a session and returns its id.
     ///
     /// # Errors
-    /// As [`open_session`](Self::open_session); or it has no id.
+    /// See [`open_session`](Self::open_session); or the session has no id.
     pub async fn session(&mut self) -> Result<String, CheckStop> {
         let session = self.open_session().await?;
         match session.get("sessionId").and_then(Value::as_str) {

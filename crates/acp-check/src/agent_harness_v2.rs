@@ -1,4 +1,4 @@
-//! Playing a client with an agent in version 2: a prompt is only acknowledged, and a turn ends by an update.
+//! The client's side in version 2: a prompt is only acknowledged, and an update ends the turn.
 
 use std::time::Duration;
 
@@ -12,42 +12,42 @@ use super::turns::{CheckTurn, owned};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long nothing must come for there to be a silence.
+/// How long no message may arrive for the agent to count as quiet.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How many pages of a list of sessions are asked for.
+/// The maximum number of pages requested of a session list.
 const PAGES: usize = 64;
 
-/// A prompt that the agent has taken.
+/// A prompt that the agent has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedPrompt {
     session: String,
-    /// How many messages there had been before.
+    /// The number of messages before it.
     messages: usize,
 }
 
-/// The kind of an update.
+/// Returns the type of an update.
 pub(super) fn kind(update: &Value) -> &str {
     update["sessionUpdate"].as_str().unwrap_or_default()
 }
 
-/// What an update says of the agent's state, if it says that.
+/// Returns the agent's state, if the update reports one.
 pub(super) fn state(update: &Value) -> Option<&str> {
     (kind(update) == "state_update")
         .then(|| update["state"].as_str())
         .flatten()
 }
 
-/// A prompt of one text.
+/// Returns a prompt with one text block.
 pub(super) fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
 impl AgentHarness {
-    /// Opens a session and gives its id, after `initialize` if that has not been done.
+    /// Opens a session, after `initialize` if necessary, and returns its id.
     ///
     /// # Errors
-    /// As [`open_session`](Self::open_session); as a skip, the agent offers no sessions.
+    /// See [`open_session`](Self::open_session); as a skip, the agent does not support sessions.
     pub async fn session_v2(&mut self) -> Result<String, CheckStop> {
         if self.initialized.is_none() {
             self.initialize().await?;
@@ -56,10 +56,10 @@ impl AgentHarness {
         self.session().await
     }
 
-    /// Lets the agent do a task, until it is idle again.
+    /// Makes the agent do a task, and waits until it is idle again.
     ///
     /// # Errors
-    /// As [`prompt_v2`](Self::prompt_v2).
+    /// See [`prompt_v2`](Self::prompt_v2).
     pub async fn turn_v2(
         &mut self,
         session: &str,
@@ -72,7 +72,7 @@ impl AgentHarness {
     /// Sends a prompt, and waits until the agent is idle again.
     ///
     /// # Errors
-    /// The prompt is refused, or the work on it does not end in time.
+    /// The prompt is rejected, or the turn does not end in time.
     pub async fn prompt_v2(
         &mut self,
         session: &str,
@@ -85,7 +85,7 @@ impl AgentHarness {
     /// Sends the prompt for a task, and waits until it is acknowledged.
     ///
     /// # Errors
-    /// As [`begin_v2`](Self::begin_v2).
+    /// See [`begin_v2`](Self::begin_v2).
     pub async fn begin_task_v2(
         &mut self,
         session: &str,
@@ -98,7 +98,7 @@ impl AgentHarness {
     /// Sends a prompt, and waits until it is acknowledged.
     ///
     /// # Errors
-    /// It is refused, or there is no answer.
+    /// The prompt is rejected, or there is no response.
     pub async fn begin_v2(
         &mut self,
         session: &str,
@@ -120,7 +120,7 @@ impl AgentHarness {
     /// Waits until the agent is idle again after a prompt.
     ///
     /// # Errors
-    /// It is not in time.
+    /// The agent is not idle in time.
     pub async fn finish_v2(&mut self, begun: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
@@ -139,7 +139,7 @@ impl AgentHarness {
         }
     }
 
-    /// What has come of a prompt so far.
+    /// Returns the updates since a prompt.
     pub fn updates_of_prompt_v2<'a>(
         &'a self,
         begun: &'a AcceptedPrompt,
@@ -150,8 +150,8 @@ impl AgentHarness {
             .filter_map(|params| params.get("update"))
     }
 
-    /// The turn, if it is over: by an `idle` that follows some work, or that says why it came. One that was on its
-    /// way when the prompt was sent is neither.
+    /// Returns the turn if it has ended: by an `idle` that follows some work, or that has a stop reason. Any other
+    /// `idle` was on its way when the prompt was sent.
     pub(super) fn finished_turn_v2(&self, begun: &AcceptedPrompt) -> Option<CheckTurn> {
         let mut updates = Vec::new();
         let mut at_work = false;
@@ -176,12 +176,12 @@ impl AgentHarness {
         None
     }
 
-    /// Waits until nothing has come for a moment.
+    /// Waits until the agent is quiet.
     ///
     /// # Errors
     /// See [`next`](Self::next).
     pub async fn wait_until_quiet(&mut self) -> Result<(), CheckStop> {
-        // However much there is to say, the check goes on.
+        // The check continues after this time even if the agent is never quiet.
         let latest = Instant::now() + self.wire.patience();
         while Instant::now() < latest {
             match tokio::time::timeout(QUIET, self.next()).await {
@@ -193,10 +193,10 @@ impl AgentHarness {
         Ok(())
     }
 
-    /// Makes a session with a past that is closed, and gives its id.
+    /// Creates a session with a history, closes it, and returns its id.
     ///
     /// # Errors
-    /// As [`turn_v2`](Self::turn_v2); as a skip, the agent does not keep it.
+    /// See [`turn_v2`](Self::turn_v2); as a skip, the agent does not store sessions.
     pub async fn closed_session_v2(&mut self) -> Result<String, CheckStop> {
         let session = self.session_v2().await?;
         self.turn_v2(&session, AgentTask::Answer).await?;
@@ -211,16 +211,16 @@ impl AgentHarness {
         }
     }
 
-    /// Params with which a session is resumed, without its past.
+    /// Returns params that resume a session without its history.
     #[must_use]
     pub fn resume_params(&self, session: &str) -> Value {
         json!({"sessionId": session, "cwd": self.place().project(), "mcpServers": []})
     }
 
-    /// All sessions that the agent lists, page by page.
+    /// Returns all sessions that the agent lists, page by page.
     ///
     /// # Errors
-    /// A page is refused; or there are more than can be looked at.
+    /// A page is rejected, or there are too many pages.
     pub async fn list_sessions_v2(&mut self, mut params: Value) -> Result<Vec<Value>, CheckStop> {
         let mut all = Vec::new();
         for _ in 0..PAGES {
@@ -234,11 +234,11 @@ impl AgentHarness {
         skip(format!("the list of sessions has more than {PAGES} pages"))
     }
 
-    /// Waits until the agent asks for permission, and gives the id and the params of the request; or `None` if its
-    /// work ends without that.
+    /// Waits until the agent requests permission, and returns the id and the params of the request. Returns `None` if
+    /// the turn ends without one.
     ///
     /// # Errors
-    /// Neither comes in time.
+    /// Neither happens in time.
     pub async fn wait_for_permission_v2(
         &mut self,
         begun: &AcceptedPrompt,
@@ -267,10 +267,10 @@ impl AgentHarness {
         }
     }
 
-    /// That `notes.txt` is as it was.
+    /// Requires that `notes.txt` is unchanged.
     ///
     /// # Errors
-    /// It was changed.
+    /// The file was changed.
     pub fn require_file_unchanged_v2(&self) -> Result<(), CheckStop> {
         match std::fs::read_to_string(self.place().file("notes.txt")) {
             Ok(text) if text == NOTES => Ok(()),

@@ -1,11 +1,11 @@
-//! Failures that are expected, so that a suite can be put into use before everything is mended, and nothing that is
-//! mended breaks again unseen.
+//! The baseline: failures that are expected. With it, a suite can be used before everything is fixed, and what is
+//! fixed cannot break again unnoticed.
 
 use super::check::Check;
 use super::outcome::CheckOutcome;
 use super::verdict::Verdict;
 
-/// The ids of the checks that are expected to fail, from a file: one a line, `#` begins a comment.
+/// Reads the ids of the checks that are expected to fail: one a line, and `#` starts a comment.
 #[must_use]
 pub fn read(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
@@ -15,8 +15,8 @@ pub fn read(text: &str) -> Vec<String> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// What of the expectations does not hold: a check that is expected to fail and does not any more, or that there is
-/// not. `known` are all checks there are, of which `outcomes` are those that were carried out.
+/// Returns what does not match the baseline: a check that is expected to fail and no longer does, or that does not
+/// exist. `known` are all checks; `outcomes` are those that were run.
 #[must_use]
 pub fn unexpected_results(
     expected: &[String],

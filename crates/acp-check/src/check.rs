@@ -1,4 +1,4 @@
-//! What a check is.
+//! Checks: requirements, and the code that tests them.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,44 +11,43 @@ use super::verdict::CheckStop;
 use crate::agent_harness::AgentHarness;
 use crate::client_harness::ClientHarness;
 
-/// What a check does, and with whom.
+/// What a check does, and against which side.
 #[derive(Clone, Copy)]
 pub enum CheckProcedure {
-    /// It plays a client with an agent.
+    /// Plays the client for an agent.
     Agent(for<'a> fn(&'a mut AgentHarness) -> CheckFuture<'a>),
-    /// It plays an agent with a client.
+    /// Plays the agent for a client.
     Client(for<'a> fn(&'a mut ClientHarness) -> CheckFuture<'a>),
-    /// It looks at every message that the program sent in the other checks: at those with this shape.
+    /// Inspects all messages with this shape that the program sent in the other checks.
     Shape(CheckedShape),
-    /// It looks at what the program said in the other checks: at whether it kept to the rules of a conversation.
+    /// Tests whether the program kept to the protocol rules in the other checks.
     Rules,
 }
 
-/// A check that is under way.
+/// A running check.
 pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
-/// One requirement of the specification, and how it is seen whether it is met.
+/// One requirement of the specification, and the code that tests it.
 #[derive(Clone, Copy)]
 pub struct Check {
-    /// The version whose requirement it is.
+    /// The version that has the requirement.
     pub version: SchemaVersion,
-    /// Whose requirement it is.
+    /// The side that must meet it.
     pub side: Side,
-    /// The page of the specification, as its address has it, such as `prompt-turn`.
+    /// The page of the specification, as in its URL, such as `prompt-turn`.
     pub page: &'static str,
-    /// Its number on the page. It stays when others come or go: baselines name it. Zero for shapes, which go by their
-    /// names.
+    /// The number on the page. It never changes, since baselines use it. Zero for shapes, which have names instead.
     pub number: u16,
     /// How binding it is.
     pub level: RequirementLevel,
-    /// What is required, in a sentence; [`sentence`](Self::sentence) is for reading.
+    /// The requirement, as a sentence. For display, use [`sentence`](Self::sentence).
     pub requirement: &'static str,
-    /// What is done.
+    /// The code of the check.
     pub play: CheckProcedure,
 }
 
 impl Check {
-    /// What is required, in a sentence that names what it is about.
+    /// Returns the requirement as a sentence that names its subject.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.play {
@@ -65,13 +64,14 @@ impl Check {
         }
     }
 
-    /// The id: `v1/initialization/3`; of a shape `v1/schema/PromptResponse`, or `v1/schema/SessionUpdate.plan`.
+    /// Returns the id: `v1/initialization/3`, or for a shape `v1/schema/PromptResponse` or
+    /// `v1/schema/SessionUpdate.plan`.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}/{}/{}", self.version, self.page, self.name())
     }
 
-    /// What it is called on its page: its number, or the shape it is about.
+    /// Returns the name on the page: the number, or the shape.
     #[must_use]
     pub fn name(&self) -> String {
         match self.play {
@@ -95,8 +95,8 @@ impl fmt::Debug for Check {
     }
 }
 
-/// The checks of a page: number, level, requirement, and the function that plays it. `CHECKS` has them; where a page is
-/// the same in both versions, `V1` and `V2` do.
+/// Defines the checks of a page: number, level, requirement, and function. They are in `CHECKS`, or in `V1` and `V2`
+/// where a page is the same in both versions.
 macro_rules! checks {
     (V1 V2 $side:ident $page:literal; $( $checks:tt )+) => {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);
@@ -111,7 +111,7 @@ macro_rules! checks {
                 number: $number,
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
-                play: $crate::check::CheckProcedure::$side(|play| Box::pin($play(play))),
+                play: $crate::check::CheckProcedure::$side(|harness| Box::pin($play(harness))),
             },
         )+]
     };

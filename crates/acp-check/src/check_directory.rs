@@ -1,14 +1,14 @@
-//! A directory for one check, with a small project in it.
+//! The directory of one check, with a small project in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// What `notes.txt` says at first.
+/// The initial content of `notes.txt`.
 pub(super) const NOTES: &str = "alpha\nbeta\ngamma\n";
 
-/// A directory of a check's own, gone when it is dropped.
+/// The directory of one check. Removed when dropped.
 #[derive(Debug)]
 pub struct CheckDirectory {
     _directory: TempDir,
@@ -16,13 +16,13 @@ pub struct CheckDirectory {
 }
 
 impl CheckDirectory {
-    /// Makes one, with a project that has `notes.txt` in it.
+    /// Creates a directory, with a project that contains `notes.txt`.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be created.
     pub fn new() -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("acp-check-").tempdir()?;
-        // The path as the system says it: an agent that resolves links tells this one.
+        // Use the canonical path: an agent that resolves links reports this one.
         let project = directory.path().canonicalize()?.join("project");
         std::fs::create_dir(&project)?;
         std::fs::write(project.join("notes.txt"), NOTES)?;
@@ -32,13 +32,13 @@ impl CheckDirectory {
         })
     }
 
-    /// The project: sessions are opened here.
+    /// Returns the project, in which sessions are opened.
     #[must_use]
     pub fn project(&self) -> &Path {
         &self.project
     }
 
-    /// A file of the project, absolute.
+    /// Returns the absolute path of a file in the project.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.project.join(name)

@@ -1,10 +1,10 @@
-//! What a check of shapes looks at.
+//! The subject of a schema check.
 
-/// What is looked at by a check of shapes.
+/// The shape that a schema check inspects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CheckedShape {
     /// The shape, such as `PromptResponse`.
     pub shape: &'static str,
-    /// The value of the tag, where the shape is one of several: `plan`, in `SessionUpdate`.
+    /// The value of the tag, if the shape has variants: `plan`, in `SessionUpdate`.
     pub variant: Option<&'static str>,
 }

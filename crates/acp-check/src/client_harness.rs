@@ -1,4 +1,4 @@
-//! Playing an agent with a client.
+//! The harness that plays the agent for a client under test.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use super::verdict::{CheckStop, fail};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// The id of the session that checks open, unless they are about that.
+/// The id of the session in all checks that are not about ids.
 pub const SESSION: &str = "sess_check";
 
-/// A connection to a client, played as an agent by hand.
+/// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
     /// The connection.
     pub wire: Wire,
-    /// What the client has said of itself: the params of `initialize`.
+    /// The client's params of `initialize`.
     pub initialized: Option<Value>,
-    /// All that the client has sent, in order.
+    /// All messages of the client, in order.
     pub messages: Vec<ReceivedMessage>,
-    /// What is answered to `initialize`, unless the check says otherwise.
+    /// The response to `initialize`, unless the check sends its own.
     pub introduction: Value,
-    /// What is answered to `session/new`.
+    /// The result of `session/new`.
     pub session: Value,
-    /// What is answered to further requests, by method. Whatever is not here, the agent does not know.
+    /// The results of further requests, by method. Other methods are unknown to the agent.
     pub answers: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -36,7 +36,7 @@ pub struct ClientHarness {
     version: SchemaVersion,
 }
 
-/// A prompt of the client's, which waits for its answer.
+/// A prompt of the client that is in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
     /// The id of the request.
@@ -86,25 +86,25 @@ impl ClientHarness {
         (self.wire, self.process, self.directory)
     }
 
-    /// The check's directory.
+    /// Returns the check's directory.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
     }
 
-    /// The client's process, if it is one.
+    /// Returns the process, if the client is one.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
     }
 
-    /// The version that is played.
+    /// Returns the protocol version in use.
     #[must_use]
     pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
-    /// What comes next. `None` at the end.
+    /// Returns the next message, or `None` at the end.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -116,14 +116,14 @@ impl ClientHarness {
         Ok(message)
     }
 
-    /// Waits for a request or notification of that method, and gives its id (null for a notification) and params.
-    /// What comes before is answered as [`serve`](Self::serve) does.
+    /// Waits for a request or notification with this method, and returns its id (null for a notification) and params.
+    /// Messages before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
-    /// It does not come in time, or the client ends.
+    /// It does not come in time, or the client closes the connection.
     pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
-            // A person or a model may have to come to it.
+            // It may depend on a user or a model.
             "session/prompt" => self.options.turn_patience,
             _ => self.wire.patience(),
         };
@@ -145,10 +145,10 @@ impl ClientHarness {
         }
     }
 
-    /// Answers a request as an agent does that has the least to offer.
+    /// Responds to a request as an agent with the fewest capabilities does.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn serve(&mut self, message: &ReceivedMessage) -> Result<(), CheckStop> {
         let Some(Envelope::Request { id, method, .. }) = message.envelope() else {
             return Ok(());
@@ -173,10 +173,10 @@ impl ClientHarness {
         }
     }
 
-    /// Plays up to the client's first prompt.
+    /// Serves the client up to its first prompt.
     ///
     /// # Errors
-    /// It does not come in time, or the client ends.
+    /// It does not come in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let (id, params) = self.expect("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);
@@ -190,26 +190,26 @@ impl ClientHarness {
     /// Sends an update of the session.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn update(&mut self, session: &str, update: Value) -> Result<(), CheckStop> {
         let params = json!({"sessionId": session, "update": update});
         self.wire.notify("session/update", params).await
     }
 
-    /// Says something as the agent.
+    /// Sends a text as a chunk of an agent message.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn say(&mut self, session: &str, text: &str) -> Result<(), CheckStop> {
         let content = json!({"type": "text", "text": text});
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
         self.update(session, update).await
     }
 
-    /// Sends a request to the client and waits for its answer.
+    /// Sends a request to the client and waits for its response.
     ///
     /// # Errors
-    /// None comes.
+    /// There is no response in time.
     pub async fn request(
         &mut self,
         method: &str,
@@ -219,10 +219,10 @@ impl ClientHarness {
         self.answer(&id).await
     }
 
-    /// Waits for the answer to a request.
+    /// Waits for the response to a request.
     ///
     /// # Errors
-    /// None comes.
+    /// There is no response in time.
     pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.wire.patience();
         let waiting = async {
@@ -252,7 +252,7 @@ impl ClientHarness {
     /// Ends a turn.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn end_turn(
         &mut self,
         prompted: &ReceivedPrompt,
@@ -263,7 +263,8 @@ impl ClientHarness {
             .await
     }
 
-    /// What the client has said of itself at a place, such as `/clientCapabilities/fs`; null if nothing.
+    /// Returns the value at a pointer in the client's params of `initialize`, such as `/clientCapabilities/fs`, or
+    /// null.
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self

@@ -1,4 +1,4 @@
-//! Playing an agent with a client in version 2.
+//! The agent's side in version 2.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use super::client_harness::{ClientHarness, ReceivedPrompt};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
-/// How long a client is watched for something that it must not do.
+/// How long to watch the client for something that it must not do.
 pub(super) const WATCHED: Duration = Duration::from_millis(400);
 
-/// An update in which the agent says a text.
+/// Returns an update with a text of the agent.
 pub(super) fn said(text: &str) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "said", "content": content})
 }
 
 impl ClientHarness {
-    /// Waits for `initialize` and answers it. Gives its params.
+    /// Waits for `initialize`, responds to it, and returns its params.
     ///
     /// # Errors
-    /// It does not come; or, as a skip, the client does not speak version 2.
+    /// It does not come; or, as a skip, the client does not support version 2.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
         let (id, params) = self.asked_to_begin_v2().await?;
         let introduction = self.introduction.clone();
@@ -29,10 +29,10 @@ impl ClientHarness {
         Ok(params)
     }
 
-    /// Waits for `initialize`, and gives its id and its params.
+    /// Waits for `initialize`, and returns its id and its params.
     ///
     /// # Errors
-    /// As [`initialize_v2`](Self::initialize_v2).
+    /// See [`initialize_v2`](Self::initialize_v2).
     pub async fn asked_to_begin_v2(&mut self) -> Result<(Value, Value), CheckStop> {
         let (id, params) = self.expect("initialize").await?;
         self.initialized = Some(params.clone());
@@ -42,10 +42,10 @@ impl ClientHarness {
         }
     }
 
-    /// Plays up to the client's first prompt.
+    /// Serves the client up to its first prompt.
     ///
     /// # Errors
-    /// As [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
+    /// See [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
     pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         if self.initialized.is_none() {
             self.initialize_v2().await?;
@@ -53,10 +53,10 @@ impl ClientHarness {
         self.wait_for_prompt().await
     }
 
-    /// Takes the client's first prompt, and begins to work on it.
+    /// Accepts the client's first prompt, and reports that the agent is working on it.
     ///
     /// # Errors
-    /// As [`prompted_v2`](Self::prompted_v2).
+    /// See [`prompted_v2`](Self::prompted_v2).
     pub async fn working_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let prompted = self.prompted_v2().await?;
         self.accept_v2(&prompted).await?;
@@ -65,20 +65,20 @@ impl ClientHarness {
         Ok(prompted)
     }
 
-    /// Acknowledges a prompt. Later drafts than the one that is checked want the id of the message in the answer, and
-    /// clients in use do as well; in this one it is a field more.
+    /// Acknowledges a prompt. Drafts later than the one that is checked require the id of the message in the
+    /// response, and so do clients in use. In this draft it is an additional field.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn accept_v2(&mut self, prompted: &ReceivedPrompt) -> Result<(), CheckStop> {
         let accepted = json!({"messageId": "prompted"});
         self.wire.answer(&prompted.id, accepted).await
     }
 
-    /// Tells of a state.
+    /// Reports a state.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn state_v2(
         &mut self,
         prompted: &ReceivedPrompt,
@@ -88,10 +88,10 @@ impl ClientHarness {
         self.update(&prompted.session, state).await
     }
 
-    /// Ends the work.
+    /// Ends the turn.
     ///
     /// # Errors
-    /// The client does not read, or is gone.
+    /// The client stopped reading or closed the connection.
     pub async fn idle_v2(
         &mut self,
         prompted: &ReceivedPrompt,
@@ -101,10 +101,10 @@ impl ClientHarness {
         self.state_v2(prompted, state).await
     }
 
-    /// That the client is still there after something: it answers a request, however.
+    /// Requires that the client still responds to requests. `after` says after what.
     ///
     /// # Errors
-    /// It does not.
+    /// The client does not respond.
     pub async fn alive_v2(&mut self, after: &str) -> Result<(), CheckStop> {
         match self.request("_acp-check/alive", json!({})).await {
             Ok(_) => Ok(()),
@@ -113,10 +113,10 @@ impl ClientHarness {
         }
     }
 
-    /// Sends updates in the middle of the work, which must leave the client alive.
+    /// Sends updates during a turn, and requires that the client still responds.
     ///
     /// # Errors
-    /// They do not.
+    /// The client does not respond.
     pub async fn tolerates_v2(&mut self, what: &str, updates: &[Value]) -> Result<(), CheckStop> {
         let prompted = self.working_v2().await?;
         for update in updates {
@@ -126,10 +126,10 @@ impl ClientHarness {
         self.idle_v2(&prompted, "end_turn").await
     }
 
-    /// Asks for permission, and gives the outcome.
+    /// Requests permission, and returns the outcome.
     ///
     /// # Errors
-    /// It is refused; or, as a skip, nobody answers: a person may have to.
+    /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
     pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
         let id = self.wire.ask("session/request_permission", params).await?;
         let answer = match self.answer(&id).await {

@@ -1,4 +1,4 @@
-//! What a check lends the agent it plays with: files, terminals and answers to permission requests.
+//! What a check lends the agent under test: files, terminals and answers to permission requests.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// How many answers wait to be sent.
+/// The limit of responses that wait to be sent.
 const WAITING: usize = 64;
 
-/// What is done with a permission request.
+/// How permission requests are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
     /// The first option that allows is chosen.
@@ -25,17 +25,17 @@ pub enum PermissionReply {
     Allow,
     /// The first option that rejects is chosen.
     Reject,
-    /// It is left open: the check answers it, or cancels.
+    /// The request stays pending: the check responds to it, or cancels.
     Hold,
-    /// It is answered as that of a turn that was cancelled.
+    /// The response is that of a cancelled turn.
     Cancel,
 }
 
 /// What an agent can use of the client.
 pub struct CheckHost {
-    /// What is done with permission requests.
+    /// How permission requests are answered.
     pub permission: PermissionReply,
-    /// Methods whose requests are left to the check to answer.
+    /// Methods whose requests the check responds to itself.
     pub hold: Vec<&'static str>,
     /// The ids of all terminals that were created.
     pub created: Vec<String>,
@@ -59,13 +59,14 @@ impl CheckHost {
         }
     }
 
-    /// A session may have terminals from now on.
+    /// Registers a session, which may have terminals from now on.
     pub(super) fn open_session(&mut self, id: &str, cwd: PathBuf) {
         let terminals = self.terminals.session(cwd, |_| {});
         self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
-    /// The next request that was carried out, and its answer. It may be dropped without losing one.
+    /// Returns the id of the next request that is finished, and its response. Cancel safe: dropping the future loses
+    /// nothing.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
         if let Some((_, Ok(answer))) = &finished {
@@ -75,7 +76,7 @@ impl CheckHost {
         finished
     }
 
-    /// Begins to carry out a request of the agent's. Gives whether it will be answered from here.
+    /// Starts to handle a request of the agent. Returns `true` if the host will respond to it.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
         if self.hold.contains(&method) {
             return false;
@@ -107,7 +108,7 @@ impl CheckHost {
                     PermissionReply::Hold => return false,
                     PermissionReply::Allow => "allow",
                     PermissionReply::Reject => "reject",
-                    // No option is of such a kind.
+                    // No option has a kind that starts like this.
                     PermissionReply::Cancel => "cancelled",
                 };
                 let answer = Ok(permission_outcome(&params, wanted));
@@ -149,7 +150,7 @@ impl CheckHost {
     }
 }
 
-/// The outcome of a permission request in which an option is chosen whose kind begins with `wanted`.
+/// Returns the outcome of a permission request that chooses an option whose kind starts with `wanted`.
 fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {

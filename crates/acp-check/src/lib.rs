@@ -1,11 +1,11 @@
-//! Who is wrong? A conformance suite for agents and for clients of the Agent Client Protocol: checks of what the
-//! specification requires, and their verdicts.
+//! A conformance suite for agents and clients of the Agent Client Protocol: checks of what the specification
+//! requires, and their verdicts.
 //!
-//! A check plays one side by hand against the program that is tested ([`CheckTarget`]), and says whether it keeps to one
-//! sentence of the specification. [`agents`] has those for agents, [`clients`] those for clients; [`run`] carries
-//! them out, and [`report`] prints what came of them. What shapes and rules there are, `acp-rules` knows.
+//! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agents`]
+//! returns the checks for agents, [`clients`] those for clients. [`run`] runs them, and [`report`] formats the
+//! results. The schema and the protocol rules are in `acp-rules`.
 //!
-//! Where things are and why: `docs/decisions/0013-who-is-wrong.md`.
+//! The design and its reasons are in `docs/decisions/0013-who-is-wrong.md`.
 
 mod agent_harness;
 mod agent_harness_v2;
@@ -53,8 +53,8 @@ pub use verdict::{CheckStop, Verdict};
 pub use versions::{agent_versions, client_versions};
 pub use wire::{ReceivedMessage, ReceivedResponse, Wire};
 
-/// Every check for agents of a version, in the order of the specification's pages; then those that are the same in both
-/// versions.
+/// Returns all checks for agents of a version: first those of the specification's pages, in order, then those that
+/// are the same in both versions.
 #[must_use]
 pub fn agents(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {
@@ -67,8 +67,8 @@ pub fn agents(version: SchemaVersion) -> Vec<Check> {
     checks
 }
 
-/// Every check for clients of a version, in the order of the specification's pages; then those that are the same in both
-/// versions.
+/// Returns all checks for clients of a version: first those of the specification's pages, in order, then those that
+/// are the same in both versions.
 #[must_use]
 pub fn clients(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {

@@ -1,47 +1,47 @@
-//! How checks are carried out, and what a program is told to do in them.
+//! How checks are run, and the tasks for the program under test.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What the agent can be asked to do; the texts for it are in [`CheckOptions`].
+/// A task for the agent. The prompts for it are in [`CheckOptions`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgentTask {
-    /// Anything that it answers in words.
+    /// Respond with any text.
     Answer,
-    /// Reading `notes.txt`.
+    /// Read `notes.txt`.
     Read,
-    /// Changing `notes.txt`: "beta" is to become "delta".
+    /// Edit `notes.txt`: replace "beta" with "delta".
     Edit,
-    /// Running `echo checked`.
+    /// Run `echo checked`.
     Run,
-    /// Something that takes so long that it can be cancelled.
+    /// Do something that takes long enough to cancel it.
     Long,
-    /// Something for which it makes a plan.
+    /// Do something that requires a plan.
     Plan,
-    /// Keeping the number 7351 in mind.
+    /// Remember the number 7351.
     Remember,
-    /// Saying that number.
+    /// Say that number.
     Recall,
-    /// Asking the person something by an elicitation.
+    /// Ask the user something with an elicitation.
     Ask,
-    /// Having a subagent do something.
+    /// Have a subagent do something.
     Delegate,
 }
 
-/// How checks are carried out.
+/// How checks are run.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
-    /// How long something that must happen may take.
+    /// How long to wait for something that must happen.
     pub patience: Duration,
-    /// How long a whole turn may take, which a model decides.
+    /// How long a whole turn may take, which depends on a model.
     pub turn_patience: Duration,
-    /// How long one check may take in all.
+    /// How long one check may take in total.
     pub limit: Duration,
-    /// How many checks are carried out at once.
+    /// How many checks run at once.
     pub jobs: usize,
-    /// The method of logging in, where the agent wants one.
+    /// The auth method, if the agent requires a login.
     pub login: Option<String>,
-    /// What is sent so that the agent does a task, where it is not the usual text.
+    /// Prompts for tasks, where they differ from the default.
     pub texts: HashMap<AgentTask, String>,
 }
 
@@ -59,7 +59,7 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// What is sent so that the agent does a task.
+    /// Returns the prompt text for a task.
     #[must_use]
     pub fn text_for(&self, task: AgentTask) -> String {
         let usual = match task {

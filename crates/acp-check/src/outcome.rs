@@ -1,4 +1,4 @@
-//! What came of one check.
+//! The outcome of one check.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use super::check::Check;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
 
-/// What came of one check.
+/// The outcome of one check.
 #[derive(Debug)]
 pub struct CheckOutcome {
     /// The check.
     pub check: Check,
     /// Its verdict.
     pub verdict: Verdict,
-    /// What was said.
+    /// The messages of the check.
     pub transcript: Transcript,
     /// How long it took.
     pub took: Duration,

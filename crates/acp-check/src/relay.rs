@@ -1,8 +1,8 @@
-//! How a client that is a command comes to talk to a check: it starts a relay as its agent, which connects the
-//! client to the check.
+//! The relay that connects a client command to a check: the client starts the relay as its agent, and the relay
+//! connects to the check.
 //!
-//! The check listens in a private place, and a file says where and holds a token. The name of that file is all that the
-//! relay is given, so that it works also where the client clears the environment.
+//! The check listens on a private endpoint. A file has its address and a token. The relay gets only the name of that
+//! file, so it also works if the client clears the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -23,16 +23,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::target::{CheckTarget, TargetProcess};
 use crate::check_directory::CheckDirectory;
 
-/// What stands for the relay's command line in that of the client.
+/// The placeholder for the relay's command line in the client's.
 const AGENT: &str = "{agent}";
 
-/// The same, as one text also where it is an argument by itself.
+/// The same, but always as one text, even if it is a whole argument.
 const AGENT_LINE: &str = "{agent-line}";
 
-/// How long a client may take until it starts its agent, if nothing else is set.
+/// The default time for a client to start its agent.
 const START: Duration = Duration::from_secs(60);
 
-/// How much is passed on at once.
+/// The maximum number of bytes passed on at once.
 const PIECE: usize = 64 * 1024;
 
 /// A client that is a command.
@@ -43,7 +43,7 @@ pub struct ClientProgram {
     patience: Duration,
 }
 
-/// The command does not say where the agent's command line belongs.
+/// The error for a command without a placeholder for the agent's command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPlaceholder;
 
@@ -59,11 +59,11 @@ impl std::fmt::Display for MissingPlaceholder {
 impl std::error::Error for MissingPlaceholder {}
 
 impl ClientProgram {
-    /// The client that `command` starts. It is run in the check's project.
+    /// Creates a target for the client that `command` starts. It runs in the check's project.
     ///
-    /// `relay` is a command line that calls [`relay`] with the file that is added to it. It is put where the client's
-    /// arguments have `{agent}`: as several arguments where that is an argument by itself, quoted as for a shell where
-    /// it is part of one. `{agent-line}` is always the latter.
+    /// `relay` is a command line that calls [`relay`] with the file that is appended to it. It replaces `{agent}` in
+    /// the client's arguments: as several arguments if `{agent}` is a whole argument, or quoted for a shell if it is
+    /// part of one. `{agent-line}` always gives the quoted form.
     ///
     /// # Errors
     /// No argument has the placeholder.
@@ -85,14 +85,14 @@ impl ClientProgram {
         })
     }
 
-    /// How long the client may take until it starts its agent; 60 seconds if it is not set.
+    /// Sets how long the client may take to start its agent. The default is 60 seconds.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// The client's command, with the relay in its place.
+    /// Returns the client's command, with the relay filled in.
     fn command(&self, file: &Path, cwd: &Path) -> AgentCommand {
         let mut relay = self.relay.clone();
         relay.push(file.into());
@@ -113,7 +113,7 @@ impl ClientProgram {
             AgentProcess::spawn(&command).map_err(|e| format!("cannot start the client: {e}"))?;
         let process = Arc::new(process);
         if let Some((stdin, stdout)) = process.take_stdio() {
-            // Nobody types, and nobody reads; a client must not wait for either.
+            // There is no user at the terminal; the client must not wait for one.
             drop(stdin);
             tokio::spawn(drain(stdout));
         }
@@ -146,7 +146,7 @@ impl CheckTarget for ClientProgram {
     }
 }
 
-/// An argument of the client's with the relay's command line in it, if it belongs there.
+/// Replaces a placeholder in one of the client's arguments with the relay's command line.
 fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
     if arg == AGENT {
         return relay.to_vec();
@@ -161,7 +161,7 @@ fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quote_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -179,14 +179,14 @@ async fn drain(mut from: impl AsyncRead + Unpin) {
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
-/// What is in the relay's file.
+/// The content of the relay's file.
 #[derive(Debug, Serialize, Deserialize)]
 struct RelayAddress {
     connect: String,
     token: String,
 }
 
-/// Makes the relay's file, which this user alone can read. It is gone when this is dropped.
+/// Writes the relay's file, which only this user can read. It is removed when the value is dropped.
 fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
     let told = RelayAddress {
         connect: meeting.endpoint().to_string(),
@@ -200,14 +200,14 @@ fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempP
     Ok(file.into_temp_path())
 }
 
-/// What the relay's file says.
+/// Reads the relay's file.
 async fn read_meeting_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
     let RelayAddress { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
     let endpoint = connect.parse().map_err(io::Error::other)?;
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
-/// The first that knows the token.
+/// Returns the first connection that knows the token.
 async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Transport> {
     loop {
         let stream = listener.accept().await?;
@@ -217,14 +217,14 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
     }
 }
 
-/// Is the relay: connects this process's stdin and stdout with the check that `file` names, until the client closes
+/// Runs the relay: connects this process's stdin and stdout with the check that `file` names, until the client closes
 /// stdin.
 ///
-/// When the check closes its side, stdout is closed, as that of an agent which ends; what the client still says is
-/// passed on.
+/// When the check closes its side, stdout is closed, as by an agent that exits. What the client still sends is passed
+/// on.
 ///
 /// # Errors
-/// The file cannot be read, the check cannot be reached, or it is gone.
+/// The file cannot be read, or the check cannot be reached.
 pub async fn relay(file: &Path) -> io::Result<()> {
     let (endpoint, token) = read_meeting_file(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
@@ -243,7 +243,7 @@ pub async fn relay(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Passes the bytes on, one way, until the end, and ends the other side.
+/// Passes bytes on in one direction until the end, and then closes the output.
 async fn copy_stream(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! The check of rules: what a program says in the other checks is judged by the rules of a conversation.
+//! The rules check: tests whether the program kept to the protocol rules in the other checks.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::transcript::Transcript;
 use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
-/// One check for each side: of the rules that are binding.
+/// Returns the check of the binding rules for a side.
 pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
     Check {
         version,
@@ -27,7 +27,7 @@ pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
     }
 }
 
-/// The verdict, by all that was seen.
+/// Returns the verdict on everything that was seen.
 pub(super) fn verdict(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;

@@ -1,4 +1,4 @@
-//! Carrying out checks.
+//! The runner of checks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// How long the reason of a failure is at most, in characters. Some of it is the program's own words, of which there may
-/// be any number; all that was said is with the evidence.
+/// The maximum length of a failure's reason, in characters. It may quote the program at any length; the evidence has
+/// all of it.
 const LONGEST: usize = 4_000;
 
-/// Carries out checks against a program, several at once, and gives what came of them in the order of `checks`.
+/// Runs checks against a program, several at once, and returns their outcomes in the order of `checks`.
 ///
-/// Checks of shapes are judged last, by all that was said in the others.
+/// Schema checks come last, since they judge the messages of all others.
 pub async fn run(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -36,7 +36,7 @@ pub async fn run(
     run_telling(target, checks, options, |_| {}).await
 }
 
-/// As [`run`]; tells each outcome as soon as it is there.
+/// Like [`run`], and reports each outcome as soon as it is known.
 pub async fn run_telling(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
@@ -54,7 +54,7 @@ pub async fn run_telling(
         let (check, target) = (*check, Arc::clone(&target));
         let (options, room) = (Arc::clone(&options), Arc::clone(&room));
         let handle = running.spawn(async move {
-            // It is never closed.
+            // The semaphore is never closed.
             let _turn = room.acquire_owned().await;
             run_check(check, target, options).await
         });

@@ -1,4 +1,4 @@
-//! Checks of shapes: every message of every check is judged by the schema.
+//! Schema checks: all messages of all checks are compared with the schema.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::transcript::Transcript;
 use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
-/// The page: the schema.
+/// The name of the page.
 const PAGE: &str = "schema";
 
-/// One check for each shape that a side sends: what it asks, what it answers, each kind of update, and errors.
-/// They go by the names of their shapes, in the order of the method table, then of the kinds of updates.
+/// Returns one check for each shape that a side sends: params of requests, results, each type of update, and errors.
+/// They are named after their shapes, in the order of the method table, then of the types of updates.
 pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
     let schema = Schema::of(version);
     let mut shapes = vec![
@@ -92,7 +92,7 @@ fn requirement(shaped: CheckedShape) -> &'static str {
     }
 }
 
-/// The verdict on a shape, by all that was seen.
+/// Returns the verdict on a shape, based on everything that was seen.
 pub(super) fn verdict(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
     let (seen, faults) = judged.results_for(shaped);
     let mut transcript = Transcript::default();

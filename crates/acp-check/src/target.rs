@@ -1,4 +1,4 @@
-//! The program that is tested.
+//! The program under test.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use acp_host::{AgentCommand, AgentProcess};
 
 use crate::check_directory::CheckDirectory;
 
-/// How long a program may take to end after its input was closed, before it is made to.
+/// How long a program may take to exit after its input is closed, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is tested: how it is started, once for each check.
+/// A program under test, which is started once for each check.
 pub trait CheckTarget: Send + Sync + 'static {
-    /// Starts it, with a project of its own in `place`.
+    /// Starts the program, with its own project in `place`.
     ///
     /// # Errors
-    /// It cannot be started, and why.
+    /// The reason why the program cannot be started.
     fn start<'a>(
         &'a self,
         place: &'a CheckDirectory,
     ) -> Pin<Box<dyn Future<Output = Result<TargetProcess, String>> + Send + 'a>>;
 }
 
-/// A program that was started.
+/// A started program.
 #[derive(Debug)]
 pub struct TargetProcess {
-    /// Its end of the connection.
+    /// The connection to it.
     pub transport: Transport,
-    /// The process, unless it is part of this one.
+    /// The process, unless the program is part of this one.
     pub process: Option<Arc<AgentProcess>>,
 }
 
@@ -40,7 +40,7 @@ pub struct AgentProgram {
 }
 
 impl AgentProgram {
-    /// The agent that `command` starts. It is run in the check's project.
+    /// Creates a target for the agent that `command` starts. It runs in the check's project.
     #[must_use]
     pub fn new(command: AgentCommand) -> Self {
         Self { command }
@@ -67,7 +67,7 @@ impl CheckTarget for AgentProgram {
     }
 }
 
-/// A program that is part of this one: given its end of a connection, it serves it in a task.
+/// A program that is part of this process: the function gets its end of a connection, and serves it in a task.
 impl<F> CheckTarget for F
 where
     F: Fn(Transport) + Send + Sync + 'static,

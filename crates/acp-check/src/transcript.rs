@@ -1,40 +1,40 @@
-//! What was said in a check, as the evidence for its verdict.
+//! The transcript of a check: the evidence for its verdict.
 
 use std::time::{Duration, Instant};
 
 use acp_rules::schema::Direction;
 
-/// How much of one message is kept.
+/// The maximum length of one message, in bytes. Longer ones are truncated.
 const LONGEST: usize = 64 * 1024;
 
-/// How much of a check's messages is kept. What comes later is counted.
+/// The capacity of a transcript, in bytes. Later messages are only counted.
 const MOST: usize = 1024 * 1024;
 
-/// A line of a transcript.
+/// An entry of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscriptEntry {
-    /// A line went over the wire.
+    /// A line that was sent or received.
     Line {
-        /// When, from the beginning of the check on.
+        /// The time since the start of the check.
         at: Duration,
-        /// Which way.
+        /// The direction.
         direction: Direction,
-        /// The line without its end, or the beginning of a long one.
+        /// The line without its line end. A long line is truncated.
         text: String,
-        /// How long the line is, in bytes.
+        /// The original length, in bytes.
         length: usize,
     },
-    /// Something else happened.
+    /// Another event.
     Event {
-        /// When, from the beginning of the check on.
+        /// The time since the start of the check.
         at: Duration,
-        /// What, in words.
+        /// A description.
         description: String,
     },
 }
 
-/// What was said in a check, up to a limit.
+/// The messages and events of a check, up to a limit.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     began: Instant,
@@ -55,13 +55,13 @@ impl Default for Transcript {
 }
 
 impl Transcript {
-    /// What was said, in order.
+    /// Returns the entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[TranscriptEntry] {
         &self.entries
     }
 
-    /// How many lines came after there was no more room.
+    /// Returns how many lines were omitted at the end.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out

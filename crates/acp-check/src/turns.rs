@@ -1,4 +1,4 @@
-//! Turns: to their end, and those that do not go their usual way: cancelled, held up, or with a client that says no.
+//! Turns: those that run to their end, and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use super::options::AgentTask;
 use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
-/// How long is listened for what must not come. Long enough for what is on its way already.
+/// How long to watch for messages that must not come. It is long enough for what is on its way already.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
-/// How a turn went.
+/// A finished turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
     /// The stop reason.
     pub stop: String,
-    /// The updates of the session that came between the prompt and its answer: their `update`.
+    /// The session's updates between the prompt and its response: their `update`.
     pub updates: Vec<Value>,
-    /// What the agent asked for meanwhile: method and `params`.
+    /// The agent's requests meanwhile: method and `params`.
     pub requests: Vec<(String, Value)>,
 }
 
 impl CheckTurn {
-    /// The updates of one kind.
+    /// Returns the updates of one type.
     pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.updates
             .iter()
             .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
     }
 
-    /// The text that the agent has said.
+    /// Returns the text of the agent's messages.
     #[must_use]
     pub fn text(&self) -> String {
         self.of_kind("agent_message_chunk")
@@ -43,16 +43,16 @@ impl CheckTurn {
     }
 }
 
-/// A request, to be kept.
+/// Clones the method and params of a request.
 pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
     (method.to_owned(), params.clone())
 }
 
 impl AgentHarness {
-    /// Sends a prompt, without waiting for its answer.
+    /// Sends a prompt, without waiting for its response.
     ///
     /// # Errors
-    /// The agent does not read, or is gone.
+    /// The agent stopped reading or closed the connection.
     pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, CheckStop> {
         let prompt = json!([{"type": "text", "text": text}]);
         self.wire
@@ -63,7 +63,7 @@ impl AgentHarness {
             .await
     }
 
-    /// Lets the agent do a task, to the end of its turn.
+    /// Makes the agent do a task, and waits for the end of the turn.
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
@@ -73,7 +73,7 @@ impl AgentHarness {
             .await
     }
 
-    /// Sends a prompt and sees the turn to its end.
+    /// Sends a prompt and waits for the end of the turn.
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
@@ -85,10 +85,10 @@ impl AgentHarness {
         self.turn_since(session, answer, before)
     }
 
-    /// Waits for the answer to a prompt, as long as a turn may take.
+    /// Waits for the response to a prompt, as long as a turn may take.
     ///
     /// # Errors
-    /// There is none in time, or the agent ends.
+    /// There is none in time, or the agent closes the connection.
     pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
@@ -112,10 +112,10 @@ impl AgentHarness {
         }
     }
 
-    /// The turn that an answer ends, of what has come since there were so many messages.
+    /// Returns the turn that a response ends, from the messages after the first `messages`.
     ///
     /// # Errors
-    /// The answer is an error, or has no stop reason.
+    /// The response is an error, or has no stop reason.
     pub fn turn_since(
         &self,
         session: &str,
@@ -146,7 +146,7 @@ impl AgentHarness {
         })
     }
 
-    /// Says nothing for a while (`QUIET`), and takes in whatever comes meanwhile.
+    /// Sends nothing for a while (`QUIET`), and reads whatever comes meanwhile.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -160,7 +160,7 @@ impl AgentHarness {
         Ok(())
     }
 
-    /// Every answer that has come to a request.
+    /// Returns all responses to a request so far.
     #[must_use]
     pub fn answers_to(&self, id: &Value) -> Vec<ReceivedResponse> {
         let answers = self.messages.iter().filter_map(|message| {
@@ -172,7 +172,7 @@ impl AgentHarness {
         answers.collect()
     }
 
-    /// The answer to a prompt, which may have come already.
+    /// Returns the response to a prompt, which may have arrived already.
     ///
     /// # Errors
     /// See [`turn_answer`](Self::turn_answer).
@@ -183,10 +183,10 @@ impl AgentHarness {
         }
     }
 
-    /// Lets the agent do a task, and gives the answer to its prompt, be it an error: an agent may fail.
+    /// Makes the agent do a task, and returns the response to its prompt, even if it is an error: an agent may fail.
     ///
     /// # Errors
-    /// None comes.
+    /// There is no response in time.
     pub async fn attempt(
         &mut self,
         session: &str,
@@ -197,7 +197,7 @@ impl AgentHarness {
         self.turn_answer(&prompt).await
     }
 
-    /// As [`turn`](Self::turn), for checks of something else than that prompts are answered.
+    /// Like [`turn`](Self::turn), for checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
@@ -210,10 +210,10 @@ impl AgentHarness {
         }
     }
 
-    /// Begins a turn that takes long, and goes on when the agent is at work. Gives the id of the prompt.
+    /// Starts a long turn, waits until the agent is at work, and returns the id of the prompt.
     ///
     /// # Errors
-    /// The agent ends; or, as a skip, the turn is over at once.
+    /// The agent closes the connection; or, as a skip, the turn ends at once.
     pub async fn long_turn(&mut self, session: &str) -> Result<Value, CheckStop> {
         let text = self.text_for(AgentTask::Long);
         let before = self.messages.len();
@@ -231,7 +231,7 @@ impl AgentHarness {
                 }
             }
         };
-        // One that thinks for long without a word is at work as well.
+        // An agent that thinks for a long time without an update is at work, too.
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.hush().await?;
         require(!self.wire.has_ended(), || {
@@ -246,10 +246,10 @@ impl AgentHarness {
         }
     }
 
-    /// Does something while the agent is at work, and then cancels that and waits for its end.
+    /// Does something while the agent is at work, then cancels the turn and waits for its end.
     ///
     /// # Errors
-    /// As [`long_turn`](Self::long_turn); or it cannot be done, or the work does not end.
+    /// See [`long_turn`](Self::long_turn); or the action fails, or the turn does not end.
     pub async fn while_at_work<T>(
         &mut self,
         session: &str,
@@ -271,16 +271,16 @@ impl AgentHarness {
     /// Sends `session/cancel`.
     ///
     /// # Errors
-    /// The agent does not read, or is gone.
+    /// The agent stopped reading or closed the connection.
     pub async fn cancel(&mut self, session: &str) -> Result<(), CheckStop> {
         let params = json!({"sessionId": session});
         self.wire.notify("session/cancel", params).await
     }
 
-    /// Waits for the answer to a prompt that was cancelled, which must say so.
+    /// Waits for the response to a cancelled prompt, whose stop reason must be `cancelled`.
     ///
     /// # Errors
-    /// It does not, or does not come.
+    /// It has another stop reason, or there is no response.
     pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), CheckStop> {
         match self.end_of(prompt).await? {
             ReceivedResponse::Result(result) => {
@@ -295,10 +295,10 @@ impl AgentHarness {
         }
     }
 
-    /// Sends a prompt that must be answered as if nothing had been, after what `after` says.
+    /// Sends a prompt that must succeed in spite of what `after` describes.
     ///
     /// # Errors
-    /// It is not.
+    /// It fails.
     pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<CheckTurn, CheckStop> {
         let turn = match self.turn(session, AgentTask::Answer).await {
             Err(CheckStop::Fail(why)) => return fail(format!("after {after}: {why}")),
@@ -310,11 +310,11 @@ impl AgentHarness {
         Ok(turn)
     }
 
-    /// Begins a task, and waits until the agent has sent a request that is left open. Gives the id of the prompt,
-    /// that of the request, and its params.
+    /// Starts a task, and waits until the agent has sent a request that stays pending. Returns the id of the prompt,
+    /// the id of the request, and its params.
     ///
     /// # Errors
-    /// The agent ends; or, as a skip, it does without.
+    /// The agent closes the connection; or, as a skip, it sends no such request.
     pub async fn until_asked(
         &mut self,
         session: &str,
@@ -348,11 +348,11 @@ impl AgentHarness {
         }
     }
 
-    /// Lets the agent do a task in which its first `method` is answered by `answer`: a `result` or an `error`. Gives
-    /// the answer to the prompt.
+    /// Makes the agent do a task, and responds to its first `method` with `answer`: a `result` or an `error`. Returns
+    /// the response to the prompt.
     ///
     /// # Errors
-    /// As [`until_asked`](Self::until_asked); or the turn does not end.
+    /// See [`until_asked`](Self::until_asked); or the turn does not end.
     pub async fn task_with(
         &mut self,
         session: &str,
@@ -365,11 +365,11 @@ impl AgentHarness {
         self.end_of(&prompt).await
     }
 
-    /// Answers the request that was left open, and those like it that have come meanwhile, by a `result` or an
-    /// `error`. No more are left open.
+    /// Responds to the pending request, and to similar ones that have come meanwhile, with a `result` or an `error`.
+    /// From then on, no request stays pending.
     ///
     /// # Errors
-    /// The agent does not read, or is gone.
+    /// The agent stopped reading or closed the connection.
     pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), CheckStop> {
         self.host.hold.clear();
         let others = std::mem::take(&mut self.held);

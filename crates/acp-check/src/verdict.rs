@@ -1,25 +1,25 @@
-//! What comes of a check.
+//! Verdicts: the results of checks.
 
 use std::fmt;
 
-/// What came of a check.
+/// The verdict of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
     /// The requirement is met.
     Pass,
-    /// It is not, and why: a MUST.
+    /// A MUST is not met, for this reason.
     Fail(String),
-    /// It is not, and why: a SHOULD or a MAY.
+    /// A SHOULD or a MAY is not met, for this reason.
     Warn(String),
-    /// It could not be seen whether it is met, and why: something that the program does not offer.
+    /// The requirement could not be tested, for this reason: the program does not support something.
     Skip(String),
-    /// The suite itself failed, which says nothing of the program.
+    /// The suite itself failed, which says nothing about the program.
     Harness(String),
 }
 
 impl Verdict {
-    /// The verdict in a word, as reports have it.
+    /// Returns the verdict as a word, as reports show it.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Verdict {
         }
     }
 
-    /// Why; `None` if it passed.
+    /// Returns the reason, or `None` if the check passed.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -50,28 +50,28 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a check stops before its end.
+/// Why a check stops early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckStop {
-    /// The requirement is not met, and why, in words for the one who wrote the program.
+    /// The requirement is not met. The reason is for the author of the program.
     Fail(String),
-    /// It cannot be seen, and why.
+    /// The requirement cannot be tested, for this reason.
     Skip(String),
     /// The suite itself failed.
     Harness(String),
 }
 
-/// The requirement is not met.
+/// Fails: the requirement is not met.
 pub(crate) fn fail<T>(why: impl Into<String>) -> Result<T, CheckStop> {
     Err(CheckStop::Fail(why.into()))
 }
 
-/// Whether it is met cannot be seen.
+/// Skips: the requirement cannot be tested.
 pub(crate) fn skip<T>(why: impl Into<String>) -> Result<T, CheckStop> {
     Err(CheckStop::Skip(why.into()))
 }
 
-/// The requirement is met only if `holds`.
+/// Fails with the reason `why` unless `holds` is true.
 pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), CheckStop> {
     if holds {
         Ok(())
@@ -80,7 +80,7 @@ pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), C
     }
 }
 
-/// The beginning of a text, so many characters at most.
+/// Truncates a text to this many characters.
 pub(super) fn truncate(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Which versions a program speaks.
+//! Detection of the versions that a program supports.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,24 +16,24 @@ use crate::agent_harness::AgentHarness;
 use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
-/// A version that nobody speaks.
+/// A version that no program supports.
 const NOBODYS: u16 = u16::MAX;
 
-/// How long a program that has closed its input or output may take to end, so that its exit can be told.
+/// How long a program that has closed its input or output may take to exit, so that its exit can be reported.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The versions that the agent speaks, by what it answers to `initialize`.
+/// Returns the versions that the agent supports, by its responses to `initialize`.
 ///
-/// There are agents that echo whatever they are asked for. Those count as speaking version 1 alone, which is what all
-/// of them speak; a check says what is wrong with it.
+/// Some agents echo any version. They count as supporting version 1 alone, which all of them do. A check reports the
+/// fault.
 ///
 /// # Errors
-/// It could not be started, has ended, or does not answer, and why.
+/// The reason why it could not be started, has exited, or does not respond.
 pub async fn agent_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
-    // First what each of them knows: one that does not answer this cannot be checked at all.
+    // Start with the version that all of them know. An agent that does not respond to it cannot be checked.
     let mut spoken = Vec::new();
     for (version, needed) in [(SchemaVersion::V1, true), (SchemaVersion::V2, false)] {
         let number = version.number();
@@ -41,20 +41,20 @@ pub async fn agent_versions(
             Ok(answer) if answer == Some(u64::from(number)) => spoken.push(version),
             Ok(_) => {}
             Err(why) if needed => return Err(why),
-            // How it takes a version that it does not know is for a check to say.
+            // How it handles a version that it does not know is tested by a check.
             Err(_) => {}
         }
     }
     let echoes = spoken.contains(&SchemaVersion::V2)
         && negotiated_version(target, options, NOBODYS).await == Ok(Some(u64::from(NOBODYS)));
-    // What it does speak may be none of ours: the checks of version 1 say so.
+    // It may support none of our versions. The checks of version 1 report that.
     if spoken.is_empty() || echoes {
         spoken = vec![SchemaVersion::V1];
     }
     Ok(spoken)
 }
 
-/// The version that the agent answers when it is asked for `number`; `None` for an error.
+/// Returns the version that the agent responds with to a request for `number`, or `None` for an error.
 async fn negotiated_version(
     target: &dyn CheckTarget,
     options: &CheckOptions,
@@ -67,13 +67,13 @@ async fn negotiated_version(
     } else {
         SchemaVersion::V2
     };
-    let mut play = AgentHarness::new(started, place, Arc::new(options.clone()), version);
-    let mut params = play.initialize_params();
+    let mut harness = AgentHarness::new(started, place, Arc::new(options.clone()), version);
+    let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(number);
     let began = Instant::now();
-    let answer = play.request("initialize", params).await;
+    let answer = harness.request("initialize", params).await;
     let late = began.elapsed() >= options.patience;
-    let (wire, _host, process, _place) = play.into_wire();
+    let (wire, _host, process, _place) = harness.into_wire();
     match answer {
         Ok(ReceivedResponse::Result(said)) => {
             close_connection(wire, process).await;
@@ -91,14 +91,14 @@ async fn negotiated_version(
     }
 }
 
-/// Closes the program's input, and ends it if that does not.
+/// Closes the program's input, and kills the program if that does not end it.
 async fn close_connection(mut wire: Wire, process: Option<Arc<AgentProcess>>) {
     wire.close();
     TargetProcess::end(process).await;
 }
 
-/// What is told of a program that does not even begin: who ended before what, if it has ended by itself; else `why`. In
-/// both cases with the end of what it printed to stderr.
+/// Describes why a program did not start properly: which side closed before what, if the program has exited, or else
+/// `why`. In both cases with the last output on stderr.
 async fn describe_failure(
     who: &str,
     before: &str,
@@ -111,7 +111,7 @@ async fn describe_failure(
         close_connection(wire, None).await;
         return why;
     };
-    // Its pipes are closed before it can be seen that it has ended. One that is merely late has closed none.
+    // The pipes close before the exit can be seen. A program that is merely late has closed none.
     let ending = if late { Duration::ZERO } else { ENDING };
     let exit = tokio::time::timeout(ending, running.wait()).await.ok();
     close_connection(wire, process).await;
@@ -122,20 +122,21 @@ async fn describe_failure(
     what + &running.stderr_excerpt()
 }
 
-/// The versions that the client speaks, by what it asks for in `initialize`, and whether it goes on when it is answered
-/// version 1.
+/// Returns the versions that the client supports, by its `initialize` request, and by whether it continues after a
+/// response with version 1.
 ///
 /// # Errors
-/// It could not be started, or does not begin, and why.
+/// The reason why it could not be started, or sent no `initialize`.
 pub async fn client_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
     let place = CheckDirectory::new().map_err(|e| format!("cannot create a directory: {e}"))?;
     let started = target.start(&place).await?;
-    let mut play = ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
+    let mut harness =
+        ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
     let began = Instant::now();
-    let said = play.expect("initialize").await;
+    let said = harness.expect("initialize").await;
     let late = began.elapsed() >= options.patience;
     let latest = said
         .as_ref()
@@ -143,13 +144,13 @@ pub async fn client_versions(
         .and_then(|(_, params)| params["protocolVersion"].as_u64());
     let goes_on = match (&said, latest) {
         (Ok((id, _)), Some(2)) => {
-            let introduction = play.introduction.clone();
-            play.wire.answer(id, introduction).await.is_ok()
-                && play.expect("session/new").await.is_ok()
+            let introduction = harness.introduction.clone();
+            harness.wire.answer(id, introduction).await.is_ok()
+                && harness.expect("session/new").await.is_ok()
         }
         _ => false,
     };
-    let (wire, process, _place) = play.into_wire();
+    let (wire, process, _place) = harness.into_wire();
     if let Err(CheckStop::Fail(why) | CheckStop::Skip(why) | CheckStop::Harness(why)) = said {
         let why = format!("the first message is not `initialize`: {why}");
         let before = "before sending `initialize`";
@@ -159,7 +160,7 @@ pub async fn client_versions(
     Ok(match latest {
         Some(2) if goes_on => vec![SchemaVersion::V1, SchemaVersion::V2],
         Some(2) => vec![SchemaVersion::V2],
-        // Whatever else it asks for, the checks of version 1 say so.
+        // If it requests any other version, the checks of version 1 report that.
         _ => vec![SchemaVersion::V1],
     })
 }

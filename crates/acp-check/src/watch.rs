@@ -1,4 +1,4 @@
-//! Watching a conversation for broken rules, while a check plays it.
+//! Watches the conversation of a check for broken protocol rules.
 
 use serde_json::Value;
 
@@ -6,35 +6,35 @@ use acp_rules::schema::{Direction, Schema, SchemaVersion};
 use acp_rules::{Finding, MessagePosition, RuleChecker};
 use acp_rules::{RequirementLevel, Side};
 
-/// How many broken rules are kept. One is enough to fail a check.
+/// The limit of stored findings. One is enough to fail a check.
 const KEPT: usize = 8;
 
-/// How long a line of the suite's own may be that is judged.
+/// The longest line of the suite's own that is checked, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// Tells the rules what either side says, as long as the suite itself keeps to them.
+/// Passes the messages of both sides to the rules, as long as the suite itself keeps to them.
 ///
-/// A check may be wrong on purpose, and what the other side does about it is its check's to judge: from there on nothing
-/// is said. All is told as if it were said at the same moment, since a check reads when it wants to: rules that need to
-/// know what has arrived when say nothing.
+/// A check may break rules on purpose, and then judges the other side's reaction itself. From there on, nothing is
+/// reported. All messages have the same time, since a check reads when it wants to. Rules that need to know what had
+/// arrived when report nothing then.
 pub(super) struct RuleWatch {
     rules: RuleChecker,
     schema: &'static Schema,
     sends: Direction,
-    /// The beginning of a line that the suite has not ended yet.
+    /// The start of a line that the suite has not ended yet.
     line: Vec<u8>,
-    /// Not everything that was said is known and right.
+    /// A message was missed, or the suite broke a rule.
     spoilt: bool,
     messages: u64,
     broken_rules: BrokenRules,
 }
 
-/// What was broken of the rules that are binding.
+/// The binding rules that were broken.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BrokenRules {
-    /// How many messages were judged.
+    /// The number of messages that were checked.
     pub(super) finding_count: usize,
-    /// The rules, with the message by which it was seen.
+    /// The findings, each with the message that showed it.
     pub(super) rules: Vec<(Finding, String)>,
 }
 
@@ -51,7 +51,7 @@ impl RuleWatch {
         }
     }
 
-    /// The suite sends bytes, which need not be a whole line.
+    /// Records bytes that the suite sent, which need not be a whole line.
     pub(super) fn sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.spoilt || self.line.len() + part.len() > LONGEST {
@@ -79,19 +79,19 @@ impl RuleWatch {
         self.observe_message(self.sends, value);
     }
 
-    /// The other side has sent a message.
+    /// Records a message of the other side.
     pub(super) fn came(&mut self, value: &Value) {
         self.broken_rules.finding_count += usize::from(!self.spoilt);
         self.observe_message(self.sends.reversed(), value);
     }
 
-    /// Something was said that is not known.
+    /// Records that a message was missed.
     pub(super) fn lost(&mut self) {
         self.spoilt = true;
         self.line = Vec::new();
     }
 
-    /// Who sends in `direction` has closed its output.
+    /// Records that the side that sends in `direction` has closed its output.
     pub(super) fn closed(&mut self, direction: Direction) {
         if !self.spoilt {
             let found = self.rules.close_side(self.position(), direction);
@@ -139,7 +139,7 @@ impl RuleWatch {
 }
 
 impl BrokenRules {
-    /// Adds what was seen in another check, named `of`.
+    /// Adds the findings of another check, named `of`.
     pub(super) fn add(&mut self, of: &str, other: Self) {
         self.finding_count += other.finding_count;
         for (finding, text) in other.rules {

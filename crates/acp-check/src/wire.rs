@@ -1,4 +1,4 @@
-//! One end of a connection, by hand: lines out, lines in.
+//! One end of a connection, for writing and reading single lines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::transcript::Transcript;
 use super::verdict::{CheckStop, fail};
 use super::watch::{BrokenRules, RuleWatch};
 
-/// How many bytes are read in one check. All messages of a check are kept until its end, so this bounds them; nothing says
-/// how much a program may say, so it is not blamed for more.
+/// The maximum number of bytes read in one check. It bounds the memory, since all messages are kept until the end.
+/// The specification sets no limit, so a program is not blamed for exceeding it.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// How many lines wait to be looked at, before the program has to.
+/// The limit of buffered lines. When it is reached, the program has to wait.
 const WAITING: usize = 64;
 
-/// How many faults of one shape are kept. One is enough to fail a check.
+/// The limit of stored faults per shape. One is enough to fail a check.
 const FAULTS: usize = 8;
 
-/// A message that came.
+/// A received message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedMessage(pub Value);
 
 impl ReceivedMessage {
-    /// What it is, if it is a message of JSON-RPC.
+    /// Returns its parts, if it is a JSON-RPC message.
     #[must_use]
     pub fn envelope(&self) -> Option<Envelope<'_>> {
         Envelope::read(&self.0)
     }
 
-    /// The method; empty for an answer.
+    /// Returns the method; empty for a response.
     #[must_use]
     pub fn method(&self) -> &str {
         self.envelope()
@@ -44,30 +44,30 @@ impl ReceivedMessage {
             .unwrap_or_default()
     }
 
-    /// What it carries, or null.
+    /// Returns the params, or null.
     #[must_use]
     pub fn params(&self) -> &Value {
         self.0.get("params").unwrap_or(&Value::Null)
     }
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReceivedResponse {
-    /// It has been done.
+    /// The request succeeded.
     Result(Value),
-    /// It has not.
+    /// The request failed.
     Error {
-        /// The code of the error.
+        /// The error code.
         code: i64,
-        /// What it says.
+        /// The error message.
         message: String,
         /// The whole error.
         error: Value,
     },
 }
 
-/// What was read.
+/// An item that was read from the connection.
 enum WireInput {
     Line(Vec<u8>),
     TooLong,
@@ -77,32 +77,32 @@ enum WireInput {
 /// One end of a connection.
 pub struct Wire {
     schema: &'static Schema,
-    /// Which way it sends.
+    /// The direction in which this end sends.
     sends: Direction,
     reads: mpsc::Receiver<WireInput>,
     writer: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     next_id: u64,
-    /// What was asked from this end, by id.
+    /// The methods of the requests sent from this end, by id.
     pending_methods: HashMap<String, String>,
     watch: RuleWatch,
     transcript: Transcript,
     schema_results: SchemaResults,
-    /// The beginnings of the first lines that were no JSON.
+    /// The starts of the first lines that were not JSON.
     noise: Vec<Vec<u8>>,
-    /// Another version was agreed on: nothing can be said of what comes by this one's shapes.
+    /// Another version was negotiated, so messages cannot be compared with this version's schema.
     other_version: bool,
     has_ended: bool,
     patience: Duration,
 }
 
-/// What the schema says of all messages that came.
+/// The results of comparing all received messages with the schema.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SchemaResults {
-    /// How many of each shape there were.
+    /// The number of messages, by shape.
     pub(super) shape_counts: BTreeMap<ShapeKey, usize>,
-    /// What was wrong with them, with the message.
+    /// The faults, each with its message.
     pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
-    /// Which rules of a conversation were broken.
+    /// The protocol rules that were broken.
     pub(super) violations: BrokenRules,
 }
 
@@ -136,13 +136,13 @@ impl Wire {
         }
     }
 
-    /// How long something that must happen may take.
+    /// Returns how long to wait for something that must happen.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience
     }
 
-    /// Notes what happened beside the wire.
+    /// Adds an event to the transcript.
     pub fn note(&mut self, what: impl Into<String>) {
         self.transcript.event(what);
     }
@@ -150,7 +150,7 @@ impl Wire {
     /// Writes bytes as they are, which need not be a line.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), CheckStop> {
         let patience = self.patience;
         self.watch.sent(bytes);
@@ -170,10 +170,10 @@ impl Wire {
         }
     }
 
-    /// Writes a line, whatever is in it.
+    /// Writes a line with any content.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn send_line(&mut self, line: &[u8]) -> Result<(), CheckStop> {
         self.transcript.line(self.sends, line);
         let mut bytes = line.to_vec();
@@ -184,7 +184,7 @@ impl Wire {
     /// Sends a message.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn send(&mut self, message: &Value) -> Result<(), CheckStop> {
         if let Some(Envelope::Request { id, method, .. }) = Envelope::read(message) {
             self.pending_methods
@@ -193,10 +193,10 @@ impl Wire {
         self.send_line(message.to_string().as_bytes()).await
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
         let id = json!(self.next_id);
         self.next_id += 1;
@@ -208,64 +208,64 @@ impl Wire {
     /// Sends a notification.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn notify(&mut self, method: &str, params: Value) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await
     }
 
-    /// Answers a request.
+    /// Responds to a request with a result.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn answer(&mut self, id: &Value, result: Value) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
             .await
     }
 
-    /// Answers a request with an error.
+    /// Responds to a request with an error.
     ///
     /// # Errors
-    /// The other side does not read, or is gone.
+    /// The other side stopped reading or closed the connection.
     pub async fn refuse(&mut self, id: &Value, code: i64, message: &str) -> Result<(), CheckStop> {
         let error = json!({"code": code, "message": message});
         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
             .await
     }
 
-    /// Closes this end's output: the other side's input ends.
+    /// Closes this end's output, which is the other side's input.
     pub fn close(&mut self) {
         if let Some(mut writer) = self.writer.take() {
-            // One half of a pair in memory does not end it by being dropped.
+            // Dropping one half of an in-memory pair does not close it.
             tokio::spawn(async move { writer.shutdown().await });
             self.transcript.event("its input was closed");
             self.watch.closed(self.sends);
         }
     }
 
-    /// The first lines that came and are no JSON, or their beginnings.
+    /// Returns the first lines that were not JSON, possibly truncated.
     #[must_use]
     pub fn noise(&self) -> &[Vec<u8>] {
         &self.noise
     }
 
-    /// What was wrong with the messages that have come, by the schema.
+    /// Returns the schema faults of the received messages.
     pub fn faults(&self) -> impl Iterator<Item = &SchemaFault> {
         let faults = self.schema_results.faults.values().flatten();
         faults.map(|(fault, _)| fault)
     }
 
-    /// Whether the other side has closed its output.
+    /// Returns `true` if the other side has closed its output.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The next message, or `None` at the end. Lines that are no JSON are passed over: they are judged by checks of
-    /// their own. It may be dropped at any time without losing one.
+    /// Returns the next message, or `None` at the end. Lines that are not JSON are skipped: separate checks test
+    /// them. Cancel safe: dropping the future loses no message.
     ///
     /// # Errors
-    /// As a fault of the suite's: it has said more than a check reads.
+    /// A failure of the suite: the program sent more than a check reads.
     pub async fn next(&mut self) -> Result<Option<ReceivedMessage>, CheckStop> {
         loop {
             match self.reads.recv().await {
@@ -335,7 +335,8 @@ impl Wire {
         }
     }
 
-    /// Whether a message is of another version: its `initialize`, and all that follows the answer to one.
+    /// Returns `true` if a message belongs to another version: an `initialize` of that version, and everything after
+    /// the response to one.
     fn is_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
         let own = u64::from(self.schema.version().number());
         let other = |carried: &Value| {
@@ -356,7 +357,7 @@ impl Wire {
         self.other_version
     }
 
-    /// The name of the shape that a message has.
+    /// Returns the name of a message's shape.
     fn shape_key(&self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> ShapeKey {
         let of = |name: &str| (name.to_owned(), None);
         match envelope {
@@ -379,7 +380,7 @@ impl Wire {
                         .and_then(|params| params.pointer("/update/sessionUpdate"))
                         .and_then(Value::as_str);
                     match kind.filter(|kind| self.schema.variants("SessionUpdate").contains(kind)) {
-                        // What has no kind that there is has no check of its own.
+                        // A message without a known type has no check of its own.
                         None => of("JSON-RPC"),
                         Some(kind) => ("SessionUpdate".to_owned(), Some(kind.to_owned())),
                     }
@@ -409,7 +410,7 @@ impl SchemaResults {
         }
     }
 
-    /// Adds what was seen in another check, named `results_for`.
+    /// Adds the results of another check, named `of`.
     pub(super) fn merge(&mut self, of: &str, other: Self) {
         self.violations.add(of, other.violations);
         for (shape, count) in other.shape_counts {
@@ -425,7 +426,7 @@ impl SchemaResults {
         }
     }
 
-    /// What was seen of a shape, and what was wrong with it.
+    /// Returns how often a shape was seen, and its faults.
     pub(super) fn results_for(&self, shaped: CheckedShape) -> (usize, &[(SchemaFault, String)]) {
         let key = (shaped.shape.to_owned(), shaped.variant.map(str::to_owned));
         let faults = self.faults.get(&key).map(Vec::as_slice).unwrap_or_default();
@@ -437,7 +438,7 @@ impl SchemaResults {
 }
 
 impl ReceivedResponse {
-    /// What an answer says.
+    /// Reads the result or error of a response.
     #[must_use]
     pub fn read(result: Result<&Value, &Value>) -> Self {
         match result {
@@ -457,7 +458,7 @@ impl ReceivedResponse {
         }
     }
 
-    /// The code, if it is an error.
+    /// Returns the code, if it is an error.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
         match self {
@@ -467,7 +468,7 @@ impl ReceivedResponse {
     }
 }
 
-/// Reads lines until the end. It ends as well when nobody wants them any more.
+/// Reads lines until the end, or until the receiver is dropped.
 async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInput>) {
     let mut line = Vec::new();
     let mut buffer = vec![0; 64 * 1024];

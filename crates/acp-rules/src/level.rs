@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// How binding a requirement is, in the words of RFC 2119.
+/// How binding a requirement is, as RFC 2119 defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequirementLevel {
-    /// MUST, MUST NOT.
+    /// MUST or MUST NOT.
     Must,
-    /// SHOULD, SHOULD NOT.
+    /// SHOULD or SHOULD NOT.
     Should,
     /// MAY.
     May,

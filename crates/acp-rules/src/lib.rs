@@ -1,9 +1,9 @@
-//! What a client and an agent must keep to when they speak the Agent Client Protocol, and whether they do.
+//! What the Agent Client Protocol requires of clients and agents, and checkers for it.
 //!
-//! - [`schema`] judges a single message by the shapes of the specification.
-//! - [`RuleChecker`] judges a conversation by what it must keep to, message by message.
+//! - [`schema`] checks a single message against the schema of the specification.
+//! - [`RuleChecker`] checks a conversation, message by message, against the protocol rules.
 //!
-//! Where things are and why: `docs/decisions/0013-who-is-wrong.md`.
+//! The design and its reasons are in `docs/decisions/0013-who-is-wrong.md`.
 
 mod level;
 mod redaction;

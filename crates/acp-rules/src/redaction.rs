@@ -1,5 +1,5 @@
-//! What stands in a recorded message where a secret was.
+//! The text that replaces secrets in recorded messages.
 
-/// What stands in place of a secret in a message that was recorded without its secrets. No rule says anything about what has
-/// this in it: what was different may look the same now.
+/// The text that replaces a secret in a redacted message. No rule judges a value that contains it: values that
+/// differed may be equal now.
 pub const REDACTED: &str = "[redacted]";

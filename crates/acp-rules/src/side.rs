@@ -1,10 +1,10 @@
-//! The two who speak.
+//! The two sides of a conversation.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One of the two: who said something, is wrong, or is tested.
+/// A side of a conversation: the one that sent something, broke a rule, or is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -15,7 +15,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The one it speaks to.
+    /// Returns the other side.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -24,7 +24,7 @@ impl Side {
         }
     }
 
-    /// `client` or `agent`.
+    /// Returns `client` or `agent`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

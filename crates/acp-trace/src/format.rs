@@ -1,18 +1,19 @@
-//! A line of a trace.
+//! The format of a trace's lines.
 //!
 //! The first line is the [`TraceHeader`]. Each other line has `t`, the microseconds since the start, and one of
 //!
-//! | members | what it is |
+//! | fields | meaning |
 //! |---|---|
-//! | `from`, `len`, `msg` | a message as it came, which is JSON; `redacted` counts what was taken out of it |
-//! | `from`, `len`, `noise` | a line that is no JSON, as text |
-//! | `from`, `len`, `noise64` | a line that is no UTF-8, in base64 |
-//! | `from`, `len`, `cut` | the beginning of what is too long to be recorded |
+//! | `from`, `len`, `msg` | a message as it was sent, which is JSON; `redacted` is the number of secrets replaced in
+//! it |
+//! | `from`, `len`, `noise` | a line that is not JSON, as text |
+//! | `from`, `len`, `noise64` | a line that is not UTF-8, in base64 |
+//! | `from`, `len`, `cut` | the start of a line that is too long to record |
 //! | `stderr` | a line that the agent printed to its standard error |
-//! | `event` | what happened to the process or a stream, see [`TraceEvent`] |
+//! | `event` | an event of the process or of a stream, see [`TraceEvent`] |
 //!
-//! `len` is in bytes as it came, without the line end. `open` is there, and true, where the stream ended before the
-//! line did. Readers pass over members and lines that they do not know.
+//! `len` is the original length in bytes, without the line end. `open` is present, and true, if the stream ended
+//! before the line did. Readers skip fields and lines that they do not know.
 
 use base64::Engine as _;
 use serde::{Deserialize, Serialize};
@@ -20,142 +21,142 @@ use serde_json::value::RawValue;
 
 use acp_rules::Side;
 
-/// The version of the format. A newer one is not read.
+/// The version of the format. Newer versions are not read.
 pub const VERSION: u32 = 1;
 
-/// The longest message that is recorded whole, in bytes: what this project's own connections take at most. Of a
-/// longer one, and of a line over 64 KiB that is no message, the beginning is recorded.
+/// The longest message that is recorded whole, in bytes. This project's own connections have the same limit. Of a
+/// longer message, and of a line over 64 KiB that is not a message, only the start is recorded.
 pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// What was done with secrets.
+/// How secrets are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrets {
-    /// What looks like one was replaced before it was written.
+    /// Text that looks like a secret was replaced before it was written.
     Redacted,
-    /// They were written as they came.
+    /// Secrets were written as they were sent.
     Kept,
 }
 
-/// The first line.
+/// The first line of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceHeader {
     /// The version of the format: [`VERSION`].
     #[serde(rename = "acp_trace")]
     pub version: u32,
-    /// When it was started, by the clock on the wall (RFC 3339, UTC); the `t` of all records count from there.
+    /// When the trace was started, by the wall clock (RFC 3339, UTC). The `t` of all records counts from here.
     pub started: String,
     /// The agent's command line.
     pub command: Vec<String>,
-    /// The program that recorded it, and its version.
+    /// The program that recorded the trace, and its version.
     pub by: String,
-    /// What was done with secrets.
+    /// How secrets are recorded.
     pub secrets: Secrets,
 }
 
-/// What happened to the agent's process or to a stream.
+/// An event of the agent's process or of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TraceEvent {
-    /// The agent runs.
+    /// The agent was started.
     Started {
         /// Its process id.
         pid: u32,
     },
-    /// The client has closed the agent's input.
+    /// The client closed the agent's input.
     ClientClosed,
-    /// The client does not read the agent's output any more.
+    /// The client stopped reading the agent's output.
     ClientStoppedReading,
-    /// The agent has closed its output.
+    /// The agent closed its output.
     AgentClosed,
-    /// The agent does not read its input any more.
+    /// The agent stopped reading its input.
     AgentStoppedReading,
-    /// What was between the two failed.
+    /// A stream failed.
     Failed {
         /// The stream of this side.
         from: Side,
-        /// What the system says.
+        /// The error of the operating system.
         message: String,
     },
-    /// We were asked to end, and end the agent.
+    /// The recorder was interrupted, and terminates the agent.
     Interrupted {
-        /// What asked us.
+        /// What interrupted it.
         by: String,
     },
-    /// The agent did not end by itself, and was ended.
+    /// The agent did not exit by itself and was killed.
     Killed,
-    /// The agent has ended.
+    /// The agent exited.
     Exited {
         /// Its exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<i32>,
-        /// The signal that ended it.
+        /// The signal that terminated it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<String>,
     },
-    /// All is recorded. A trace without this was cut off.
+    /// Everything is recorded. A trace without this is incomplete.
     End,
-    /// Something that a later version records.
+    /// An event of a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// A line after the first.
+/// A line of the trace after the header.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceRecord {
     /// Microseconds since the start of the trace.
     pub time_us: u64,
-    /// The line of the file, counting from 1, which is the header.
+    /// The line in the file. The header is line 1.
     pub line: u64,
-    /// What it is.
+    /// The content.
     pub body: RecordBody,
 }
 
-/// What a record is of.
+/// The content of a record.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RecordBody {
-    /// A message: a line that is JSON, whatever else is wrong with it.
+    /// A message: a line that is JSON, even if it is otherwise invalid.
     Message {
         /// Who sent it.
         from: Side,
-        /// How long it was as it came, in bytes.
+        /// The original length, in bytes.
         length: u64,
-        /// How many parts of it were replaced for being secret.
+        /// The number of secrets that were replaced.
         redacted: u64,
-        /// The message, byte for byte but for what was replaced.
+        /// The message, byte for byte except for what was replaced.
         message: Box<RawValue>,
     },
-    /// A line that is no JSON.
+    /// A line that is not JSON.
     Noise {
         /// Who sent it.
         from: Side,
-        /// How long it was, in bytes.
+        /// The original length, in bytes.
         length: u64,
-        /// Its bytes.
+        /// The bytes of the line.
         bytes: Vec<u8>,
     },
-    /// A line that was too long to be recorded.
+    /// A line that is too long to record.
     Oversized {
         /// Who sent it.
         from: Side,
-        /// How long it was, in bytes.
+        /// The original length, in bytes.
         length: u64,
-        /// How it begins.
+        /// The start of the line.
         beginning: String,
     },
     /// A line that the agent printed to its standard error.
     Stderr(String),
-    /// Something that happened.
+    /// An event.
     Event(TraceEvent),
     /// A record of a later version.
     Unknown,
 }
 
-/// Appends the beginning of a record of what a side said, up to its contents.
+/// Appends the start of the record of a side's line, up to the content.
 pub(super) fn begin(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     out.extend_from_slice(b"{\"t\":");
     number(out, at);
@@ -168,16 +169,16 @@ pub(super) fn begin(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
 
 /// Appends a number.
 pub(super) fn number(out: &mut Vec<u8>, number: u64) {
-    // It writes to memory, and a number is always JSON.
+    // Writing to memory cannot fail, and a number is always valid JSON.
     let _ = serde_json::to_writer(out, &number);
 }
 
-/// Appends a text as JSON.
+/// Appends a text as a JSON string.
 pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
-/// Appends bytes as JSON, in base64.
+/// Appends bytes in base64, as a JSON string.
 pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
     text(
         out,
@@ -197,7 +198,7 @@ pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
     out.push(b'\n');
 }
 
-/// A record as it is read.
+/// The fields of a record's line.
 #[derive(Deserialize)]
 struct EventLine<'a> {
     t: u64,
@@ -215,10 +216,10 @@ struct EventLine<'a> {
 }
 
 impl TraceRecord {
-    /// Reads a line, which is the one with this number.
+    /// Reads a line, which has this number in the file.
     ///
     /// # Errors
-    /// It is no JSON, or a member that is known has a value that it cannot have.
+    /// The line is not JSON, or a known field has an invalid value.
     pub(super) fn read(line: &str, number: u64) -> Result<Self, serde_json::Error> {
         let read: EventLine<'_> = serde_json::from_str(line)?;
         let at = read.t;

@@ -1,30 +1,30 @@
-//! What is found out about lines before they are recorded: whether each is JSON, and whether a secret may be in it.
+//! The inspection of lines before they are recorded: whether each is JSON, and whether it may contain a secret.
 
 use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
-/// How much of a line is remembered, in bytes, to be compared with the next.
+/// How many bytes of a line are remembered to compare with the next one.
 const REMEMBERED: usize = 4 * 1024;
 
-/// How many lines are looked at in one go at most.
+/// The maximum number of lines that are inspected at once.
 const AT_ONCE: usize = 1024;
 
-/// What was found out about a line.
+/// The result of inspecting a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LineResult {
-    /// It is JSON, and with that UTF-8.
+    /// Whether it is JSON, and therefore UTF-8.
     pub(super) is_json: bool,
-    /// It has something in it that may be a secret, or tell of one.
+    /// Whether it contains something that may be a secret or hint at one.
     pub(super) is_suspicious: bool,
 }
 
-/// Looks at the lines of one side.
+/// Inspects the lines of one side.
 ///
-/// What a side says begins, again and again, as what it said before. How much of it does is found out first, which
-/// takes next to nothing, and only the rest is looked at.
+/// Most lines of a side start like the line before. The inspector first finds out how much they have in common, which
+/// is cheap, and then inspects only the rest.
 #[derive(Debug, Default)]
 pub(super) struct LineInspector {
-    /// How the last line began.
+    /// The start of the last line.
     last_line: Vec<u8>,
     checker: JsonChecker,
     gathered: GatheredLines,
@@ -32,8 +32,8 @@ pub(super) struct LineInspector {
 }
 
 impl LineInspector {
-    /// Looks at the first of these lines, of which only the last has no end. Gives what was found out about each of
-    /// them, and the lines that are left, if there are any.
+    /// Inspects the first of these lines. Only the last one may have no line end. Returns the result for each
+    /// inspected line, and the remaining lines, if any.
     pub(super) fn inspect<'a>(
         &mut self,
         redactor: Option<&Redactor>,
@@ -71,7 +71,7 @@ impl LineInspector {
     }
 }
 
-/// The first of some lines, without its end, and those behind it.
+/// Splits off the first line, without its line end.
 pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'\n', lines) {
         Some(end) => {
@@ -82,7 +82,7 @@ pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// How many bytes both begin with.
+/// Returns the length of the common prefix, in bytes.
 fn common_prefix_len(one: &[u8], other: &[u8]) -> usize {
     const WIDE: usize = 32;
     const WORD: usize = 8;
@@ -137,7 +137,7 @@ mod tests {
             is_suspicious: suspicious,
         });
         let mut lines = LineInspector::default();
-        // The second time they follow upon themselves.
+        // In the second pass the lines follow themselves.
         for _ in 0..2 {
             let (looks, rest) = lines.inspect(Some(&redactor), text.as_bytes());
             assert_eq!(looks, expected);

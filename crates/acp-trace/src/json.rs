@@ -1,18 +1,18 @@
-//! Whether lines are JSON, found out quickly where a line begins like the one before it.
+//! A check whether lines are JSON. It is fast where a line starts like the one before it.
 //!
-//! What is found out of the beginning of a line is true of each line that begins so. The places at which a name or a
-//! value begins are noted, and the next line is read on from the last of them that it has in common with this one. Of
-//! a message that is streamed this leaves the text.
+//! What is known of the start of a line holds for every line that starts the same way. The checker notes the
+//! positions at which a name or a value starts, and parses the next line from the last position that both lines
+//! share. Of a streamed message, only the text is left to parse.
 
 use serde::de::IgnoredAny;
 
-/// How many places are noted of a line.
+/// The limit of noted positions per line.
 const PLACES: usize = 64;
 
-/// How deep objects and arrays can lie in each other here; serde_json reads what is deeper.
+/// The maximum nesting depth here. serde_json parses what is deeper.
 const DEPTH: u32 = u64::BITS;
 
-/// What comes next.
+/// What the parser expects next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpectedToken {
     Value,
@@ -21,17 +21,17 @@ enum ExpectedToken {
     Name,
     /// A name, or the end of the object.
     FirstName,
-    /// What stands behind a value.
+    /// A comma, or the end of the object or array.
     AfterValue,
 }
 
-/// How far a line was read, and what may come there.
+/// A position in a line, and what is expected there.
 #[derive(Debug, Clone, Copy)]
 struct JsonPosition {
     offset: usize,
     next: ExpectedToken,
     depth: u32,
-    /// A bit for each open object or array, the innermost lowest: whether it is an object.
+    /// One bit for each open object or array, the innermost lowest. A set bit is an object.
     objects: u64,
 }
 
@@ -72,16 +72,16 @@ impl JsonPosition {
     }
 }
 
-/// Tells of lines, one after the other, whether they are JSON.
+/// Checks lines, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct JsonChecker {
-    /// Places in the line before, in their order. Up to each of them it is UTF-8, and the beginning of JSON.
+    /// The noted positions of the last line, in order. Up to each of them, the line is UTF-8 and the start of JSON.
     positions: Vec<JsonPosition>,
 }
 
 impl JsonChecker {
-    /// Whether it is JSON, and with that UTF-8. At least the first `shared` bytes are those of the line that was asked
-    /// for before.
+    /// Returns `true` if the line is JSON, and therefore UTF-8. At least its first `shared` bytes must be equal to
+    /// those of the line before.
     pub(super) fn is_json(&mut self, line: &[u8], shared: usize) -> bool {
         while self
             .positions
@@ -93,7 +93,7 @@ impl JsonChecker {
             .last()
             .copied()
             .unwrap_or(JsonPosition::START);
-        // A place is never within a character.
+        // A position is never inside a character.
         let rest = line.get(place.offset..).unwrap_or_default();
         let is_text = std::str::from_utf8(rest).is_ok();
         if is_text && self.read(line, place).is_some() {
@@ -103,9 +103,10 @@ impl JsonChecker {
         is_text && serde_json::from_slice::<IgnoredAny>(line).is_ok()
     }
 
-    /// Reads on from there to the end; `None` if that is no JSON, or deeper than can be told here.
+    /// Parses from this position to the end. Returns `None` if the line is not JSON, or nested too deep for this
+    /// parser.
     fn read(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
-        // This one is noted already.
+        // The first position is noted already.
         let mut noted = !self.positions.is_empty();
         loop {
             if matches!(place.next, ExpectedToken::Value | ExpectedToken::Name)
@@ -158,7 +159,7 @@ impl JsonChecker {
     }
 }
 
-/// Where what begins there is no white space any more.
+/// Returns the position after white space.
 fn skip_space(line: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
         at += 1;
@@ -166,7 +167,7 @@ fn skip_space(line: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of a string whose contents begin there.
+/// Returns the end of a string, from the start of its content.
 fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += plain_len(line.get(at..)?);
@@ -189,14 +190,14 @@ fn skip_string(line: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// How many bytes come before the first that cannot stand in a string for itself: a quote, a backslash, a control
+/// Returns the number of bytes before the first one that is special in a string: a quote, a backslash or a control
 /// character.
 fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
-        // The highest bit of each byte that is such a one, and of some that follow one.
+        // This sets the highest bit of each special byte, and of some bytes after one.
         let word = u64::from_le_bytes(*word);
         let quote = word ^ (ONES * u64::from(b'"'));
         let backslash = word ^ (ONES * u64::from(b'\\'));
@@ -213,7 +214,7 @@ fn plain_len(bytes: &[u8]) -> usize {
     words.len() * 8 + in_rest
 }
 
-/// The end of a number or of a word that begins there.
+/// Returns the end of a number or literal that starts here.
 fn skip_scalar(line: &[u8], at: usize) -> Option<usize> {
     let rest = line.get(at..)?;
     for word in [&b"null"[..], b"true", b"false"] {
@@ -259,7 +260,7 @@ mod tests {
         serde_json::from_slice::<IgnoredAny>(line).is_ok() && std::str::from_utf8(line).is_ok()
     }
 
-    /// What it says of each of them, told how much each has in common with the one before it, must be so.
+    /// Checks each line with the length it shares with the one before, and compares the results with serde_json's.
     fn check(lines: &[Vec<u8>]) {
         let mut checker = JsonChecker::default();
         let mut before: &[u8] = &[];
@@ -358,7 +359,7 @@ mod tests {
     }
 
     proptest! {
-        /// Lines that begin like each other and go on in another way, most of them JSON.
+        /// Generates lines that start alike and continue differently. Most are JSON.
         #[test]
         fn it_says_what_serde_json_says(
             values in prop::collection::vec((value(), any::<bool>()), 1..4),

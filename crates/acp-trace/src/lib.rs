@@ -1,8 +1,8 @@
-//! Traces: what a client and an agent said to each other, as a file.
+//! Traces: files with all messages between a client and an agent.
 //!
-//! [`TraceRecorder`] writes one while [`Relay`] passes everything on; [`TraceReader`] reads it back. A trace is text, one
-//! JSON object a line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of the agent's standard
-//! error, and for what happens to the process.
+//! [`TraceRecorder`] writes a trace while [`Relay`] passes the bytes on; [`TraceReader`] reads it back. A trace is
+//! text, with one JSON object a line: a [`TraceHeader`], then a [`TraceRecord`] for each message, for each line of
+//! the agent's standard error, and for each event of the process.
 
 mod entry;
 mod format;

@@ -1,4 +1,4 @@
-//! Linting a trace: each message judged by its shape, and the conversation by its rules.
+//! The linter: checks each message of a trace against the schema, and the conversation against the protocol rules.
 
 use std::collections::VecDeque;
 
@@ -12,49 +12,50 @@ use super::entry::{EntryBuilder, TraceEntry};
 use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
-/// How many messages are remembered, for what turns out to be wrong with them later.
+/// The limit of remembered messages, for findings that are only known later.
 const REMEMBERED: usize = 16 * 1024;
 
-/// What is wrong with a message.
+/// One violation in a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LintFinding {
-    /// The line of the trace.
+    /// The line in the trace.
     pub line: u64,
-    /// The line of an earlier message that it is at odds with.
+    /// The line of an earlier message that this one contradicts.
     pub earlier: Option<u64>,
-    /// Who is wrong.
+    /// The side that broke the rule.
     pub side: Side,
     /// How binding the rule is.
     pub level: RequirementLevel,
-    /// The name of the rule; `schema` of a wrong shape, `no-message` of what is none.
+    /// The name of the rule; `schema` for a message that differs from its schema, `no-message` for a line that is not
+    /// a message.
     pub rule: &'static str,
     /// The page of the specification.
     pub section: &'static str,
-    /// What is wrong, in a sentence that begins with who is.
+    /// What is wrong, as a sentence that starts with the side.
     pub text: String,
-    /// The message, as far as it is remembered.
+    /// The message, if it is still remembered.
     pub message: Option<MessageSummary>,
 }
 
-/// A message, in short.
+/// A summary of a message.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MessageSummary {
     line: u64,
-    /// What it is called: the update, or the method.
+    /// The display name: the type of the update, or the method.
     pub name: String,
-    /// The method; of an answer, that of the request.
+    /// The method. For a response, this is the method of its request.
     pub method: String,
-    /// Of a `session/update`, which it is.
+    /// The type of the update, for a `session/update`.
     pub update: Option<String>,
-    /// The session that it belongs to.
+    /// The session it belongs to.
     pub session: Option<String>,
-    /// What matters of it.
+    /// A summary of the content.
     pub summary: String,
 }
 
-/// How much of a summary is kept, in characters.
+/// The maximum length of a summary, in characters.
 const SUMMARY: usize = 120;
 
 impl MessageSummary {
@@ -74,7 +75,7 @@ impl MessageSummary {
     }
 }
 
-/// Says what is wrong with the records of a trace, which are to come in their order.
+/// Checks the records of a trace. They must be passed in order.
 #[derive(Debug, Default)]
 pub struct TraceLinter {
     rules: RuleChecker,
@@ -85,19 +86,19 @@ pub struct TraceLinter {
 }
 
 impl TraceLinter {
-    /// One that has seen no records.
+    /// Creates a linter that has seen no records yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many messages there were.
+    /// Returns the number of messages so far.
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.message_count
     }
 
-    /// What is wrong with a record, or with earlier ones because of it.
+    /// Returns what is wrong with a record, or with earlier ones because of it.
     pub fn check_record(&mut self, record: TraceRecord) -> Vec<LintFinding> {
         let moment = MessagePosition {
             index: record.line,
@@ -159,13 +160,13 @@ impl TraceLinter {
         }
     }
 
-    /// A line of the trace could not be read: something may have been said that is not known.
+    /// Records that a line of the trace could not be read. It may have been any message.
     pub fn skip_line(&mut self) {
         self.rules.record_missed_message(Direction::ToAgent);
         self.rules.record_missed_message(Direction::ToClient);
     }
 
-    /// What is wrong now that there are no more records.
+    /// Returns what is wrong at the end of the trace.
     pub fn end(&mut self) -> Vec<LintFinding> {
         let found = self.rules.end(self.last_position);
         self.to_lint_findings(found)
@@ -210,7 +211,7 @@ impl TraceLinter {
         value: &Value,
         asked: Option<&str>,
     ) -> Vec<SchemaFault> {
-        // Initialization is judged by the version that it is about.
+        // `initialize` is checked against the version that it names.
         let version = match asked {
             Some("initialize") => value.pointer("/result/protocolVersion"),
             _ if value["method"] == "initialize" => value.pointer("/params/protocolVersion"),
@@ -219,7 +220,7 @@ impl TraceLinter {
         match version.and_then(Value::as_u64) {
             Some(2..) if asked.is_none() => {
                 let faults = Schema::of(SchemaVersion::V2).check_message(direction, value, asked);
-                // Who speaks both versions may say what is asked in either.
+                // A client that supports both versions may send the fields of both.
                 let of_v1 = |fault: &SchemaFault| {
                     fault.kind == SchemaFaultKind::UnknownField
                         && fault.path.starts_with("params.client")
@@ -227,7 +228,7 @@ impl TraceLinter {
                 faults.into_iter().filter(|fault| !of_v1(fault)).collect()
             }
             Some(2) => Schema::of(SchemaVersion::V2).check_message(direction, value, asked),
-            // What is in a version that is not known here is not known either.
+            // Nothing is known of later versions.
             Some(3..) => Vec::new(),
             _ => Schema::of(SchemaVersion::V1).check_message(direction, value, asked),
         }
@@ -265,7 +266,7 @@ impl TraceLinter {
     }
 }
 
-/// The direction in which a side sends.
+/// Returns the direction in which a side sends.
 fn direction(from: Side) -> Direction {
     match from {
         Side::Client => Direction::ToAgent,
@@ -273,7 +274,7 @@ fn direction(from: Side) -> Direction {
     }
 }
 
-/// Whether a value has not its form because something was taken out of it.
+/// Returns `true` if a value has the wrong format because a part of it was redacted.
 fn is_from_redaction(fault: &SchemaFault) -> bool {
     match &fault.kind {
         SchemaFaultKind::Type { found, .. }

@@ -1,4 +1,4 @@
-//! What waits to be recorded: a bounded buffer between those who pass messages on and the one who writes them down.
+//! The log: a bounded buffer between the threads that pass messages on and the thread that records them.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,43 +8,43 @@ use std::time::{Duration, Instant};
 use super::format::TraceEvent;
 use acp_rules::Side;
 
-/// How much may wait, in bytes. Beyond it, whoever has more waits until some of it is written.
+/// The capacity of the buffer, in bytes. Threads that push more wait until some of it is written.
 const ROOM: usize = 4 * 1024 * 1024;
 
-/// How many pieces may wait.
+/// The limit of buffered pieces.
 const PIECES: usize = 64 * 1024;
 
-/// How old what waits may get, in microseconds, before whoever has more waits too. A client may kill the recorder as
-/// soon as it has its last answer; what was not written by then is missing from the trace.
+/// The maximum age of buffered pieces, in microseconds. Beyond it, threads that push more wait too. A client may kill
+/// the recorder as soon as it has its last response; what is not written by then is missing from the trace.
 const OLDEST: u64 = 10_000;
 
-/// The longest that one piece waits for the writer to catch up, since a disk may hang.
+/// How long pushing one piece waits for a writer that has fallen behind. It is bounded because a disk may hang.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Something that waits.
+/// A buffered piece.
 #[derive(Debug)]
 pub(super) struct LogPiece {
     /// When it was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) kind: LogPieceKind,
-    /// How many of the bytes are its own.
+    /// How many of the batch's bytes belong to this piece.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum LogPieceKind {
-    /// Of a stream, as it was read.
+    /// Bytes of a stream.
     Stream(Side),
-    /// Where what a side says is from now on.
+    /// The tap in which all further bytes of a stream are.
     Tap(Side, File),
-    /// So many bytes of a stream, which are in its tap.
+    /// A number of bytes of a stream, which are in its tap.
     TapBytes(Side, usize),
-    /// A line of standard error.
+    /// A line of the agent's standard error.
     Stderr,
     Event(TraceEvent),
 }
 
-/// Pieces in the order in which they came, and their bytes one after the other.
+/// Pieces in order, and their bytes one after the other.
 #[derive(Debug, Default)]
 pub(super) struct LogBatch {
     pub(super) bytes: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) struct LogBatch {
 impl LogBatch {
     fn has_room(&self, length: usize) -> bool {
         let fits = self.bytes.len() + length <= ROOM && self.pieces.len() < PIECES;
-        // What is larger than all the room there is goes in alone.
+        // A piece that exceeds the capacity is accepted when the buffer is empty.
         fits || self.pieces.is_empty()
     }
 
@@ -67,18 +67,18 @@ impl LogBatch {
 #[derive(Debug, Default)]
 struct LogState {
     pending: LogBatch,
-    /// When the first piece was read that is not in the file yet, in microseconds since the start.
+    /// When the oldest unwritten piece was read, in microseconds since the start.
     oldest: Option<u64>,
-    /// The writer has nothing to do, and is to be woken.
+    /// The writer is idle and must be woken.
     idle: bool,
-    /// Someone waits for what is there to be written.
+    /// A thread waits for the writer.
     has_waiter: bool,
-    /// Nothing is recorded any more: all is, or it cannot be.
+    /// Recording has ended, because everything is recorded or because it failed.
     closed: bool,
 }
 
 impl LogState {
-    /// This is the oldest piece that is not in the file; wakes whoever waits for that.
+    /// Sets the time of the oldest unwritten piece, and wakes the threads that wait for it.
     fn set_oldest(&mut self, oldest: Option<u64>, emptied: &Condvar) {
         self.oldest = oldest;
         if std::mem::take(&mut self.has_waiter) {
@@ -93,7 +93,7 @@ pub(super) struct RecordLog {
     state: Mutex<LogState>,
     buffered: Condvar,
     drained: Condvar,
-    /// How many lines were recorded so far, for whoever waits for what is left.
+    /// The number of lines recorded so far. It shows progress to those who wait for the rest.
     line_count: AtomicU64,
 }
 
@@ -108,7 +108,7 @@ impl RecordLog {
         }
     }
 
-    /// So many lines were recorded so far.
+    /// Sets the number of lines recorded so far.
     pub(super) fn set_lines(&self, lines: u64) {
         self.line_count.store(lines, Ordering::Relaxed);
     }
@@ -118,16 +118,16 @@ impl RecordLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, LogState> {
-        // Nothing that is done under the lock can leave it half done.
+        // No code leaves the state inconsistent while it holds the lock, so poisoning does not matter.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Microseconds since the start.
+    /// Returns the microseconds since the start.
     fn elapsed_us(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Has something recorded; waits for room, and for a writer that has fallen behind.
+    /// Adds a piece. Waits for capacity, and for a writer that has fallen behind.
     pub(super) fn push(&self, what: LogPieceKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
             let oldest = state.oldest.filter(|_| !state.closed);
@@ -149,7 +149,7 @@ impl RecordLog {
         if state.closed {
             return;
         }
-        // Under the lock, so that times never go back.
+        // Read the clock under the lock, so that times never go back.
         let at = self.elapsed_us();
         state.oldest.get_or_insert(at);
         let length = bytes.len();
@@ -166,13 +166,13 @@ impl RecordLog {
         }
     }
 
-    /// All that was read before this is in the file, in microseconds since the start.
+    /// Records that everything read before this time is written. The time is in microseconds since the start.
     pub(super) fn set_written(&self, before: u64) {
         self.lock().set_oldest(Some(before), &self.drained);
     }
 
-    /// Waits for something, and puts it into `batch`, whose room is used again; what was in it is in the file. `false`
-    /// at the end.
+    /// Waits for pieces and moves them into `batch`, whose allocation is reused. Its previous content must be
+    /// written. Returns `false` at the end.
     pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
@@ -190,19 +190,19 @@ impl RecordLog {
         }
         state.idle = false;
         std::mem::swap(&mut state.pending, batch);
-        // There is room again.
+        // There is capacity again.
         let oldest = state.oldest;
         state.set_oldest(oldest, &self.drained);
         true
     }
 
-    /// Nothing more is taken in, and what waits is dropped.
+    /// Accepts nothing more, and drops what is buffered.
     pub(super) fn abandon(&self) {
         self.close();
         self.lock().pending = LogBatch::default();
     }
 
-    /// Nothing more is taken in; what waits can still be taken out.
+    /// Accepts nothing more. What is buffered can still be taken.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.buffered.notify_all();
@@ -231,7 +231,7 @@ mod tests {
             }
             log.set_written(log.elapsed_us());
         });
-        // Nothing was lost by waiting.
+        // Waiting lost nothing.
         let mut batch = LogBatch::default();
         assert!(log.take(&mut batch));
         assert_eq!(batch.bytes, b"more");

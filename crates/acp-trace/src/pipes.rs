@@ -1,4 +1,4 @@
-//! The ends of the streams in between, which block: what is read from and what is written to.
+//! The blocking streams that a relay reads from and writes to.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -7,29 +7,29 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use tokio::process::{ChildStdin, ChildStdout};
 
-/// Something that is read.
+/// A stream to read from.
 #[derive(Debug)]
 pub struct PipeInput(File);
 
-/// Something that is written.
+/// A stream to write to.
 #[derive(Debug)]
 pub struct PipeOutput(File);
 
 impl PipeInput {
-    /// Reads some bytes; 0 at the end.
+    /// Reads some bytes. Returns 0 at the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(buffer) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => system::wait(&self.0, false)?,
-                // A terminal or a socket whose other end has gone badly has still gone.
+                // The other end of a terminal or socket may close with a reset. It is closed all the same.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(0),
                 read => return read,
             }
         }
     }
 
-    /// Makes it hold more, if it is a pipe and may.
+    /// Increases the capacity, if this is a pipe and the system allows it.
     pub(super) fn grow(&self, bytes: usize) {
         system::grow(&self.0, bytes);
     }
@@ -83,7 +83,8 @@ impl From<File> for PipeOutput {
     }
 }
 
-/// This process's stdin and stdout. Nothing else in it reaches them from here on, so that closing one closes it.
+/// Takes this process's stdin and stdout. Nothing else in the process uses them from here on, so closing one really
+/// closes it.
 ///
 /// # Errors
 /// They cannot be taken, for example because one of them is closed.
@@ -92,10 +93,10 @@ pub fn stdio() -> io::Result<(PipeInput, PipeOutput)> {
     Ok((PipeInput(input), PipeOutput(output)))
 }
 
-/// The ends of an agent's pipes.
+/// Takes the ends of an agent's pipes.
 ///
 /// # Errors
-/// They cannot be made to block.
+/// They cannot be made blocking.
 pub fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(PipeOutput, PipeInput)> {
     let (stdin, stdout) = system::child(stdin, stdout)?;
     Ok((PipeOutput(stdin), PipeInput(stdout)))
@@ -111,7 +112,7 @@ mod system {
     use tokio::process::{ChildStdin, ChildStdout};
 
     pub(super) fn stdio() -> io::Result<(File, File)> {
-        // Private copies, which children do not inherit.
+        // Take private copies, which children do not inherit.
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
@@ -126,8 +127,8 @@ mod system {
         ))
     }
 
-    /// Waits until it can be read, or written. Whoever has started us may have made it non-blocking, which it is for
-    /// all who have it then; so it is not changed.
+    /// Waits until the file is readable or writable. The parent process may have made it non-blocking, and that flag
+    /// is shared by all who have the file open, so it is not changed here.
     pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
         let flags = if write { PollFlags::OUT } else { PollFlags::IN };
         match poll(&mut [PollFd::new(file, flags)], None) {
@@ -138,7 +139,7 @@ mod system {
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(super) fn grow(file: &File, bytes: usize) {
-        // Where it may not, is no pipe, or holds more already, it stays as it is.
+        // If that is not allowed, or it is not a pipe, or it is larger already, its size stays.
         if rustix::pipe::fcntl_getpipe_size(file).is_ok_and(|size| size < bytes) {
             let _ = rustix::pipe::fcntl_setpipe_size(file, bytes);
         }

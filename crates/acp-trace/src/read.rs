@@ -1,4 +1,4 @@
-//! Reading a trace back.
+//! The reader of traces.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -6,35 +6,35 @@ use std::path::Path;
 
 use super::format::{LONGEST_MESSAGE, TraceHeader, TraceRecord, VERSION};
 
-/// The longest line that is read, in bytes: the longest message, and what stands around it.
+/// The longest line that is read, in bytes: the longest message and the rest of its record.
 const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;
 
 /// The largest buffer that is kept for the next line, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// Why a trace, or a line of one, cannot be read.
+/// Why a trace, or a line of one, could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceReadError {
-    /// The file cannot be read.
+    /// The file could not be read.
     #[error("read error: {0}")]
     Io(#[from] io::Error),
-    /// It does not begin as a trace does.
+    /// The file does not start like a trace.
     #[error("not a trace file (invalid header)")]
     NotATrace,
-    /// A later version of this program has recorded it.
+    /// A later version of this program recorded it.
     #[error("unsupported trace version {version} (supported: {VERSION})")]
     Version {
         /// The version of its format.
         version: u32,
     },
-    /// A line is longer than any that is recorded; the next line can be read.
+    /// A line is longer than any record. The next line can be read.
     #[error("line {line}: line too long")]
     TooLong {
         /// The line, counting from 1.
         line: u64,
     },
-    /// A line is no record; the next line can be read.
+    /// A line is not a record. The next line can be read.
     #[error("line {line}: invalid record: {reason}")]
     NotARecord {
         /// The line, counting from 1.
@@ -45,7 +45,7 @@ pub enum TraceReadError {
 }
 
 impl TraceReadError {
-    /// Whether it is about one line only, and the next ones can be read.
+    /// Returns `true` if the error concerns one line only, and the next ones can be read.
     #[must_use]
     pub fn is_line_error(&self) -> bool {
         matches!(self, Self::TooLong { .. } | Self::NotARecord { .. })
@@ -54,8 +54,8 @@ impl TraceReadError {
 
 /// Reads records, one after the other.
 ///
-/// At the end of the file there may be a line that was not written to its end; it is no record, see
-/// [`has_partial_line`](Self::has_partial_line). Where the file still grows, reading can go on after its end.
+/// The file may end with an incomplete line. It is not a record, see [`has_partial_line`](Self::has_partial_line). If
+/// the file still grows, reading can continue after its end.
 #[derive(Debug)]
 pub struct TraceReader<R> {
     input: R,
@@ -67,7 +67,7 @@ impl TraceReader<BufReader<File>> {
     /// Opens a trace and reads its header.
     ///
     /// # Errors
-    /// It cannot be opened, is no trace, or a newer one.
+    /// The file could not be opened, is not a trace, or has a newer format.
     pub fn open(path: &Path) -> Result<Self, TraceReadError> {
         Self::new(BufReader::with_capacity(256 * 1024, File::open(path)?))
     }
@@ -77,7 +77,7 @@ impl<R: BufRead> TraceReader<R> {
     /// Reads the header of a trace.
     ///
     /// # Errors
-    /// It cannot be read, is no trace, or a newer one.
+    /// The input could not be read, is not a trace, or has a newer format.
     pub fn new(mut input: R) -> Result<Self, TraceReadError> {
         let mut lines = BoundedLines::default();
         let first = match lines.next(&mut input) {
@@ -104,14 +104,14 @@ impl<R: BufRead> TraceReader<R> {
         })
     }
 
-    /// The first line.
+    /// Returns the first line.
     #[must_use]
     pub fn header(&self) -> &TraceHeader {
         &self.header
     }
 
-    /// Whether there is a beginning of a line behind the last record that was read: whoever wrote it was ended while
-    /// they did, or have not written the rest yet.
+    /// Returns `true` if an incomplete line follows the last record: the recorder was killed while it wrote it, or
+    /// has not written the rest yet.
     #[must_use]
     pub fn has_partial_line(&self) -> bool {
         !self.lines.buffer.is_empty() && !self.lines.is_consumed
@@ -133,19 +133,20 @@ impl<R: BufRead> Iterator for TraceReader<R> {
     }
 }
 
-/// Lines of bounded length.
+/// Reads lines of bounded length.
 #[derive(Debug, Default)]
 struct BoundedLines {
     buffer: Vec<u8>,
-    /// What is in the buffer was given out.
+    /// The content of the buffer was returned and can go.
     is_consumed: bool,
-    /// The line is too long, and passed over.
+    /// The current line is too long and is being skipped.
     is_skipping: bool,
     line: u64,
 }
 
 impl BoundedLines {
-    /// The next line that has an end, without it, and which it is; `None` at the end of the input, after which there may be more.
+    /// Returns the next complete line, without its line end, and its number. Returns `None` at the end of the input,
+    /// which may still grow.
     fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
@@ -191,7 +192,7 @@ mod tests {
 
     fn read(records: &str) -> TraceReader<BufReader<io::Cursor<Vec<u8>>>> {
         let file = format!("{HEADER}{records}").into_bytes();
-        // So small that lines are read in parts.
+        // A small capacity, so that lines are read in parts.
         TraceReader::new(BufReader::with_capacity(7, io::Cursor::new(file))).unwrap()
     }
 

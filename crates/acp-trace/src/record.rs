@@ -1,4 +1,4 @@
-//! Recording what passes: where it is begun and ended. A thread of its own writes.
+//! The recorder: starts and finishes a trace. A separate thread writes it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::relay::Relay;
 use super::system::create_private;
 use acp_rules::Side;
 
-/// What to record, and how.
+/// Settings of a recording.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {
@@ -25,14 +25,14 @@ pub struct RecordSettings {
     pub command: Vec<String>,
     /// The program that records, and its version, for the header.
     pub recorder: String,
-    /// What to do with secrets.
+    /// How to record secrets.
     pub secrets: Secrets,
-    /// Whether a file that is there is written over.
+    /// Whether an existing file is overwritten.
     pub overwrite: bool,
 }
 
 impl RecordSettings {
-    /// Secrets are redacted, and no file is written over.
+    /// Creates settings that redact secrets and overwrite no file.
     pub fn new(command: Vec<String>, by: impl Into<String>) -> Self {
         Self {
             command,
@@ -43,42 +43,42 @@ impl RecordSettings {
     }
 }
 
-/// Why a trace cannot be begun.
+/// Why a trace could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// The file is there already, and may be another trace.
+    /// The file exists. It may be another trace.
     #[error("{}: file already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The file cannot be made or written.
+    /// The file could not be created or written.
     #[error("cannot write {}: {source}", path.display())]
     Failed {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// The file cannot be written any more. What was recorded before is in it; the conversation goes on.
+/// The file can no longer be written. It has what was recorded before, and the conversation continues.
 #[derive(Debug, thiserror::Error)]
 #[error("recording stopped: cannot write {}: {source}", path.display())]
 pub struct WriteError {
     /// The file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
-/// Records what passes between a client and an agent.
+/// Records what a client and an agent send each other.
 ///
-/// What was read is in the file as soon as the disk takes it: nothing waits for a buffer to fill up. At most 4 MiB
-/// wait for the disk; beyond that, both sides do. While the oldest piece that is not in the file is more than 10 ms old, each
-/// further piece waits up to 100 ms before it is passed on: a client may kill the recorder at any time, and what is not in
-/// the file then is lost.
+/// Bytes are in the file as soon as the disk takes them; no buffer has to fill up first. At most 4 MiB are buffered
+/// for the disk. Beyond that, both sides wait. While the oldest unwritten piece is more than 10 ms old, each further
+/// piece waits up to 100 ms before it is passed on: a client may kill the recorder at any time, and what is not in
+/// the file by then is lost.
 #[derive(Debug)]
 pub struct TraceRecorder {
     log: Arc<RecordLog>,
@@ -86,28 +86,28 @@ pub struct TraceRecorder {
     summary_receiver: Receiver<RecordingSummary>,
 }
 
-/// Records lines of standard error and events, from anywhere.
+/// Records events and lines of standard error, from any thread.
 #[derive(Debug, Clone)]
 pub struct TraceNotes(Arc<RecordLog>);
 
 impl TraceNotes {
-    /// Records a line that the agent printed to its standard error; waits for the disk if it does not keep up.
+    /// Records a line that the agent printed to its standard error. Waits for the disk if it is too slow.
     pub fn stderr(&self, line: &str) {
         self.0.push(LogPieceKind::Stderr, line.as_bytes());
     }
 
-    /// Records something that happened.
+    /// Records an event.
     pub fn event(&self, event: TraceEvent) {
         self.0.push(LogPieceKind::Event(event), &[]);
     }
 }
 
 impl TraceRecorder {
-    /// Begins a trace: makes the file, which its user alone can read, and writes the header. Should the file not be
-    /// writable later, `failed` is called, once and from another thread, and nothing is recorded from then on.
+    /// Starts a trace: creates the file, readable by its user only, and writes the header. If the file later becomes
+    /// unwritable, `failed` is called once, from another thread, and nothing more is recorded.
     ///
     /// # Errors
-    /// The file is there already, or cannot be made or written.
+    /// The file exists, or could not be created or written.
     pub fn create(
         path: &Path,
         settings: &RecordSettings,
@@ -153,12 +153,12 @@ impl TraceRecorder {
                 let mut recorded = writing.summary();
                 recorded.is_complete = written.is_ok();
                 if let Err(source) = written {
-                    // Nobody waits for room any more, neither there nor in a tap.
+                    // From here on nobody waits for capacity, neither in the log nor in a tap.
                     drop(writing);
                     waiting.abandon();
                     failed(WriteError { path, source });
                 }
-                // Nobody may wait for it.
+                // The receiver may be gone.
                 let _ = sender.send(recorded);
             })
             .map_err(could_not)?;
@@ -169,19 +169,19 @@ impl TraceRecorder {
         })
     }
 
-    /// A direction whose bytes are recorded: what `from` says, passed on to `output`.
+    /// Returns a relay that records what `from` sends and passes it on to `output`.
     #[must_use]
     pub fn relay(&self, from: Side, output: PipeOutput) -> Relay {
         Relay::new(from, output, self.log.clone())
     }
 
-    /// Records what is no part of the two streams.
+    /// Returns a handle that records what is not part of the two streams.
     #[must_use]
     pub fn notes(&self) -> TraceNotes {
         TraceNotes(self.log.clone())
     }
 
-    /// Ends the trace once all is written, but waits no longer than this for a disk that hangs.
+    /// Ends the trace once everything is written. Waits no longer than `patience` for a disk that hangs.
     #[must_use]
     pub fn finish(mut self, patience: Duration) -> RecordingSummary {
         self.notes().event(TraceEvent::End);

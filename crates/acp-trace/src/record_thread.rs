@@ -1,4 +1,4 @@
-//! What was passed on, cut into lines and written as records.
+//! The thread that splits what was passed on into lines, and writes them as records.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
@@ -12,17 +12,17 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// How much is put together before it is written, if there is more at once, in bytes.
+/// How much is collected before it is written, if there is more at once, in bytes.
 const WRITE: usize = 256 * 1024;
 
 /// The largest buffer that is kept for the next message, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// A line of which not all has come.
+/// A line of which only a part has arrived.
 #[derive(Debug, Default)]
 struct PartialLine {
     bytes: Vec<u8>,
-    /// How much of it is not kept.
+    /// How many bytes of it were dropped.
     dropped_len: usize,
 }
 
@@ -51,27 +51,27 @@ impl PartialLine {
     }
 }
 
-/// What a side says.
+/// The stream of one side.
 #[derive(Debug, Default)]
 struct SideStream {
     partial: PartialLine,
     lines: LineInspector,
-    /// Where it is read, if it does not come with the pieces.
+    /// The tap to read it from, if its bytes do not come with the pieces.
     tap: Option<File>,
 }
 
-/// What makes records of pieces.
+/// Turns pieces into records.
 pub(super) struct RecordThread {
     log: Arc<RecordLog>,
     client: SideStream,
     agent: SideStream,
     records: RecordWriter,
-    /// What was read from a tap: as much as one has room for, at most.
+    /// Bytes read from a tap, at most its capacity.
     tap_buffer: Vec<u8>,
 }
 
 impl RecordThread {
-    /// Of what is in this log.
+    /// Creates the thread's state for this log.
     pub(super) fn new(log: Arc<RecordLog>, redactor: Option<Redactor>) -> Self {
         Self {
             log,
@@ -82,7 +82,7 @@ impl RecordThread {
         }
     }
 
-    /// What was recorded so far.
+    /// Returns a summary of what was recorded so far.
     pub(super) fn summary(&self) -> RecordingSummary {
         self.records.summary
     }
@@ -109,7 +109,7 @@ impl RecordThread {
                     self.log.set_written(piece.time_us);
                 }
             }
-            // Others may be waited for now, and what was said so far is to be seen.
+            // Taking the next batch may block, and readers should see what was recorded so far.
             self.flush(file)?;
         }
         Ok(())
@@ -123,7 +123,7 @@ impl RecordThread {
         Ok(())
     }
 
-    /// A side, the records that are made of what it says, and where it is told how many.
+    /// Returns a side's stream, the writer of its records, and the log that is told their number.
     fn side_mut(&mut self, side: Side) -> (&mut SideStream, &mut RecordWriter, &RecordLog) {
         let stream = match side {
             Side::Client => &mut self.client,
@@ -132,9 +132,9 @@ impl RecordThread {
         (stream, &mut self.records, self.log.as_ref())
     }
 
-    /// So many bytes that are in a tap.
+    /// Reads this many bytes from a tap and records them.
     fn read_tap(&mut self, at: u64, side: Side, length: usize) -> io::Result<()> {
-        // They are all there.
+        // All of them are in the tap already.
         let mut buffer = std::mem::take(&mut self.tap_buffer);
         buffer.resize(length.max(buffer.len()), 0);
         let bytes = buffer.get_mut(..length).unwrap_or_default();
@@ -177,7 +177,7 @@ impl RecordThread {
         stream.partial.push(bytes);
     }
 
-    /// Records the line that has begun, now that its end, or that of the stream, is there.
+    /// Records the partial line, now that it has ended or its stream has.
     fn end_partial(&mut self, at: u64, side: Side, open: bool) {
         let (stream, records, log) = self.side_mut(side);
         let line = LineSource {
@@ -197,7 +197,7 @@ impl RecordThread {
     }
 
     fn handle_event(&mut self, at: u64, event: &TraceEvent) {
-        // What a stream ends with may have no line end.
+        // The last line of a stream may have no line end.
         let ended: &[Side] = match event {
             TraceEvent::ClientClosed | TraceEvent::AgentStoppedReading => &[Side::Client],
             TraceEvent::AgentClosed | TraceEvent::ClientStoppedReading => &[Side::Agent],
@@ -214,7 +214,7 @@ impl RecordThread {
     }
 }
 
-/// Records lines, of which only the last has no end.
+/// Records lines. Only the last one may have no line end.
 fn record_lines(
     log: &RecordLog,
     stream: &mut SideStream,

@@ -1,4 +1,4 @@
-//! Records as they are written: lines of a trace, put together in memory.
+//! The writer of records: builds the lines of a trace in memory.
 
 use super::format::{self, LONGEST_MESSAGE, TraceEvent};
 use super::inspect::LineResult;
@@ -6,32 +6,32 @@ use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
 
-/// The longest line that is recorded whole though it is no JSON, in bytes; and how much is of a longer one, and of a
-/// message that is too long.
+/// The longest line that is recorded whole if it is not JSON, in bytes. Of a longer line, and of a message that is
+/// too long, this much is recorded.
 pub(super) const LONGEST_NOISE: usize = 64 * 1024;
 
-/// Where a line comes from.
+/// The source of a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LineSource {
     /// When it was read, in microseconds since the start.
     pub(super) time_us: u64,
     pub(super) side: Side,
-    /// The stream has ended before it did.
+    /// The stream ended before the line did.
     pub(super) is_unterminated: bool,
 }
 
-/// What makes records of lines.
+/// Turns lines into records.
 pub(super) struct RecordWriter {
     redactor: Option<Redactor>,
     /// What is not written yet.
     pub(super) out: Vec<u8>,
     pub(super) summary: RecordingSummary,
-    /// How many lines of the streams were recorded.
+    /// The number of lines of the streams that were recorded.
     pub(super) line_count: u64,
 }
 
 impl RecordWriter {
-    /// With room for so many bytes.
+    /// Creates a writer with this capacity, in bytes.
     pub(super) fn new(redactor: Option<Redactor>, room: usize) -> Self {
         Self {
             redactor,
@@ -41,7 +41,7 @@ impl RecordWriter {
         }
     }
 
-    /// What secrets are found with, if they are looked for.
+    /// Returns the redactor, if secrets are redacted.
     pub(super) fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
@@ -60,7 +60,7 @@ impl RecordWriter {
         self.out.extend_from_slice(b"}\n");
     }
 
-    /// A line of one of the streams.
+    /// Adds a line of one of the streams.
     pub(super) fn add_line(&mut self, from: LineSource, line: &[u8], look: LineResult) {
         self.line_count += 1;
         if look.is_json && !look.is_suspicious {
@@ -83,12 +83,12 @@ impl RecordWriter {
         self.summary.messages += 1;
     }
 
-    /// A message that may have secrets in it.
+    /// Adds a message that may contain secrets.
     fn add_redacted(&mut self, from: LineSource, text: &str) {
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
         let shown = redacted.as_ref().map_or(text, |(text, _)| text);
         if shown.len() > LONGEST_MESSAGE {
-            // It has become longer.
+            // The redacted message is longer, and now too long.
             self.add_oversized(from, shown.as_bytes(), text.len());
             return;
         }
@@ -101,7 +101,7 @@ impl RecordWriter {
         self.end_with_message(shown.as_bytes());
     }
 
-    /// What is no JSON.
+    /// Adds a line that is not JSON.
     fn add_noise(&mut self, from: LineSource, text: &str, suspicious: bool) {
         if text.len() > LONGEST_NOISE {
             self.add_oversized(from, text.as_bytes(), text.len());
@@ -115,7 +115,7 @@ impl RecordWriter {
         self.end_with_text(b",\"noise\":", redacted.as_deref().unwrap_or(text));
     }
 
-    /// What is not even text. Where a secret may be in it, what is text of it is recorded, without the secret.
+    /// Adds a line that is not UTF-8. If it may contain a secret, its readable text is recorded, redacted.
     fn add_binary(&mut self, from: LineSource, line: &[u8], suspicious: bool) {
         if line.len() > LONGEST_NOISE {
             self.add_oversized(from, line, line.len());
@@ -136,7 +136,7 @@ impl RecordWriter {
         }
     }
 
-    /// The beginning of what is too long, which has this length.
+    /// Adds the start of a line that is too long, and its length.
     pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
         let beginning = line.get(..LONGEST_NOISE).unwrap_or(line);
         let text = String::from_utf8_lossy(beginning);
@@ -145,7 +145,7 @@ impl RecordWriter {
         self.end_with_text(b",\"cut\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// A line of standard error.
+    /// Adds a line of standard error.
     pub(super) fn add_stderr(&mut self, at: u64, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         let redacted = self.redactor.as_mut().and_then(|r| r.redact_stderr(&text));
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Something that happened.
+    /// Adds an event.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::event(&mut self.out, at, event);
     }

@@ -1,13 +1,13 @@
-//! What there is in a trace that has ended.
+//! A summary of a finished trace.
 
-/// What there is in a trace that has ended.
+/// A summary of a finished trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecordingSummary {
-    /// How many messages were recorded, of both sides.
+    /// The number of recorded messages, of both sides.
     pub messages: u64,
-    /// How many parts of them were replaced for being secret.
+    /// The number of secrets that were replaced in them.
     pub redacted: u64,
-    /// Whether the file could be written to its end.
+    /// Whether everything could be written.
     pub is_complete: bool,
 }

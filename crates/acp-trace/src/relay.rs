@@ -1,4 +1,4 @@
-//! What goes on in between: bytes are passed on as they come, and a copy of them is recorded.
+//! The relay: passes bytes on unchanged and records a copy.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,27 +10,27 @@ use super::pipes::{PipeInput, PipeOutput};
 use super::tap::PipeTap;
 use acp_rules::Side;
 
-/// How much is read at once, in bytes: what a pipe that has grown holds.
+/// The maximum number of bytes per read, which is the capacity of an enlarged pipe.
 const ROOM: usize = 256 * 1024;
 
-/// From how much in one piece on pipes are made to hold more: that is all that one holds at first.
+/// The read size from which pipes are enlarged. It is the default capacity of a pipe.
 const MUCH: usize = 64 * 1024;
 
-/// Why nothing is passed on any more.
+/// Why a relay ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RelayEnd {
-    /// The one it is read from has closed it.
+    /// The sender closed the stream.
     Closed,
-    /// The one it is passed on to does not read any more.
+    /// The receiver stopped reading.
     ReaderClosed,
-    /// It was stopped from here.
+    /// The relay was stopped.
     Stopped,
-    /// It cannot be read, or not be written.
+    /// Reading or writing failed.
     Failed(io::Error),
 }
 
-/// One direction. It blocks, and is meant for a thread of its own: nothing else can wake as fast.
+/// One direction of a relay. It blocks, so run it on its own thread, which wakes fastest.
 #[derive(Debug)]
 pub struct Relay {
     from: Side,
@@ -40,7 +40,7 @@ pub struct Relay {
     ended: Arc<AtomicBool>,
 }
 
-/// What can be done about a direction while it runs.
+/// A handle to a running relay.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
     log: Arc<RecordLog>,
@@ -50,21 +50,21 @@ pub struct RelayHandle {
 }
 
 impl RelayHandle {
-    /// Closes where it is passed on to, unless something is being written there at the moment.
+    /// Closes the output, unless something is being written to it at this moment.
     pub fn close(&self) {
         if let Ok(mut output) = self.output.try_lock() {
             *output = None;
         }
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if the relay has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were passed on so far, and how many lines of both directions were recorded. As long as it grows,
-    /// something goes on: passing on waits for recording that does not keep up.
+    /// Returns the number of bytes passed on so far, and the number of lines recorded of both directions. As long as
+    /// they grow, there is progress: the relay waits for recording that is too slow.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
         (self.passed_bytes.load(Ordering::Relaxed), self.log.lines())
@@ -82,7 +82,7 @@ impl Relay {
         }
     }
 
-    /// What can be done about it while it runs.
+    /// Returns a handle to control the relay while it runs.
     #[must_use]
     pub fn handle(&self) -> RelayHandle {
         RelayHandle {
@@ -93,7 +93,7 @@ impl Relay {
         }
     }
 
-    /// Passes on until one end is closed; then both are. `ended` is told before that has any consequence.
+    /// Passes bytes on until one end is closed, and then closes both. Calls `ended` before anyone can notice.
     pub fn run(self, mut input: PipeInput, ended: impl FnOnce(RelayEnd)) {
         let end = self.copy_all(&mut input);
         let event = match (&end, self.from) {
@@ -116,7 +116,7 @@ impl Relay {
         *output = None;
     }
 
-    /// What passes goes into a tap, too, where that can be; whoever records is told first.
+    /// Opens a tap that gets a copy of the bytes, where the system supports it. Tells the recorder first.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (tap, reader) = PipeTap::open(input, output.as_ref()?, ROOM)?;
@@ -137,14 +137,15 @@ impl Relay {
                 Ok(0) => return RelayEnd::Closed,
                 Ok(read) => read,
                 Err(_) if tap.is_some() => {
-                    // Nobody records any more, or the system does not do this. Otherwise reading tells what is wrong.
+                    // Nobody records any more, or the system cannot do this. If there is another reason, reading
+                    // fails with it.
                     tap = None;
                     continue;
                 }
                 Err(error) => return RelayEnd::Failed(error),
             };
             let bytes = buffer.get(..read).unwrap_or_default();
-            // Recorded first: what is never read by the other side is what one wants to see.
+            // Record first: what the other side never reads is what matters most.
             match &tap {
                 Some(_) => self.log.push(LogPieceKind::TapBytes(self.from, read), &[]),
                 None => self.log.push(LogPieceKind::Stream(self.from), bytes),

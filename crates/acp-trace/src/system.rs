@@ -1,10 +1,10 @@
-//! What recording asks of the operating system beside pipes.
+//! Operating system functions for recording, except for pipes.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a file that its user alone can read.
+/// Creates a file that only its user can read.
 pub(super) fn create_private(path: &Path, overwrite: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -22,7 +22,7 @@ pub(super) fn create_private(path: &Path, overwrite: bool) -> io::Result<File> {
     #[cfg(unix)]
     if overwrite && file.metadata()?.is_file() {
         use std::os::unix::fs::PermissionsExt;
-        // It may have been there, open to others.
+        // An existing file may have been readable by others.
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
     }
     Ok(file)

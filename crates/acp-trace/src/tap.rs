@@ -1,14 +1,14 @@
-//! A pipe beside the way on: what passes from one pipe to another is in it as well, and is not copied for that.
+//! A tap: a second pipe that gets a copy of what passes from one pipe to another, without copying the bytes.
 //!
-//! Linux alone has this, and only for pipes, which is what programs are connected by nearly always. Everywhere else
-//! what passes is read and written.
+//! Only Linux has this, and only for pipes, which nearly all programs are connected by. Everywhere else the bytes are
+//! read and written.
 
 use std::fs::File;
 use std::io;
 
 use super::pipes::{PipeInput, PipeOutput};
 
-/// The end into which what passes goes.
+/// The end that the copy is written to.
 #[derive(Debug)]
 pub(super) struct PipeTap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] File);
 
@@ -35,7 +35,7 @@ mod system {
             fcntl_getpipe_size(end).ok()?;
         }
         let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).ok()?;
-        // A small one would soon be full. A user who has many pipes gets no larger ones.
+        // A small pipe would soon be full. A user with many pipes cannot get larger ones.
         fcntl_setpipe_size(&writer, room).ok()?;
         Some((PipeTap(writer.into()), reader.into()))
     }
@@ -49,7 +49,7 @@ mod system {
         loop {
             match tee(input.as_fd(), tap, most, SpliceFlags::empty()) {
                 Err(Errno::INTR) => {}
-                // Whoever has started us may have made it non-blocking.
+                // The parent process may have made it non-blocking.
                 Err(Errno::AGAIN) => {
                     wait(input.as_fd(), PollFlags::IN)?;
                     wait(tap, PollFlags::OUT)?;
@@ -100,7 +100,8 @@ mod system {
 }
 
 impl PipeTap {
-    /// One with room for so many bytes, and the end from which they are read. None where there is no such thing.
+    /// Opens a tap with this capacity in bytes. Returns it and the end to read from, or `None` if the system has no
+    /// taps.
     pub(super) fn open(
         input: &PipeInput,
         output: &PipeOutput,
@@ -109,8 +110,8 @@ impl PipeTap {
         system::open(input, output, room)
     }
 
-    /// Waits for bytes to pass, and for room; gives how many go into the tap, at most so many. They are still to be
-    /// passed on. 0 at the end.
+    /// Waits for bytes and for capacity, and copies at most `most` bytes into the tap. Returns their number, which is
+    /// 0 at the end. The bytes are still to be passed on.
     pub(super) fn copy(&self, input: &PipeInput, most: usize) -> io::Result<usize> {
         system::copy(&self.0, input, most)
     }

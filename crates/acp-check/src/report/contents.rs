@@ -1,4 +1,4 @@
-//! What a report has in it, whichever way it is told.
+//! The content of a report, whatever its format.
 
 use std::time::Duration;
 
@@ -11,39 +11,39 @@ use crate::verdict::Verdict;
 /// A run of the suite.
 #[derive(Debug)]
 pub struct CheckReport {
-    /// Which side was tested.
+    /// The side that was tested.
     pub side: Side,
-    /// What was tested: its command line.
+    /// The command line of the program that was tested.
     pub program: String,
-    /// How long it took in all.
+    /// How long the run took.
     pub took: Duration,
-    /// The versions that the program does not speak, whose checks were left out.
+    /// The versions that the program does not support. Their checks were omitted.
     pub not_spoken: Vec<SchemaVersion>,
-    /// What came of each check.
+    /// The outcomes of the checks.
     pub outcomes: Vec<CheckOutcome>,
-    /// What does not fit the baseline, in words; nothing if there is none.
+    /// Descriptions of what does not match the baseline; empty if there is no baseline.
     pub surprises: Vec<String>,
     /// The ids of checks that are expected to fail.
     pub expected: Vec<String>,
 }
 
-/// How many checks came to what.
+/// The number of checks by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CheckSummary {
-    /// Requirements that are met.
+    /// Checks that passed.
     pub passed: usize,
-    /// MUSTs that are not.
+    /// MUST requirements that are not met.
     pub failed: usize,
-    /// SHOULDs and MAYs that are not.
+    /// SHOULD and MAY requirements that are not met.
     pub warned: usize,
-    /// What could not be seen.
+    /// Requirements that could not be tested.
     pub skipped: usize,
     /// Failures of the suite itself.
     pub broken: usize,
 }
 
 impl CheckReport {
-    /// How many checks came to what.
+    /// Returns the number of checks by verdict.
     #[must_use]
     pub fn summary(&self) -> CheckSummary {
         let mut summary = CheckSummary::default();
@@ -59,8 +59,8 @@ impl CheckReport {
         summary
     }
 
-    /// Whether the program has passed: no MUST is violated but those that are expected to be, nothing that is
-    /// expected is stale, and, if `strict`, no SHOULD is violated either.
+    /// Returns `true` if the program has passed: no MUST is violated unexpectedly, the baseline has no stale entries,
+    /// and, if `strict`, no SHOULD is violated either.
     #[must_use]
     pub fn passed(&self, strict: bool) -> bool {
         let fails = |outcome: &CheckOutcome| match outcome.verdict {
@@ -81,7 +81,7 @@ impl CheckReport {
         self.expected.contains(&id)
     }
 
-    /// The outcomes by version and page, in order.
+    /// Returns the outcomes by version and page, in order.
     pub(super) fn pages(&self) -> Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> {
         let mut pages: Vec<(SchemaVersion, &'static str, Vec<&CheckOutcome>)> = Vec::new();
         for outcome in &self.outcomes {
@@ -98,10 +98,10 @@ impl CheckReport {
     }
 }
 
-/// The page of the specification that a check is of. Version 2's are beside version 1's.
+/// Returns the URL of a check's page in the specification. Version 2 has its own pages.
 pub(super) fn address(version: SchemaVersion, page: &str) -> String {
     let base = "https://agentclientprotocol.com/protocol";
-    // What has no page of its own.
+    // Checks without a page of their own.
     let page = match page {
         "transport" => "transports",
         other => other,
@@ -132,7 +132,7 @@ impl CheckSummary {
     }
 }
 
-/// How binding a requirement is, as wide as the widest.
+/// Returns the level, padded to the width of the longest.
 pub(super) fn padded(level: RequirementLevel) -> String {
     format!("{:<6}", level.to_string())
 }

@@ -1,4 +1,4 @@
-//! The lines of a transcript, fit to be shown.
+//! The lines of a transcript, made safe to show.
 
 use std::fmt::Write as _;
 
@@ -8,14 +8,14 @@ use crate::transcript::{Transcript, TranscriptEntry};
 
 /// A line of evidence.
 pub(super) struct EvidenceLine {
-    /// Seconds from the beginning of the check on.
+    /// Seconds since the start of the check.
     pub(super) at: f64,
-    /// `client`, `agent`, or nothing for what else happened.
+    /// `client`, `agent`, or empty for other events.
     pub(super) from: &'static str,
     pub(super) text: String,
 }
 
-/// What was said, a line each, with nothing in it that commands a terminal.
+/// Returns the transcript as lines, without terminal control sequences.
 pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
     let lines = transcript.entries().iter().map(|entry| match entry {
         TranscriptEntry::Line {
@@ -54,7 +54,7 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
     lines
 }
 
-/// The mark of a line: an arrow to where it goes.
+/// Returns an arrow that shows the direction of a line.
 pub(super) fn arrow(from: &str) -> &'static str {
     if from == Direction::ToAgent.sender() {
         "→ agent "
@@ -65,7 +65,7 @@ pub(super) fn arrow(from: &str) -> &'static str {
     }
 }
 
-/// Without control characters and marks that change the direction of text.
+/// Removes control characters and characters that change the direction of text.
 pub(super) fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The report as one page of HTML.
+//! The report as a single HTML page.
 
 use maud::{DOCTYPE, PreEscaped, html};
 
@@ -7,7 +7,7 @@ use super::evidence::lines;
 use crate::check::CheckProcedure;
 use crate::verdict::Verdict;
 impl CheckReport {
-    /// As one page of HTML that needs nothing else.
+    /// Formats the report as a single self-contained HTML page.
     #[must_use]
     pub fn to_html(&self) -> String {
         render_html(self)

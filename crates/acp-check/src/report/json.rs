@@ -6,7 +6,7 @@ use super::contents::CheckReport;
 use super::evidence::lines;
 use crate::verdict::Verdict;
 impl CheckReport {
-    /// As JSON: an object with `side`, `program`, `summary` and `checks`.
+    /// Formats the report as JSON: an object with `side`, `program`, `summary` and `checks`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         render_json(self)

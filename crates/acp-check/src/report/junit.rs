@@ -1,4 +1,4 @@
-//! The report as JUnit's XML.
+//! The report as JUnit XML.
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
@@ -6,7 +6,7 @@ use super::contents::{CheckReport, address};
 use super::evidence::{arrow, lines};
 use crate::verdict::Verdict;
 impl CheckReport {
-    /// As JUnit's XML, which CI services show.
+    /// Formats the report as JUnit XML, which CI services show.
     ///
     /// # Errors
     /// It cannot be written as XML.
@@ -27,7 +27,7 @@ fn render_junit(report: &CheckReport) -> Result<String, String> {
             let mut status = match &outcome.verdict {
                 Verdict::Pass => TestCaseStatus::success(),
                 Verdict::Skip(_) => TestCaseStatus::skipped(),
-                // JUnit knows no warnings, and what is expected fails nobody's run.
+                // JUnit has no warnings, and an expected failure must not fail the run.
                 Verdict::Warn(_) => TestCaseStatus::skipped(),
                 Verdict::Fail(_) if expected => TestCaseStatus::skipped(),
                 Verdict::Fail(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),

@@ -1,4 +1,4 @@
-//! Telling what came of a run: as text, JSON, JUnit's XML, or one page of HTML.
+//! Reports of a run: as text, JSON, JUnit XML, or a single HTML page.
 
 mod contents;
 mod evidence;

@@ -1,4 +1,4 @@
-// Shows the verdicts that are ticked, and opens the check that the address names.
+// Shows the checked verdicts, and opens the check that the URL names.
 const boxes = [...document.querySelectorAll("input[data-verdict]")];
 const show = () => {
   const shown = new Set(boxes.filter((box) => box.checked).map((box) => box.dataset.verdict));

@@ -8,27 +8,27 @@ use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
 
-/// How many lines of evidence are shown with a failure: the last of them.
+/// The limit of evidence lines shown for a failure. The last ones are shown.
 const EVIDENCE: usize = 12;
 
-/// How many checks must have a reason in common for it to be told of at the end.
+/// How many checks must share a reason for it to be listed at the end.
 const COMMON: usize = 5;
 
-/// How much is shown of such a reason, in characters.
+/// The maximum length of such a reason, in characters.
 const LONGEST_CAUSE: usize = 200;
 
-/// How the text looks.
+/// The style of the text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
-    /// With colours.
+    /// Whether to use colors.
     pub colour: bool,
-    /// With all evidence, of all checks.
+    /// Whether to show all evidence of all checks.
     pub verbose: bool,
-    /// How wide a line of evidence may be, in characters.
+    /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
 impl CheckReport {
-    /// As text for a person.
+    /// Formats the report as text.
     #[must_use]
     pub fn to_text(&self, style: TextStyle) -> String {
         render_text(self, style)
@@ -125,7 +125,7 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
     writeln!(text, "{}", paint(colour, &summary.words(report.took)))
 }
 
-/// The reasons that many checks have in common, and how many: what is wrong once shows in all that build on it.
+/// Returns the reasons that many checks share, and how many do: one fault shows in everything that builds on it.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {

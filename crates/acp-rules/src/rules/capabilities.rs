@@ -1,4 +1,4 @@
-//! Capabilities: only what the other side has offered is used.
+//! Capabilities: each side uses only what the other side supports.
 
 use serde_json::Value;
 
@@ -23,21 +23,21 @@ rules! {
     DIRECTORIES = "directories-not-offered" Must "session-setup" "A client passes additional directories only if the agent supports them.";
 }
 
-/// What either side has offered in `initialize`.
+/// What each side said in `initialize` that it supports.
 #[derive(Debug, Default)]
 pub(super) struct Capabilities {
     client: Value,
     agent: Value,
-    /// The ids of the methods of logging in; `None` where they are not known.
+    /// The ids of the auth methods; `None` if they are unknown.
     auth_methods: Option<Vec<String>>,
 }
 
-/// Whether something is offered: it is there, and neither null nor false.
+/// Returns `true` if a capability is supported: it is present, and neither null nor false.
 fn is_offered(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// The capability that a method needs, by the table of methods, if its receiver has not offered it.
+/// Returns the capability that a method requires, by the table of methods, if its receiver does not support it.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -52,15 +52,15 @@ fn missing_capability(
 }
 
 impl Capabilities {
-    /// `initialize` was sent.
+    /// Records the client's capabilities from an `initialize` request.
     pub(super) fn apply_request(&mut self, params: &Value) {
-        // Which of the two counts is known only with the version that is answered; no client says both.
+        // Which of the two fields counts is known only once the response names the version. No client sends both.
         let said = ["clientCapabilities", "capabilities"];
         let said = said.iter().filter_map(|name| params.get(name)).next();
         self.client = said.cloned().unwrap_or_default();
     }
 
-    /// `initialize` was answered.
+    /// Records the agent's capabilities from the response to `initialize`.
     pub(super) fn apply_response(&mut self, found: &mut Findings, result: &Value) {
         let name = match found.version {
             SchemaVersion::V1 => "agentCapabilities",
@@ -79,7 +79,7 @@ impl Capabilities {
         }
     }
 
-    /// An answer of the agent's was an error: it may name other logins than before.
+    /// Records the auth methods from an error response, which may list others than before.
     pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
             self.auth_methods = None;
@@ -100,7 +100,7 @@ impl Capabilities {
     }
 
     fn check_agent_call(&self, found: &mut Findings, method: &str, params: &Value) {
-        // Of elicitation there are several kinds.
+        // Elicitation has one capability for each mode.
         if method == "elicitation/create" {
             if let Some(mode @ ("form" | "url")) = text(params, "mode")
                 && !is_offered(&self.client["elicitation"][mode])
@@ -116,7 +116,7 @@ impl Capabilities {
             let rule = match method.split_once('/') {
                 Some(("fs", _)) => &FS,
                 Some(("terminal", _)) => &TERMINAL,
-                // No rule is about others.
+                // No rule is about other methods.
                 _ => return,
             };
             let text = format!("calls `{method}`, but the client does not support `{capability}`");
@@ -124,7 +124,7 @@ impl Capabilities {
         }
     }
 
-    /// What options a session has was told.
+    /// Checks the config options that the agent sends for a session against the client's capabilities.
     pub(super) fn options(&self, found: &mut Findings, options: &Value) {
         let offered = &self.client["session"]["configOptions"]["boolean"];
         if found.version == SchemaVersion::V1
@@ -141,7 +141,7 @@ impl Capabilities {
             let rule = match method.split_once('/') {
                 Some(("session", _)) => &SESSION,
                 None if method == "logout" => &LOGOUT,
-                // No rule is about others.
+                // No rule is about other methods.
                 _ => return,
             };
             let text = format!("calls `{method}`, but the agent does not support `{capability}`");
@@ -150,7 +150,7 @@ impl Capabilities {
         }
         match method {
             "authenticate" | "auth/login" => self.check_login(found, params),
-            // In version 2 whoever authenticates also ends it.
+            // In version 2, an agent that supports logging in also supports logging out.
             "auth/logout" if self.auth_methods.as_ref().is_some_and(Vec::is_empty) => {
                 let text = format!("calls `{method}`, but the agent offers no `authMethods`");
                 found.add(&LOGOUT, Side::Client, text);
@@ -231,7 +231,7 @@ impl Capabilities {
 mod tests {
     use crate::rules::testing::ExpectedConversation;
 
-    /// The side that uses what was not offered is wrong, and is not where it was.
+    /// Expects `rule` to be broken where the capability is missing, and not where it is supported.
     #[track_caller]
     fn gate(rule: &str, from_client: bool, client: &str, agent: &str, message: &str) {
         let mut talk = ExpectedConversation::with("{}", "{}");

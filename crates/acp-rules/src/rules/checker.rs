@@ -1,4 +1,4 @@
-//! A conversation, told message by message: each message goes to the rules that it concerns.
+//! The checker of a whole conversation, which passes each message to the rules that it concerns.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::terminals::RuleTerminals;
 use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
 use super::{config, messages, permissions, states, tool_calls, turns};
 
-/// A conversation, as far as rules need to know it.
+/// A checker of one conversation, with the state that the rules need.
 #[derive(Debug)]
 pub struct RuleChecker {
     findings: Findings,
@@ -26,7 +26,7 @@ pub struct RuleChecker {
     sessions: RuleSessions,
     terminals: RuleTerminals,
     elicitations: Elicitations,
-    /// A side has closed its output.
+    /// One side has closed its output.
     closed: bool,
 }
 
@@ -37,7 +37,7 @@ impl Default for RuleChecker {
 }
 
 impl RuleChecker {
-    /// A conversation that has not begun.
+    /// Creates a checker for a conversation that has no messages yet.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -56,7 +56,7 @@ impl RuleChecker {
         }
     }
 
-    /// Every rule.
+    /// Returns every rule.
     pub fn all() -> impl Iterator<Item = &'static Rule> {
         let subjects = [
             initialization::RULES,
@@ -75,14 +75,14 @@ impl RuleChecker {
         subjects.into_iter().flatten().copied()
     }
 
-    /// The version that was agreed on; version 1 before that.
+    /// Returns the negotiated version, or version 1 before the negotiation.
     #[must_use]
     pub fn version(&self) -> SchemaVersion {
         self.findings.version
     }
 
-    /// The method that a message answers, if it is an answer to a request that is known. To be asked before the
-    /// message is told.
+    /// Returns the method of the request that `message` responds to, if `message` is a response and its request is
+    /// known. Call this before [`check_message`](Self::check_message), which forgets the request.
     #[must_use]
     pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
         match Envelope::read(message)? {
@@ -91,7 +91,7 @@ impl RuleChecker {
         }
     }
 
-    /// The next message, and what is wrong with it, or with an earlier one because of it.
+    /// Checks the next message, and returns what is wrong with it, or with an earlier message because of it.
     pub fn check_message(
         &mut self,
         at: MessagePosition,
@@ -120,10 +120,10 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// The side that sends in `direction` has closed its output, of its own accord.
+    /// Records that the side that sends in `direction` has closed its output by itself.
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
-        // A client may leave at any time, with a question open that nobody answers any more.
+        // A client may close at any time, also with a pending request of the agent, which then gets no response.
         if !std::mem::replace(&mut self.closed, true) && direction == Direction::ToClient {
             self.requests.agent_closed(&mut self.findings);
             self.sessions.agent_closed(&mut self.findings);
@@ -131,17 +131,18 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Someone else has ended the conversation: neither side is to blame for what is left.
+    /// Records that someone else ended the conversation. Neither side is blamed for what is unfinished.
     pub fn break_off(&mut self) {
         self.closed = true;
     }
 
-    /// Something was sent in `direction` that is not known.
+    /// Records that a message in `direction` was missed, so its content is unknown.
     pub fn record_missed_message(&mut self, direction: Direction) {
         self.requests.record_missed_message(direction);
     }
 
-    /// The conversation is over. To be told last.
+    /// Ends the conversation, and returns what is wrong with unfinished requests, sessions and terminals. Call this
+    /// last.
     pub fn end(&mut self, at: MessagePosition) -> Vec<Finding> {
         self.findings.position = at;
         self.requests.end(&mut self.findings);

@@ -1,4 +1,4 @@
-//! Modes and config options: what is chosen is among what there is to choose from.
+//! Modes and config options: a client chooses only from what the agent offers.
 
 use serde_json::Value;
 
@@ -14,12 +14,12 @@ rules! {
     CURRENT_VALUE = "config-current-value" Should "session-config-options" "The current value of an option is one of its values.";
 }
 
-/// What there is to choose from in a session.
+/// The modes and config options that a session offers.
 #[derive(Debug, Default)]
 pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
-    /// The options before these, which a client may still know, and when they were replaced.
+    /// The options before these, and when they were replaced. A client may not have seen the new ones yet.
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct SessionConfig {
 #[derive(Debug)]
 struct ConfigOption {
     id: String,
-    /// The values of a list; nothing of other kinds.
+    /// The values of a select option; `None` for other types.
     values: Option<Vec<String>>,
 }
 
@@ -57,7 +57,7 @@ impl ConfigOption {
 }
 
 impl SessionConfig {
-    /// A session was opened with this answer.
+    /// Records the modes and options in the response that opened a session.
     pub(super) fn apply_session_setup(&mut self, found: &mut Findings, result: &Value) {
         let modes = &result["modes"];
         if modes["availableModes"].is_array() {
@@ -68,7 +68,7 @@ impl SessionConfig {
         self.apply_options(found, result);
     }
 
-    /// Which options there are was told.
+    /// Records the config options in `what`.
     pub(super) fn apply_options(&mut self, found: &mut Findings, what: &Value) {
         if !what["configOptions"].is_array() {
             return;
@@ -202,7 +202,7 @@ mod tests {
         talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
         talk.keeps_hearing(&set("model", "b"));
         talk.keeps(r#"{"id":9,"result":{"configOptions":[]}}"#);
-        // The client may not know yet that it is gone.
+        // The client may not know yet that the option was removed.
         talk.keeps_hearing(&set("model", "b"));
         talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
         talk.waits(2);

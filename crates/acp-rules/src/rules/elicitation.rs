@@ -1,4 +1,4 @@
-//! Elicitations by URL, which are completed later.
+//! URL elicitations, which are completed by a later notification.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ rules! {
     UNKNOWN = "elicitation-unknown" Should "elicitation" "Only existing elicitations are completed.";
 }
 
-/// How many are remembered.
+/// The limit of remembered elicitations.
 const ELICITATIONS: usize = 1024;
 
-/// Those that were created.
+/// The URL elicitations that were created.
 #[derive(Debug)]
 pub(super) struct Elicitations(BoundedTable<()>);
 

@@ -1,4 +1,4 @@
-//! Initialization: it comes first, and what it agrees on is kept.
+//! Initialization: it comes first, and both sides keep to the negotiated version.
 
 use serde_json::Value;
 
@@ -15,16 +15,16 @@ rules! {
     EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with an existing protocol version.";
 }
 
-/// What was said in `initialize`.
+/// What is known of `initialize`.
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
-    /// The version that was asked for last.
+    /// The version of the latest request.
     requested_version: Option<u64>,
-    /// The client cannot speak what was answered, as far as is known.
+    /// The version in the response, if it is one that the client does not support, as far as is known.
     unsupported_version: Option<u64>,
-    /// It is over.
+    /// `initialize` has succeeded.
     pub(super) is_done: bool,
-    /// It was told that it is missing: nothing is known of what is offered.
+    /// A missing `initialize` was reported. The capabilities are unknown then.
     is_reported: bool,
 }
 
@@ -96,7 +96,7 @@ mod tests {
             "initialize-first client",
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
         );
-        // It is told once.
+        // The missing `initialize` is reported once.
         talk.keeps_hearing(r#"{"id":2,"method":"session/list","params":{}}"#);
         let mut talk = ExpectedConversation::v1();
         talk.hears(

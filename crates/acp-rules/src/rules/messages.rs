@@ -1,4 +1,4 @@
-//! Messages of version 2, which have ids.
+//! Version 2 messages, which have ids.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ rules! {
     SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id is the user's or the agent's, not both.";
 }
 
-/// How many messages of a session are remembered.
+/// The limit of remembered messages per session.
 const MESSAGES: usize = 1024;
 
-/// The messages of a session: whether a message is the user's.
+/// The messages of a session by id, and whether each is the user's.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
@@ -24,7 +24,7 @@ impl SessionMessages {
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
-        // What an agent says and thinks may have the same id: models answer with both at once.
+        // A message and a thought of the agent may share an id: models produce both in one response.
         let of_user = match kind {
             "user_message" | "user_message_chunk" => true,
             "agent_message" | "agent_message_chunk" | "agent_thought" | "agent_thought_chunk" => {

@@ -1,11 +1,11 @@
-//! The rules of a conversation: what a client and an agent must keep to beyond the shapes of single messages.
+//! The protocol rules: requirements that span several messages, beyond the schema of each one.
 //!
-//! [`RuleChecker`] is told each message as it passes, of both directions and in their order, and says which rules it breaks
-//! and who is wrong. It is for any conversation, however long: what it remembers is bounded, and where something had
-//! to be forgotten, nothing is said of it.
+//! [`RuleChecker`] gets each message of both directions, in order, and returns the rules that were broken and the
+//! side that broke them. It suits conversations of any length: its memory is bounded, and where it had to drop
+//! something, it reports nothing.
 //!
-//! Messages cross each other on their ways: what an agent says may have been under way before the client's last message
-//! came. A rule about such an order only speaks where the earlier message must have arrived.
+//! Messages cross each other: the agent may have sent a message before the client's latest message arrived. A rule
+//! about such an order applies only where the earlier message must have arrived.
 
 mod capabilities;
 mod checker;

@@ -1,4 +1,4 @@
-//! Permissions: what is offered, and what is chosen of it.
+//! Permissions: the response chooses one of the options of the request.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<
     let Some(cancelled) = open.turn_cancelled_at else {
         return;
     };
-    // It may not have read the request when it cancelled.
+    // The client may not have read the request when it cancelled.
     let pending = cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::CROSSING;
     if said != Some("cancelled") && pending && open.cancelled_at.is_none() {
         let text =

@@ -1,4 +1,4 @@
-//! Requests: each is answered, once.
+//! Requests: each gets exactly one response.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,39 +17,39 @@ rules! {
     ID_TWICE = "request-id-twice" Must "overview" "Pending requests have unique ids.";
 }
 
-/// How many requests are remembered that wait for their answers.
+/// The limit of remembered pending requests.
 const OPEN: usize = 16 * 1024;
 
-/// How many ids are remembered that were answered.
+/// The limit of remembered ids of requests that have a response.
 const ANSWERED: usize = 1024;
 
-/// How long a request may wait at the end before it counts as unanswered, in microseconds, where whoever asked does
-/// not wait any more.
+/// How long a request may be pending at the end, since it was sent or cancelled, before it counts as unanswered, in
+/// microseconds.
 const LONG: u64 = 30_000_000;
 
-/// A request that waits for its answer.
+/// A pending request.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
-    /// What else of its params its answer is judged by: the options of a permission request, the terminal.
+    /// What else of the params is needed to check the response: the options of a permission request, or the terminal.
     pub(super) ids: Vec<String>,
-    /// When its turn was cancelled.
+    /// When the turn of the request was cancelled.
     pub(super) turn_cancelled_at: Option<MessagePosition>,
-    /// When whoever asked took it back.
+    /// When the sender cancelled the request.
     pub(super) cancelled_at: Option<MessagePosition>,
-    /// How many others had the same id.
+    /// How many other pending requests had the same id.
     duplicates: u32,
 }
 
-/// All requests of both sides.
+/// The pending requests of both sides.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
-    /// By the direction in which it was asked.
+    /// By the direction of the request, and its id.
     open: HashMap<(Direction, String), OpenRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
-    /// Not all could be remembered.
+    /// Some requests could not be remembered.
     overflowed: bool,
 }
 
@@ -85,7 +85,7 @@ impl OpenRequests {
         self.open.insert(key, open);
     }
 
-    /// What an answer that goes in `direction` answers.
+    /// Takes the pending request that a response sent in `direction` belongs to.
     pub(super) fn answer(
         &mut self,
         found: &mut Findings,
@@ -106,7 +106,7 @@ impl OpenRequests {
             }
             return Some(open);
         }
-        // What could not be read at all is refused under the id null.
+        // A message that cannot be parsed gets an error response with the id null.
         if self.overflowed || (number.is_null() && is_error) {
             return None;
         }
@@ -121,13 +121,13 @@ impl OpenRequests {
         None
     }
 
-    /// The method that an answer in `direction` to this id answers.
+    /// Returns the method of the pending request that a response sent in `direction` with this id belongs to.
     pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
         let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
 
-    /// Whether a request of one of these methods waits for its answer, and of this session if it says one.
+    /// Returns `true` if a request of one of these methods is pending, in `session` if that is given.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
@@ -135,7 +135,7 @@ impl OpenRequests {
         })
     }
 
-    /// `$/cancel_request`: whoever sends in `direction` takes a request back. Gives the session of a prompt.
+    /// Records a `$/cancel_request` sent in `direction`. Returns the session of the request if it is a prompt.
     pub(super) fn cancel_request(
         &mut self,
         found: &Findings,
@@ -149,7 +149,7 @@ impl OpenRequests {
         open.session.clone().filter(|_| prompts)
     }
 
-    /// `session/cancel`: all prompts and permission requests of the session.
+    /// Records a `session/cancel`, which cancels all prompts and permission requests of the session.
     pub(super) fn cancel(&mut self, found: &Findings, session: &str) {
         let of_turn = ["session/prompt", "session/request_permission"];
         for open in self.open.values_mut().filter(|open| {
@@ -159,13 +159,13 @@ impl OpenRequests {
         }
     }
 
-    /// Something was sent in `direction` that is not known: an answer to any request, or a request.
+    /// Records that a message in `direction` was missed. It may have been a request, or the response to any request.
     pub(super) fn record_missed_message(&mut self, direction: Direction) {
         self.overflowed = true;
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// The agent has closed its output, of its own accord and before the client.
+    /// Reports pending requests when the agent has closed its output by itself, before the client.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
@@ -173,7 +173,7 @@ impl OpenRequests {
         }
     }
 
-    /// The conversation is over, and nobody says why.
+    /// Reports pending requests at the end of a conversation for which no side gave a reason.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &OpenRequest| {
@@ -196,7 +196,7 @@ impl OpenRequests {
         }
     }
 
-    /// Takes those out of which this is true, in the order in which they were asked.
+    /// Removes the requests for which the predicate holds, and returns them in the order in which they were sent.
     fn take_matching(
         &mut self,
         which: impl Fn(Direction, &OpenRequest) -> bool,
@@ -208,7 +208,7 @@ impl OpenRequests {
     }
 }
 
-/// What waits for a person, a model or a command.
+/// Returns `true` for a method that waits for the user, a model or a command.
 fn may_take_long(method: &str) -> bool {
     matches!(
         method,

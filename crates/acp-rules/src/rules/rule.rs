@@ -1,4 +1,4 @@
-//! What a rule is, and what is found by one.
+//! Rules, and the findings they lead to.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use crate::schema::message::Direction;
 use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-/// Something that a conversation must keep to.
+/// A protocol rule: a requirement of the specification that spans several messages.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rule {
-    /// Its name, which stays: `request-unanswered`.
+    /// The name, such as `request-unanswered`. It never changes.
     pub name: &'static str,
     /// How binding it is.
     pub level: RequirementLevel,
-    /// The page of the specification, as its address has it, such as `prompt-turn`.
+    /// The page of the specification, as in its URL, such as `prompt-turn`.
     pub section: &'static str,
-    /// What is required, in a sentence.
+    /// The requirement, as a sentence.
     pub requirement: &'static str,
 }
 
-/// Rules, as statics, and a list of them.
+/// Defines rules as statics, and `RULES`, the list of them.
 macro_rules! rules {
     ($( $name:ident = $text:literal $level:ident $section:literal $requirement:literal; )+) => {
         $(
@@ -37,28 +37,28 @@ macro_rules! rules {
 }
 pub(super) use rules;
 
-/// A message in its conversation.
+/// The position of a message in its conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessagePosition {
-    /// Which it is: whatever the caller counts, such as lines of a trace.
+    /// The number of the message, as the caller counts, such as the line of a trace.
     pub index: u64,
-    /// When it was seen, in microseconds since any moment before the first.
+    /// When the message was seen, in microseconds. Any fixed start before the first message will do.
     pub time_us: u64,
 }
 
-/// A rule that was broken.
+/// One violation of a protocol rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The rule.
+    /// The rule that was broken.
     pub rule: &'static Rule,
-    /// Who is wrong.
+    /// The side that broke it.
     pub side: Side,
-    /// The message that is wrong: of a request without an answer, the request.
+    /// The message that is wrong. If a response is missing, this is the request.
     pub message: MessagePosition,
-    /// An earlier message that it is at odds with.
+    /// An earlier message that this one contradicts.
     pub earlier: Option<MessagePosition>,
-    /// What is wrong, in a sentence.
+    /// What is wrong, as a sentence.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is found, and by what message.
+/// The findings of one message.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) position: MessagePosition,
@@ -78,12 +78,12 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// The message at hand is wrong. `text` goes on after "the agent" or "the client".
+    /// Reports the current message. `text` continues a sentence that starts with "the agent" or "the client".
     pub(super) fn add(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
         self.push(rule, side, self.position, None, text.into());
     }
 
-    /// The message at hand is wrong because of an earlier one.
+    /// Reports the current message as wrong because of an earlier one.
     pub(super) fn add_with_cause(
         &mut self,
         rule: &'static Rule,
@@ -94,7 +94,7 @@ impl Findings {
         self.push(rule, side, self.position, Some(earlier), text.into());
     }
 
-    /// An earlier message was wrong, which is known only now.
+    /// Reports an earlier message that is only now known to be wrong.
     pub(super) fn add_at(
         &mut self,
         rule: &'static Rule,
@@ -122,16 +122,17 @@ impl Findings {
         });
     }
 
-    /// Whether an earlier message has certainly arrived by now: two messages may cross each other on their ways.
+    /// Returns `true` if an earlier message has certainly arrived by now. Messages may cross each other.
     pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= CROSSING
     }
 }
 
-/// How long a message may be under way, in microseconds: who says something sooner after it may not have read it yet.
+/// How long a message may be on its way, in microseconds. A side that sends something sooner after it may not have
+/// read it yet.
 pub(super) const CROSSING: u64 = 1_000_000;
 
-/// Who sends in a direction.
+/// Returns the side that sends in a direction.
 pub(super) fn sender(direction: Direction) -> Side {
     match direction {
         Direction::ToAgent => Side::Client,

@@ -1,4 +1,4 @@
-//! Sessions: which there are, and what is said of which.
+//! Sessions: which are open, and what each side may send about them.
 
 use serde_json::Value;
 
@@ -23,22 +23,22 @@ rules! {
     TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
-/// How many sessions are remembered.
+/// The limit of remembered sessions.
 const SESSIONS: usize = 1024;
 
-/// How many messages are remembered that may belong to a session being opened.
+/// The limit of remembered messages that may belong to a session that is being opened.
 const EARLY: usize = 64;
 
-/// What a session is opened with, whose id only the answer says.
+/// The methods that open a session whose id only the response gives.
 const OPENING: &[&str] = &["session/new", "session/fork"];
 
-/// A session.
+/// A session, with the state that the rules need.
 #[derive(Debug)]
 pub(super) struct RuleSession {
-    /// It was opened, and is not closed.
+    /// The session was opened and is not closed.
     is_open: bool,
     closed_at: Option<MessagePosition>,
-    /// How many requests are under way that open it again: what it was is told once more.
+    /// How many requests that load or resume it again are pending. Its history may be replayed meanwhile.
     pending_loads: u32,
     turns: RuleTurns,
     tool_calls: RuleToolCalls,
@@ -64,13 +64,13 @@ impl RuleSession {
     }
 }
 
-/// All sessions.
+/// All sessions of a conversation.
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// What was said of sessions that may become known by an answer that is under way.
+    /// Messages about unknown sessions, whose ids a pending response may still give.
     early_messages: Vec<(String, MessagePosition)>,
-    /// The client has asked which sessions there are: others than its own have names.
+    /// The client has listed the sessions, so it may know the ids of sessions that others opened.
     listed: bool,
 }
 
@@ -102,7 +102,7 @@ impl RuleSessions {
         }
     }
 
-    /// The client calls a method about a session.
+    /// Checks a request or notification of the client that names a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -147,7 +147,7 @@ impl RuleSessions {
         }
     }
 
-    /// The agent calls a method about a session, or sends an update.
+    /// Checks a request or update of the agent that names a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
@@ -168,7 +168,7 @@ impl RuleSessions {
                     found.add_with_cause(&CLOSED, Side::Agent, closed, text);
                 }
                 None if !self.table.is_new(id) => {}
-                // Titles of sessions that others have opened are told, too.
+                // Agents also report the titles of listed sessions that are not open here.
                 None if kind == "session_info_update" && self.listed => {}
                 None if requests.is_waiting(OPENING, None) => {
                     if self.early_messages.len() < EARLY {
@@ -181,7 +181,7 @@ impl RuleSessions {
                 }
             }
             if !requests.is_waiting(OPENING, None) {
-                // It is remembered, so that it is told once.
+                // Remember the session, so that it is reported once.
                 let _ = self.get_or_insert(id);
                 return;
             }
@@ -259,7 +259,8 @@ impl RuleSessions {
         }
     }
 
-    /// A session was opened, or not: of what was said early, what is of none now is of none at all.
+    /// Handles the response that opens a session, or fails to. Reports early messages whose session can no longer
+    /// become known.
     fn check_opened(
         &mut self,
         found: &mut Findings,
@@ -298,7 +299,7 @@ impl RuleSessions {
         }
     }
 
-    /// The agent has closed its output.
+    /// Reports unfinished turns when the agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {

@@ -1,4 +1,4 @@
-//! States of version 2: what an agent says it does, turn by turn.
+//! Version 2 states: what the agent says it is doing, turn by turn.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ enum StateKind {
 #[derive(Debug, Default)]
 pub(super) struct SessionStates {
     state: Option<(StateKind, MessagePosition)>,
-    /// Prompts that no turn has ended for yet.
+    /// How many prompts no turn has ended for yet.
     prompts: u32,
 }
 
@@ -36,7 +36,7 @@ impl SessionStates {
         self.prompts += 1;
     }
 
-    /// A prompt was not accepted.
+    /// Records that a prompt was rejected.
     pub(super) fn refuse_prompt(&mut self) {
         self.prompts = self.prompts.saturating_sub(1);
     }
@@ -74,9 +74,9 @@ impl SessionStates {
         self.state = Some((state, found.position));
     }
 
-    /// The agent asks for permission.
+    /// Checks a permission request of the agent.
     pub(super) fn permission(&mut self, found: &mut Findings) {
-        // While it is idle, work in the background may ask.
+        // Background work may send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2
             && let Some((StateKind::Running, since)) = self.state
         {
@@ -85,7 +85,7 @@ impl SessionStates {
         }
     }
 
-    /// The agent has closed its output.
+    /// Reports an unfinished turn when the agent has closed its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "closed its output without reporting the end of its turn";
@@ -128,7 +128,7 @@ mod tests {
             "idle-without-reason agent",
             r#"{"sessionUpdate":"state_update","state":"idle"}"#,
         );
-        // Idle from the beginning.
+        // Idle from the start.
         ExpectedConversation::session_v2()
             .update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
     }

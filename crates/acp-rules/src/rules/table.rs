@@ -1,4 +1,4 @@
-//! A table that does not grow without an end, and what is read of messages.
+//! A table of bounded size, and functions that read fields of messages.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::redaction::REDACTED;
 
-/// What is known by id. Where there is no more room, the oldest is forgotten.
+/// A map by id of bounded size. When it is full, it drops the oldest entry.
 #[derive(Debug)]
 pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,
     order: VecDeque<String>,
     capacity: usize,
-    /// Something was forgotten: what is not there may have been.
+    /// An entry was dropped, so an id that is not found may have been inserted.
     has_evicted: bool,
 }
 
@@ -38,13 +38,13 @@ impl<T> BoundedTable<T> {
         self.entries.values_mut()
     }
 
-    /// What is known, oldest first.
+    /// Returns the entries, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
         let known = |id| self.entries.get_key_value(id);
         self.order.iter().filter_map(known)
     }
 
-    /// Whether an id was certainly never put in.
+    /// Returns `true` if an id was certainly never inserted.
     pub(super) fn is_new(&self, id: &str) -> bool {
         !self.has_evicted && !self.entries.contains_key(id)
     }
@@ -62,17 +62,17 @@ impl<T> BoundedTable<T> {
     }
 }
 
-/// A member that is text.
+/// Returns a field that is a string.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// A member that is an id. One that was redacted tells nothing: others may look the same now.
+/// Returns a field that is an id. `None` if it was redacted: ids that differed may be equal now.
 pub(super) fn id<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     text(value, name).filter(|id| !id.contains(REDACTED))
 }
 
-/// The items of a member that is a list.
+/// Returns the items of a field that is a list.
 pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(name)

@@ -1,4 +1,5 @@
-//! Terminals: of version 1 those of the client, which agents create and release; of version 2 those that agents show.
+//! Terminals: the client terminals of version 1, which agents create and release, and the display terminals of
+//! version 2.
 
 use serde_json::Value;
 
@@ -18,22 +19,22 @@ rules! {
     CHUNK = "terminal-chunk-first" Should "terminals" "Output is sent only for terminals that were announced.";
 }
 
-/// How many terminals are remembered.
+/// The limit of remembered terminals.
 const TERMINALS: usize = 4096;
 
-/// A client's terminal.
+/// A client terminal.
 #[derive(Debug)]
 struct RuleTerminal {
     created_at: MessagePosition,
     session: Option<String>,
     released_at: Option<MessagePosition>,
-    /// When the agent was told that the command has ended.
+    /// When the client told the agent that the command had exited.
     exited_at: Option<MessagePosition>,
-    /// A tool call shows it.
+    /// A tool call shows the terminal.
     shown: bool,
 }
 
-/// All terminals of a client.
+/// All client terminals.
 #[derive(Debug)]
 pub(super) struct RuleTerminals(BoundedTable<RuleTerminal>);
 
@@ -42,7 +43,7 @@ impl RuleTerminals {
         Self(BoundedTable::of(TERMINALS))
     }
 
-    /// The agent calls a method about a terminal.
+    /// Checks a request of the agent about a terminal.
     pub(super) fn check_request(&mut self, found: &mut Findings, method: &str, params: &Value) {
         let Some(id) = id(params, "terminalId") else {
             return;
@@ -88,13 +89,13 @@ impl RuleTerminals {
             ("terminal/output", Ok(result)) if result["exitStatus"].is_object() => {
                 terminal.exited_at = Some(found.position);
             }
-            // It is still there.
+            // The release failed, so the terminal still exists.
             ("terminal/release", Err(_)) => terminal.released_at = None,
             _ => {}
         }
     }
 
-    /// A tool call shows terminals.
+    /// Checks the terminals that a tool call shows.
     pub(super) fn check_content(&mut self, found: &mut Findings, update: &Value) {
         for content in items(update, "content").filter(|content| content["type"] == "terminal") {
             let Some(id) = id(content, "terminalId") else {
@@ -109,7 +110,7 @@ impl RuleTerminals {
                         found.add_with_cause(&LATE, Side::Agent, released, text);
                     }
                 }
-                // Terminals of the agent's own are told in `_meta`, by several agents and with many names.
+                // Several agents announce display terminals in `_meta`, under different names.
                 None if is_new && update.get("_meta").is_none() => {
                     let text = format!("embeds terminal {id:?}, which it did not create");
                     found.add(&SHOWN, Side::Agent, text);
@@ -119,7 +120,8 @@ impl RuleTerminals {
         }
     }
 
-    /// The conversation is over. A turn that still runs in a session may need its terminals.
+    /// Reports terminals whose command has exited and that were never released. A session whose turn still runs may
+    /// need its terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
@@ -134,7 +136,7 @@ impl RuleTerminals {
     }
 }
 
-/// The terminals that an agent of version 2 shows in a session.
+/// The display terminals of a session, in version 2.
 #[derive(Debug)]
 pub(super) struct DisplayTerminals(BoundedTable<()>);
 
@@ -155,7 +157,7 @@ impl DisplayTerminals {
             "terminal_output_chunk" if self.0.is_new(id) => {
                 let text = format!("sends output for terminal {id:?}, which it did not announce");
                 found.add(&CHUNK, Side::Agent, text);
-                // It is told once.
+                // Remember the terminal, so that it is reported once.
                 self.0.insert(id, ());
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Conversations as short lists of messages, for the tests of rules.
+//! Conversations as short lists of messages, for tests of the rules.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::checker::RuleChecker;
 use super::rule::{Finding, MessagePosition};
 use crate::schema::message::Direction;
 
-/// A conversation, and what must be found in it: `"rule side, rule side"`.
+/// A conversation, and the findings that each message must have: `"rule side, rule side"`.
 pub(super) struct ExpectedConversation {
     rules: RuleChecker,
     now: MessagePosition,
@@ -20,7 +20,7 @@ impl ExpectedConversation {
         }
     }
 
-    /// Initialized in version 1, with these capabilities.
+    /// Starts a conversation initialized in version 1, with these capabilities.
     pub(super) fn with(client: &str, agent: &str) -> Self {
         let mut talk = Self::new();
         let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
@@ -31,7 +31,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Initialized in version 1, where everything is offered.
+    /// Starts a conversation initialized in version 1, where both sides support everything.
     pub(super) fn v1() -> Self {
         Self::with(
             r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#,
@@ -39,7 +39,7 @@ impl ExpectedConversation {
         )
     }
 
-    /// In version 1, with the session `s`.
+    /// Starts a conversation in version 1, with the session `s`.
     pub(super) fn session() -> Self {
         Self::v1().opened()
     }
@@ -51,7 +51,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// In version 2, with the session `s`.
+    /// Starts a conversation in version 2, with the session `s`.
     pub(super) fn session_v2() -> Self {
         Self::v2().opened()
     }
@@ -70,33 +70,33 @@ impl ExpectedConversation {
         assert_eq!(told(&found), expected, "{message}: {found:?}");
     }
 
-    /// The agent says what is wrong.
+    /// Sends a message of the agent that has the expected findings.
     #[track_caller]
     pub(super) fn says(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToClient, &message, expected);
     }
 
-    /// The client says what is wrong.
+    /// Sends a message of the client that has the expected findings.
     #[track_caller]
     pub(super) fn hears(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToAgent, &message, expected);
     }
 
-    /// The agent says what is right.
+    /// Sends a message of the agent that breaks no rule.
     #[track_caller]
     pub(super) fn keeps(&mut self, message: &str) {
         self.says("", message);
     }
 
-    /// The client says what is right.
+    /// Sends a message of the client that breaks no rule.
     #[track_caller]
     pub(super) fn keeps_hearing(&mut self, message: &str) {
         self.hears("", message);
     }
 
-    /// The client asks what is right.
+    /// Sends a request of the client that breaks no rule.
     #[track_caller]
     pub(super) fn ask(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
@@ -104,7 +104,7 @@ impl ExpectedConversation {
         self.message(Direction::ToAgent, &message, "");
     }
 
-    /// The agent asks what is right.
+    /// Sends a request of the agent that breaks no rule.
     #[track_caller]
     pub(super) fn asks(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
@@ -112,7 +112,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, "");
     }
 
-    /// The agent sends an update of the session `s`, in which this is found.
+    /// Sends an update of the session `s` that has the expected findings.
     #[track_caller]
     pub(super) fn update(&mut self, expected: &str, update: &str) {
         let update: Value = serde_json::from_str(update).unwrap();
@@ -121,7 +121,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, expected);
     }
 
-    /// The client sends a prompt in the session `s`.
+    /// Sends a prompt of the client in the session `s`.
     #[track_caller]
     pub(super) fn prompt(&mut self, id: impl Into<Value>) {
         self.ask(id, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#);
@@ -131,7 +131,7 @@ impl ExpectedConversation {
         self.now.time_us += seconds * 1_000_000;
     }
 
-    /// The agent ends.
+    /// Closes both outputs, the agent's first, and ends the conversation.
     #[track_caller]
     pub(super) fn ends(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToClient);
@@ -140,7 +140,7 @@ impl ExpectedConversation {
         assert_eq!(told(&found), expected, "{found:?}");
     }
 
-    /// The client ends.
+    /// Closes both outputs, the client's first, and ends the conversation.
     #[track_caller]
     pub(super) fn is_left(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToAgent);

@@ -1,4 +1,4 @@
-//! Tool calls: announced before they are updated, each with an id of its own, and never less done than before.
+//! Tool calls: each has its own id, is announced before it is updated, and its status never goes back.
 
 use serde_json::Value;
 
@@ -14,17 +14,17 @@ rules! {
     BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "A tool call's status never goes backwards.";
 }
 
-/// How many tool calls of a session are remembered.
+/// The limit of remembered tool calls per session.
 const CALLS: usize = 1024;
 
-/// A tool call.
+/// A tool call, with the state that the rules need.
 #[derive(Debug)]
 struct RuleToolCall {
     status: Option<(String, MessagePosition)>,
     announced_at: MessagePosition,
 }
 
-/// Those of a session.
+/// The tool calls of a session.
 #[derive(Debug)]
 pub(super) struct RuleToolCalls(BoundedTable<RuleToolCall>);
 
@@ -69,7 +69,7 @@ impl RuleToolCalls {
         }
     }
 
-    /// The agent asks for permission for a call.
+    /// Checks the tool call of a permission request.
     pub(super) fn permission(&mut self, found: &mut Findings, params: &Value) {
         let call = match found.version {
             SchemaVersion::V1 => &params["toolCall"],
@@ -98,7 +98,7 @@ impl RuleToolCalls {
             let text = format!("{does} tool call {id:?}, which it did not report");
             found.add(&UNANNOUNCED, Side::Agent, text);
         }
-        // It is told once.
+        // Remember the tool call, so that it is reported once.
         if self.0.get(id).is_none() {
             self.add_call(found, id);
         }
@@ -121,7 +121,7 @@ impl RuleToolCalls {
     }
 }
 
-/// How far a call has come. Nothing of statuses that are not known.
+/// Returns how far a status is along a tool call; `None` for unknown statuses.
 fn status_rank(status: &str) -> Option<u8> {
     match status {
         "pending" => Some(0),

@@ -1,4 +1,4 @@
-//! Turns of version 1: one at a time, ended by the answer to the prompt. How they are cancelled.
+//! Version 1 turns: one at a time, ended by the response to the prompt, and how they are cancelled.
 
 use serde_json::Value;
 
@@ -19,14 +19,14 @@ rules! {
 /// The turns of a session.
 #[derive(Debug, Default)]
 pub(super) struct RuleTurns {
-    /// The prompts that wait for their answers.
+    /// How many prompts are pending.
     running_prompts: u32,
-    /// When the first of them came.
+    /// When the first of them was sent.
     began_at: MessagePosition,
     cancelled: bool,
-    /// A person was asked and has answered: a turn may end by that.
+    /// The user answered a permission request, which may end a turn.
     user_answered: bool,
-    /// When the last turn ended; nothing while one runs, and when what came late was told.
+    /// When the last turn ended. `None` while one runs, and after a late update was reported.
     ended_at: Option<MessagePosition>,
 }
 
@@ -72,7 +72,7 @@ impl RuleTurns {
             Err(_) => "an error",
         };
         match open.turn_cancelled_at {
-            // It may have ended before it could read that it is cancelled.
+            // The turn may have ended before the agent could read that it was cancelled.
             Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
                 let text = format!("responds to a cancelled prompt with {reason}");
                 found.add_with_cause(&CANCELLED, Side::Agent, cancelled, text);
@@ -137,7 +137,7 @@ mod tests {
         talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         talk.update("", r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#);
         talk.update("update-after-turn agent", CHUNK);
-        // Once is enough.
+        // A late update is reported once.
         talk.update("", CHUNK);
         talk.prompt(2);
         talk.update("", CHUNK);

@@ -1,4 +1,4 @@
-//! Comparing a value with its shape.
+//! The comparison of a value with its shape.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,19 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// How deep a value may be nested. No shape is: what is deeper is `any`, which is not looked into.
+/// The maximum depth of a value that is checked. No shape is that deep: anything deeper is `any`, which is not
+/// checked.
 const DEEPEST: usize = 64;
 
-/// How many faults of one message are told. One that is wrong everywhere is told well enough by these.
+/// The limit of faults that are reported for one message. They are enough to show that a message is wrong everywhere.
 const MOST: usize = 256;
 
-/// How much of a wrong string is quoted.
+/// The maximum length of a quoted string.
 const QUOTED: usize = 80;
 
 impl Schema {
-    /// What is wrong with `value` as a `name`, such as `PromptRequest`; nothing if it has that shape, or if there
-    /// is no such shape. Places are told from `root` on: `params.prompt[0].text`.
+    /// Returns what is wrong with `value` as a `name`, such as `PromptRequest`. Returns nothing if it matches, or if
+    /// there is no such shape. Paths start with `root`, as in `params.prompt[0].text`.
     #[must_use]
     pub fn check_value(&self, name: &str, value: &Value, root: &str) -> Vec<SchemaFault> {
         check_value(self, name, value, root)
@@ -52,7 +53,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Does `work` one step further down.
+    /// Runs `work` one path segment further down.
     fn descend(&mut self, step: PathSegment<'_>, work: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         // Writing to a string cannot fail.
@@ -102,7 +103,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Judges the fields of an object, and adds their names to those that are known. Gives whether it may have
+    /// Checks the fields of an object, and adds their names to the known ones. Returns `true` if the object may have
     /// others.
     fn check_fields(
         &mut self,
@@ -144,7 +145,7 @@ impl<'a> SchemaChecker<'a> {
         open
     }
 
-    /// Judges the fields that an object has by its tag. Gives whether it may have others.
+    /// Checks the fields that an object has because of its tag. Returns `true` if the object may have others.
     fn check_variant(
         &mut self,
         union: &'a ShapeUnion,
@@ -160,7 +161,7 @@ impl<'a> SchemaChecker<'a> {
             let before = std::mem::take(&mut self.faults);
             let open = self.check_named_fields(variant.object, fields, known);
             let found = std::mem::replace(&mut self.faults, before);
-            // The one without a tag has nothing against one: what it takes is right.
+            // A value that matches the untagged object is right.
             let untagged = union.untagged.filter(|_| !found.is_empty());
             if let Some(untagged) = untagged {
                 let before = std::mem::take(&mut self.faults);
@@ -297,7 +298,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// One of several: if none fits, what is told is what is wrong with the one that was meant.
+    /// Checks a value against alternatives. If none matches, reports the faults against the one that was probably
+    /// meant.
     fn check_any_of(&mut self, either: &'a [ShapeType], value: &Value) {
         let mut best: Option<Vec<SchemaFault>> = None;
         for of in either {
@@ -338,8 +340,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Whether a value with this fault is of the kind that was looked for: it is wrong further down, or a string that
-    /// has not its form.
+    /// Returns `true` if a value with this fault has the type that was checked: the fault is further down, or it is a
+    /// string of the wrong format.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -359,7 +361,7 @@ impl<'a> SchemaChecker<'a> {
         self.add_fault(SchemaFaultKind::Type { expected, found });
     }
 
-    /// A type in words, with what its name stands for.
+    /// Describes a type in words, including what its name stands for.
     fn describe_expected(&self, of: &ShapeType) -> String {
         match of {
             ShapeType::Named(name) => match self.schema.shapes.get(name) {
@@ -377,7 +379,7 @@ enum PathSegment<'a> {
     Item(usize),
 }
 
-/// A type in words.
+/// Describes a type in words.
 fn describe_type(of: &ShapeType) -> String {
     match of {
         ShapeType::Any => "anything".to_owned(),
@@ -403,7 +405,7 @@ fn describe_type(of: &ShapeType) -> String {
     }
 }
 
-/// A string that is not made longer than a person reads.
+/// Truncates a string to a readable length.
 fn truncate(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         None => text.to_owned(),
@@ -422,14 +424,14 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// On any system: the one at the other end of the pipe may be another.
+/// Returns `true` for a path that is absolute on any system. The peer may run on another one.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-/// A scheme and something behind it.
+/// Returns `true` for a scheme with something after it.
 fn is_uri(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
@@ -441,7 +443,7 @@ fn is_uri(uri: &str) -> bool {
         && !uri.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// `2026-01-31T12:00:00.5+01:00`, by its form.
+/// Returns `true` for a string with the format of `2026-01-31T12:00:00.5+01:00`.
 fn is_date_time(time: &str) -> bool {
     let bytes = time.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
@@ -479,7 +481,7 @@ fn is_currency(currency: &str) -> bool {
     currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// The names that shapes use and that stand for nothing.
+/// Returns the names that shapes use and that are not defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
     fn named(of: &ShapeType, names: &mut Vec<&'static str>) {

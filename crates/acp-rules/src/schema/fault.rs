@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Where a message differs from the schema.
+/// A place where a message differs from the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaFault {
-    /// The place, such as `params.update.content.text`.
+    /// The path of the value, such as `params.update.content.text`.
     pub path: String,
-    /// What is wrong there.
+    /// What is wrong with it.
     pub kind: SchemaFaultKind,
 }
 
@@ -17,36 +17,36 @@ pub struct SchemaFault {
 pub enum SchemaFaultKind {
     /// A required field is missing.
     Missing,
-    /// The value is of another type.
+    /// The value has the wrong type.
     Type {
-        /// What it should be, in words.
+        /// The expected type, in words.
         expected: String,
-        /// What it is, in words.
+        /// The type of the value, in words.
         found: String,
     },
-    /// The value is none of those that there are.
+    /// The value is not one of the allowed ones.
     Value {
-        /// Those that there are, as JSON.
+        /// The allowed values, as JSON.
         allowed: Vec<String>,
-        /// What it is, as JSON.
+        /// The value, as JSON.
         found: String,
     },
-    /// The field is not part of the specification, which keeps all names of its own types for itself
-    /// (Extensibility): extensions belong into `_meta`.
+    /// The field is not in the specification, which reserves all names in its types (section Extensibility).
+    /// Extensions belong in `_meta`.
     UnknownField,
-    /// A path that is not absolute (Overview: all file paths are).
+    /// The path is not absolute. All file paths must be (section Overview).
     RelativePath {
         /// The path.
         found: String,
     },
-    /// A string that has not the form it must have.
+    /// The string does not have the required format.
     Format {
-        /// What it should be, in words.
+        /// The required format, in words.
         expected: &'static str,
         /// The string.
         found: String,
     },
-    /// It is no message of JSON-RPC 2.0, and why.
+    /// The message is not a JSON-RPC 2.0 message, for this reason.
     Envelope(String),
 }
 

@@ -1,4 +1,4 @@
-//! Judging a whole message: its envelope, and what it carries.
+//! Checks of whole messages: the envelope and its content.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::fault::{SchemaFault, SchemaFaultKind};
 use super::shapes::Schema;
 
-/// Who sends a message to whom.
+/// The direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the client to the agent.
@@ -18,7 +18,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the other direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -27,7 +27,7 @@ impl Direction {
         }
     }
 
-    /// Who sends in it, in a word.
+    /// Returns the side that sends in this direction, as a word.
     #[must_use]
     pub fn sender(self) -> &'static str {
         match self {
@@ -54,36 +54,36 @@ impl fmt::Display for Direction {
     }
 }
 
-/// What a message is, as far as JSON-RPC goes.
+/// The parts of a JSON-RPC message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Envelope<'a> {
-    /// It has a method and an id.
+    /// A message with a method and an id.
     Request {
         /// The id.
         id: &'a Value,
         /// The method.
         method: &'a str,
-        /// What it carries.
+        /// The params.
         params: Option<&'a Value>,
     },
-    /// It has a method and no id.
+    /// A message with a method and no id.
     Notification {
         /// The method.
         method: &'a str,
-        /// What it carries.
+        /// The params.
         params: Option<&'a Value>,
     },
-    /// It has an id and no method.
+    /// A message with an id and no method.
     Response {
         /// The id of the request.
         id: &'a Value,
-        /// What it answers: `result`, or `error`.
+        /// The `result`, or the `error`.
         result: Result<&'a Value, &'a Value>,
     },
 }
 
 impl<'a> Envelope<'a> {
-    /// What `message` is, as tolerantly as can be; `None` if it is none of the three.
+    /// Reads `message` as tolerantly as possible. Returns `None` if it is none of the three.
     #[must_use]
     pub fn read(message: &'a Value) -> Option<Self> {
         let fields = message.as_object()?;
@@ -107,7 +107,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The method, if it is not a response.
+    /// Returns the method, unless this is a response.
     #[must_use]
     pub fn method(&self) -> Option<&'a str> {
         match self {
@@ -116,7 +116,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The session it is about, if it says one.
+    /// Returns the session that the params name, if any.
     #[must_use]
     pub fn session(&self) -> Option<&'a str> {
         let carried = match self {
@@ -128,8 +128,8 @@ impl<'a> Envelope<'a> {
 }
 
 impl Schema {
-    /// What is wrong with a message that is sent in `direction`. `asked` is the method of the request it answers,
-    /// if it is a response and that is known.
+    /// Returns what is wrong with a message sent in `direction`. If it is a response, `asked` is the method of its
+    /// request, where that is known.
     #[must_use]
     pub fn check_message(
         &self,
@@ -206,7 +206,7 @@ impl Schema {
             _ => {}
         }
         let empty = Value::Object(Map::new());
-        // Absent params are those of a method that needs none.
+        // Params may be absent if the method requires none of their fields.
         faults.extend(self.check_value(method.params, params.unwrap_or(&empty), "params"));
     }
 

@@ -1,7 +1,7 @@
-//! The shapes of messages, and whether a message has its own.
+//! The schema of the messages, and a checker for it.
 //!
-//! Strict, where `acp-wire` is tolerant: it says what differs from the schema, also where every reader would
-//! overlook it. The shapes are in `v1.shapes` and `v2.shapes`, and `notation.rs` says how they are written.
+//! It is strict where `acp-wire` is tolerant: it also reports differences that every reader would ignore. The shapes
+//! are in `v1.shapes` and `v2.shapes`; `notation.rs` describes their notation.
 
 mod checker;
 mod fault;

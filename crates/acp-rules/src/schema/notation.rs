@@ -3,12 +3,12 @@
 //! ```text
 //! # a comment
 //! Name = type                                  what a name stands for
-//! Name { field: type, optional?: type }        an object; `_meta` may be in every one
+//! Name { field: type, optional?: type }        an object; any object may have `_meta`
 //! Name { field: type
-//!     by tag {                                 more fields, by what the field `tag` says
+//!     by tag {                                 more fields, by the value of the field `tag`
 //!         value: Other
-//!         absent: Other                        where there is no such field, or what it says does not count
-//!         else: Other                          where it says something else, and more fields may follow
+//!         absent: Other                        if the field is missing, or whatever its value is
+//!         else: Other                          if it has any other value; unknown fields are allowed
 //!     }
 //! }
 //! Name { field: type, one of One | Other }     and the fields of one of these
@@ -16,26 +16,26 @@
 //!
 //! A type is `string bool number object null any`, `int32 int64 uint16 uint32 uint64`, `path` (absolute), `uri`,
 //! `date-time`, `currency`; a constant in quotes or a number; `[type]`, `{type}` for a map; a name; and
-//! alternatives of these with `|`. `~` before a field or a variant: the unstable schema alone has it, so it is
-//! known and not judged.
+//! alternatives of these with `|`. `~` before a field or a variant: only the unstable schema has it, so it is
+//! known but not checked.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What a name stands for.
+/// The definition of a name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ShapeDefinition {
     Alias(ShapeType),
     Object(ShapeObject),
 }
 
-/// An object, and what may be in it.
+/// An object and its fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ShapeObject {
     pub(super) fields: Vec<ShapeField>,
     pub(super) union: Option<ShapeUnion>,
-    /// The fields of exactly one of these objects are in it too.
+    /// Exactly one of these objects adds its fields.
     pub(super) one_of: Vec<&'static str>,
 }
 
@@ -47,21 +47,21 @@ pub(super) struct ShapeField {
     pub(super) ty: ShapeType,
 }
 
-/// Further fields of an object, by the value of one of them.
+/// Additional fields of an object, which depend on the value of one field.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
     pub(super) variants: Vec<ShapeVariant>,
-    /// The object where there is no tag. It takes any tag, too.
+    /// The object to use if the tag is missing. It accepts any tag, too.
     pub(super) untagged: Option<&'static str>,
-    /// The object where the tag is none of the variants; `Some("")` if nothing more is known of it.
+    /// The object to use if the tag matches no variant; `Some("")` if nothing else is known of it.
     pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
-    /// The object with its fields; empty if it has none.
+    /// The object that has the fields; empty if there are none.
     pub(super) object: &'static str,
     pub(super) unstable: bool,
 }
@@ -74,7 +74,7 @@ pub(super) enum ShapeType {
     String,
     Number,
     Object,
-    /// An integer between the two, both included.
+    /// An integer in this range, both ends included.
     Integer(i128, i128),
     Path,
     Uri,
@@ -87,8 +87,8 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Reads shapes. What cannot be read is told with its line, and left out: a test makes sure that there is nothing
-/// of the kind.
+/// Reads shapes. Lines that cannot be parsed are returned as mistakes and skipped; a test makes sure that there are
+/// none.
 pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
     let mut reader = NotationReader {
         tokens: tokenize(text),
@@ -117,7 +117,7 @@ pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition
     (shapes, mistakes)
 }
 
-/// The words, marks and line ends of `text`, with their lines.
+/// Splits `text` into words, punctuation and line ends, each with its line number.
 fn tokenize(text: &'static str) -> Vec<(&'static str, usize)> {
     let mut tokens = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -166,7 +166,7 @@ impl NotationReader {
         found
     }
 
-    /// Between two fields.
+    /// Skips what separates two fields.
     fn skip_separators(&mut self) {
         while self.consume("\n") || self.consume(",") {}
     }
@@ -193,7 +193,7 @@ impl NotationReader {
         Some((name, shape))
     }
 
-    /// What is left of an object behind its `{`.
+    /// Reads the rest of an object, after its `{`.
     fn read_object(&mut self) -> Option<ShapeObject> {
         let mut object = ShapeObject::default();
         loop {

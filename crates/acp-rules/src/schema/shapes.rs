@@ -1,4 +1,4 @@
-//! The shapes of a version, by their names.
+//! The shapes of each protocol version, by name.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::notation;
 use super::notation::ShapeDefinition;
 use super::version::SchemaVersion;
 
-/// The shapes of one version's messages.
+/// The schema of one protocol version.
 #[derive(Debug)]
 pub struct Schema {
     pub(super) shapes: HashMap<&'static str, ShapeDefinition>,
@@ -23,7 +23,7 @@ static V2: LazyLock<Schema> =
     LazyLock::new(|| Schema::read(SchemaVersion::V2, include_str!("v2.shapes"), v2::METHODS));
 
 impl Schema {
-    /// The shapes of a version.
+    /// Returns the schema of a version.
     #[must_use]
     pub fn of(version: SchemaVersion) -> &'static Self {
         match version {
@@ -41,30 +41,30 @@ impl Schema {
         }
     }
 
-    /// Which version's it is.
+    /// Returns the version of this schema.
     #[must_use]
     pub fn version(&self) -> SchemaVersion {
         self.version
     }
 
-    /// Every method of the version.
+    /// Returns all methods of the version.
     #[must_use]
     pub fn methods(&self) -> &'static [Method] {
         self.methods
     }
 
-    /// The method of that name.
+    /// Returns the method with this name.
     #[must_use]
     pub fn method(&self, name: &str) -> Option<&'static Method> {
         self.methods.iter().find(|method| method.name == name)
     }
 
-    /// The names of all shapes, such as `PromptRequest`.
+    /// Returns the names of all shapes, such as `PromptRequest`.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.shapes.keys().copied()
     }
 
-    /// Every field that a shape or one of its variants may have, but for those of the unstable schema.
+    /// Returns the fields of a shape, except those of the unstable schema.
     #[must_use]
     pub fn fields(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {
@@ -76,7 +76,7 @@ impl Schema {
         }
     }
 
-    /// The values of the tag by which the variants of a shape are told apart, but for those of the unstable schema.
+    /// Returns the tag values of a shape's variants, except those of the unstable schema.
     #[must_use]
     pub fn variants(&self, name: &str) -> Vec<&'static str> {
         match self.shapes.get(name) {

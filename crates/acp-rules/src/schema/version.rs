@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A version of the protocol.
+/// A protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SchemaVersion {
     /// Version 1.
@@ -12,7 +12,7 @@ pub enum SchemaVersion {
 }
 
 impl SchemaVersion {
-    /// What `protocolVersion` says in `initialize`.
+    /// Returns the value of `protocolVersion` in `initialize`.
     #[must_use]
     pub fn number(self) -> u16 {
         match self {

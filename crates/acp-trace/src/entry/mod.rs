@@ -1,4 +1,4 @@
-//! A trace as a person reads it: what each record is, what it is an answer to, and what matters of it.
+//! Trace records as readable entries: the kind of message, the request a response belongs to, and a summary.
 
 mod summary;
 
@@ -12,14 +12,13 @@ use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::Side;
 use summary::EntrySummary;
 
-/// How many requests are remembered that wait for their answers. The answer to one that is not is shown without its
-/// method.
+/// The limit of remembered pending requests. A response to a request beyond it is shown without its method.
 const PENDING: usize = 64 * 1024;
 
-/// How much text of one entry is kept, in bytes.
+/// The maximum length of an entry's text, in bytes.
 const TEXT: usize = 16 * 1024;
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEntryKind {
@@ -27,49 +26,50 @@ pub enum TraceEntryKind {
     Request,
     /// A notification.
     Notification,
-    /// The answer to a request.
+    /// A response with a result.
     Response,
-    /// The answer to a request that is an error.
+    /// A response with an error.
     Error,
-    /// Something that a side said and that is no message.
+    /// Output of a side that is not a message.
     Noise,
     /// A line that the agent printed to its standard error.
     Stderr,
-    /// Something that happened to the process or a stream.
+    /// An event of the process or of a stream.
     Event,
 }
 
-/// A record, or several chunks of the same text, for people.
+/// A record, or several chunks of the same text, in readable form.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceEntry {
-    /// Microseconds since the start of the trace; of the first chunk.
+    /// Microseconds since the start of the trace. For merged chunks, this is the first one's time.
     pub time_us: u64,
-    /// The line of the file; of the first chunk.
+    /// The line in the file. For merged chunks, this is the first one's line.
     pub line: u64,
-    /// Who said it.
+    /// The side that sent it.
     pub from: Option<Side>,
-    /// What it is.
+    /// The kind of entry.
     pub kind: TraceEntryKind,
-    /// The method; of an answer, that of the request. Empty where it is not known.
+    /// The method. For a response, this is the method of its request. Empty if unknown.
     pub method: String,
-    /// Of a `session/update`, which it is.
+    /// The type of the update, for a `session/update`.
     pub update: Option<String>,
-    /// The id of a request, or of what is answered.
+    /// The id of the request, or of the request a response belongs to.
     pub id: Option<RequestId>,
-    /// The session that it belongs to.
+    /// The session it belongs to.
     pub session: Option<String>,
-    /// How long an answer took, in microseconds.
+    /// The time from the request to this response, in microseconds.
     pub duration_us: Option<u64>,
-    /// What matters of it. It may have several lines, and is as it came: what would command a terminal is in it.
+    /// A summary of the content. It may have several lines and is not sanitized: it may contain terminal control
+    /// sequences.
     pub summary: String,
-    /// Something is wrong.
+    /// Whether it reports an error.
     pub is_error: bool,
-    /// How many records it is made of.
+    /// The number of records it consists of.
     pub records: u64,
-    /// The message; of chunks, the first.
+    /// The message. For merged chunks, this is the first one.
     pub message: Option<Box<RawValue>>,
-    /// What the next entry must be a chunk of, to be one with this.
+    /// The key of the text that a chunk belongs to. The next entry is merged into this one if it has the same key.
     merge_key: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl TraceEntry {
         }
     }
 
-    /// What it is called: the update, the method, or what it is instead.
+    /// Returns the display name: the type of the update, the method, or the kind of entry.
     #[must_use]
     pub fn name(&self) -> &str {
         match (self.kind, &self.update) {
@@ -107,10 +107,10 @@ impl TraceEntry {
         }
     }
 
-    /// Makes the next one part of this, if both are chunks of the same text; gives it back otherwise.
+    /// Merges the next entry into this one if both are chunks of the same text.
     ///
     /// # Errors
-    /// It is no chunk of the same text.
+    /// Returns `next` if it is not a chunk of the same text.
     pub fn merge(&mut self, next: Self) -> Result<(), Box<Self>> {
         if self.merge_key.is_none() || self.merge_key != next.merge_key || self.from != next.from {
             return Err(Box::new(next));
@@ -122,7 +122,7 @@ impl TraceEntry {
     }
 }
 
-/// A request that waits for its answer.
+/// A pending request.
 #[derive(Debug)]
 struct UnansweredRequest {
     method: String,
@@ -130,21 +130,21 @@ struct UnansweredRequest {
     time_us: u64,
 }
 
-/// Makes entries of records, which are to come in their order.
+/// Turns records into entries. The records must be passed in order.
 #[derive(Debug, Default)]
 pub struct EntryBuilder {
-    /// By who asked.
+    /// By the side that sent the request.
     pending: HashMap<(Side, RequestId), UnansweredRequest>,
 }
 
 impl EntryBuilder {
-    /// One that has seen no records.
+    /// Creates a builder that has seen no records yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A record for people; `None` of one that is not known here.
+    /// Returns the entry of a record, or `None` if the kind of record is unknown.
     pub fn record(&mut self, record: TraceRecord) -> Option<TraceEntry> {
         let mut entry = match &record.body {
             RecordBody::Message { from, message, .. } => {
@@ -184,7 +184,7 @@ impl EntryBuilder {
         Some(entry)
     }
 
-    /// The requests that were not answered, in no order: who asked, the id, the method, and when.
+    /// Returns the requests without a response, in no particular order: sender, id, method and time.
     pub fn unanswered(&self) -> impl Iterator<Item = (Side, &RequestId, &str, u64)> {
         self.pending
             .iter()
@@ -283,7 +283,7 @@ fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> T
         entry.update = text("sessionUpdate").map(str::to_owned);
         if let Some(name) = entry.update.as_deref().filter(|name| is_text_chunk(name)) {
             let session = entry.session.as_deref().unwrap_or_default();
-            // Chunks of version 1 may have no id; those of another message have another.
+            // In version 1 a chunk may have no message id. If it has one, another id means another message.
             let of = text("messageId").unwrap_or_default();
             entry.merge_key = Some(format!("{name}\n{session}\n{of}"));
         }
@@ -291,7 +291,7 @@ fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> T
     entry
 }
 
-/// Whether this update is a piece of a text.
+/// Returns `true` if this update is a chunk of text.
 fn is_text_chunk(update: &str) -> bool {
     update.ends_with("_chunk") && update != "terminal_output_chunk"
 }
@@ -335,7 +335,7 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
     })
 }
 
-/// Cuts a text that is longer than what is kept.
+/// Truncates a text to the maximum length.
 fn truncate(text: &mut String) {
     if text.len() > TEXT {
         let mut end = TEXT;

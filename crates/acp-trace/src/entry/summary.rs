@@ -1,4 +1,4 @@
-//! What a person wants to know of a message. Tolerant: whatever is missing is left out.
+//! Summaries of messages. Tolerant: whatever is missing is omitted.
 
 use std::fmt::Write;
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 pub(super) struct EntrySummary(String);
 
 impl EntrySummary {
-    /// Of the params of a request or a notification.
+    /// Summarizes the params of a request or notification.
     pub(super) fn of_params(method: &str, params: &Value) -> String {
         let mut summary = Self(String::new());
         summary.add_params(method, params);
         summary.0
     }
 
-    /// Of the result of an answer.
+    /// Summarizes the result of a response.
     pub(super) fn of_result(method: &str, result: &Value) -> String {
         let mut summary = Self(String::new());
         summary.add_result(method, result);
         summary.0
     }
 
-    /// Of an answer that is an error.
+    /// Summarizes an error response.
     pub(super) fn of_error(error: &Error) -> String {
         let mut summary = format!("{} {}", error.code, error.message);
         match &error.data {
@@ -37,7 +37,7 @@ impl EntrySummary {
         summary
     }
 
-    /// Adds a part, with a comma before it if there is something.
+    /// Adds a part, after a comma unless it is the first.
     fn add(&mut self, part: impl AsRef<str>) {
         let part = part.as_ref();
         if part.is_empty() {
@@ -49,7 +49,7 @@ impl EntrySummary {
         self.0.push_str(part);
     }
 
-    /// Adds a member if it is there.
+    /// Adds a field, if it exists.
     fn add_member(&mut self, value: &Value, name: &str) {
         match value.get(name) {
             None | Some(Value::Null) => {}
@@ -58,7 +58,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds a member with its name, if it is there.
+    /// Adds a field with its name, if it exists.
     fn add_named(&mut self, value: &Value, name: &str) {
         if let Some(member) = value.get(name).filter(|member| !member.is_null()) {
             let shown = member
@@ -68,7 +68,7 @@ impl EntrySummary {
         }
     }
 
-    /// Adds how many there are of something, if there are any.
+    /// Adds the number of items in a list, if there are any.
     fn add_count(&mut self, value: &Value, name: &str, what: &str) {
         let count = value
             .get(name)
@@ -79,7 +79,7 @@ impl EntrySummary {
         }
     }
 
-    /// All of it, where nothing better is known.
+    /// Adds the whole value. Used where no better summary is known.
     fn add_whole(&mut self, value: &Value) {
         let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         if !empty {
@@ -87,7 +87,7 @@ impl EntrySummary {
         }
     }
 
-    /// Who it is that introduces itself.
+    /// Adds the name and version of a peer.
     fn add_peer(&mut self, value: &Value) {
         if let Some(version) = value.get("protocolVersion") {
             self.add(format!("version {version}"));
@@ -265,14 +265,14 @@ impl EntrySummary {
     }
 }
 
-/// The text of content blocks, one after the other.
+/// Returns the text of content blocks, one after the other.
 fn blocks_text(content: Option<&Value>) -> String {
     let blocks = content.and_then(Value::as_array);
     let texts: Vec<String> = blocks.into_iter().flatten().map(block_text).collect();
     texts.join(" ")
 }
 
-/// The text of a content block, or what it is instead.
+/// Returns the text of a content block, or a description of it.
 fn block_text(block: &Value) -> String {
     let text = |name: &str| block.get(name).and_then(Value::as_str);
     if let Some(said) = text("text") {

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// How large a block may become before another is begun, in bytes. A browser's longest string is some hundred times
-/// that, and it takes apart only the blocks that are looked at.
+/// The size at which a new block is started, in bytes. The longest string of a browser is some hundred times larger.
+/// The script parses only the blocks that are viewed.
 const BLOCK: usize = 4 * 1024 * 1024;
 
 /// Writes blocks.
 pub(super) struct BlockWriter<'a, W> {
     out: &'a mut W,
-    /// How much is in the block that is open; nothing if none is.
+    /// The size of the open block; `None` if no block is open.
     block_len: usize,
     line_count: usize,
     /// The first line of each block.
@@ -27,7 +27,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         }
     }
 
-    /// Writes a line, which is JSON.
+    /// Writes a line of JSON.
     pub(super) fn line(&mut self, json: &str) -> io::Result<()> {
         let json = harmless(json);
         if self.block_len == 0 {
@@ -45,7 +45,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         Ok(())
     }
 
-    /// Writes a line that is text.
+    /// Writes a line of text.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
         self.line(&serde_json::to_string(text)?)
     }
@@ -58,15 +58,15 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         Ok(())
     }
 
-    /// The first line of each block.
+    /// Ends the last block, and returns the first line of each block.
     pub(super) fn finish(mut self) -> io::Result<Vec<usize>> {
         self.close()?;
         Ok(self.starts)
     }
 }
 
-/// The same JSON, with nothing in it that a browser could take for markup or for the end of a line. A `<` is only ever
-/// in its strings, and a line end only ever between its tokens.
+/// Escapes JSON so that a browser finds no markup and no line end in it. In JSON, `<` occurs only in strings, and a
+/// line end only between tokens.
 pub(super) fn harmless(json: &str) -> Cow<'_, str> {
     if memchr::memchr3(b'<', b'\r', b'\n', json.as_bytes()).is_none() {
         return Cow::Borrowed(json);

@@ -1,5 +1,6 @@
-//! What the page knows of each record before it looks at its message. In columns: that is half the size, and a browser
-//! reads it several times as fast.
+//! The index of the page: what it knows of each record before it parses the message.
+//!
+//! It is stored in columns. That is half the size, and a browser reads it several times as fast.
 
 use std::collections::HashMap;
 
@@ -10,32 +11,32 @@ use super::text;
 use crate::entry::{TraceEntry, TraceEntryKind};
 use acp_rules::Side;
 
-/// How many requests are remembered that wait for their answers.
+/// The limit of remembered pending requests.
 const PENDING: usize = 64 * 1024;
 
-/// How much of a summary is in the index, in characters.
+/// The maximum length of a summary in the index, in characters.
 const SUMMARY: usize = 160;
 
-/// The columns, a value for each record.
+/// The columns, with one value for each record.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PageIndex {
     /// Microseconds since the start.
     t: Vec<u64>,
-    /// The line of the trace.
+    /// The line in the trace.
     line: Vec<u64>,
-    /// `q` a request, `n` a notification, `a` an answer, `e` an error, `x` no message, `s` stderr, `v` an event.
+    /// `q` request, `n` notification, `a` response, `e` error response, `x` noise, `s` stderr, `v` event.
     kind: String,
-    /// `c` the client, `a` the agent, `-` neither.
+    /// `c` client, `a` agent, `-` neither.
     from: String,
-    /// `1`: something is wrong.
+    /// `1` if something is wrong.
     bad: String,
-    /// Which of the names.
+    /// The position in `names`.
     name: Vec<usize>,
-    /// Which of the sessions; -1 for none.
+    /// The position in `sessions`; -1 for none.
     session: Vec<i64>,
     /// The request's id, as JSON.
     id: Vec<Option<String>>,
-    /// The record that is the answer, or the request; -1 for none.
+    /// The record of the response to this request, or of the request for this response; -1 for none.
     mate: Vec<i64>,
     len: Vec<u64>,
     redacted: Vec<u64>,
@@ -46,7 +47,7 @@ pub(super) struct PageIndex {
     sessions: InternTable<String>,
 }
 
-/// Words that come again and again.
+/// A table of strings that occur often.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct InternTable<T> {
@@ -76,7 +77,7 @@ impl<T: Clone + Eq + std::hash::Hash> InternTable<T> {
     }
 }
 
-/// The columns, and where the blocks begin.
+/// The columns, and the first line of each block.
 #[derive(Serialize)]
 pub(super) struct IndexWithBlocks<'a> {
     #[serde(flatten)]
@@ -133,7 +134,7 @@ impl PageIndex {
             .push(text::shortened(&text::line(&entry.summary), SUMMARY));
     }
 
-    /// The request that this answers; the request is told so, too.
+    /// Links a response and its request in both directions. Returns the row of the request.
     fn link_response(&mut self, entry: &TraceEntry, row: usize) -> Option<usize> {
         let (from, id) = (entry.from?, entry.id.clone()?);
         match entry.kind {

@@ -1,12 +1,12 @@
-//! A trace as one page of HTML that needs nothing else: messages on a time axis, what is wrong with them, and each
-//! session as a person saw it.
+//! A trace as a single self-contained HTML page: messages on a time axis, the findings, and each session as the user
+//! saw it.
 //!
-//! Everything that a peer sent is hostile. It is in the page as data that the browser never takes for markup, as text
-//! that maud escapes, and nowhere else; only our own script and style run, which the page's policy knows by their
-//! digests, and nothing can be fetched.
+//! Everything that a peer sent is hostile. It is in the page only as data that the browser never takes for markup,
+//! and as text that maud escapes. Only our own script and style run: the page's content security policy has their
+//! digests. Nothing can be fetched.
 //!
-//! Messages are written as they are read, so that a trace of any size takes the memory of its index. In the page they
-//! stand in blocks, one message a line, of which the script takes apart those that are looked at.
+//! Messages are written as they are read, so a trace of any size needs only the memory of its index. In the page they
+//! are in blocks, one message a line. The script parses only the blocks that are viewed.
 
 mod blocks;
 mod index;
@@ -43,49 +43,49 @@ const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// Something that is wrong with a message, or that is missing after it.
+/// A finding about a message, or about one that is missing after it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageFinding {
-    /// The line of the trace.
+    /// The line in the trace.
     pub line: u64,
-    /// How grave it is: `MUST`, `SHOULD` or `MAY`.
+    /// The level: `MUST`, `SHOULD` or `MAY`.
     pub level: String,
-    /// Who is wrong, if one of them is.
+    /// The side that broke the rule, if there is one.
     pub who: Option<Side>,
-    /// Which rule it is.
+    /// The name of the rule.
     pub rule: String,
-    /// What is wrong, in a sentence.
+    /// What is wrong, as a sentence.
     pub text: String,
 }
 
-/// Why there is no page.
+/// Why a page could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageError {
-    /// The trace cannot be read.
+    /// The trace could not be read.
     #[error("the trace {0}")]
     Read(#[from] TraceReadError),
-    /// The page cannot be written.
+    /// The page could not be written.
     #[error("cannot write the page: {0}")]
     Write(#[from] io::Error),
 }
 
-/// What was made a page of.
+/// A summary of the trace that a page was written of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageSummary {
-    /// How many records are in it.
+    /// The number of records.
     pub records: usize,
-    /// How many lines of the trace are no records; each is a note in the page.
+    /// The number of lines that are not records. Each is a note in the page.
     pub notes: usize,
-    /// Whether the trace has its end.
+    /// Whether the trace is complete.
     pub ended: bool,
 }
 
 /// Writes the page of a trace.
 ///
 /// # Errors
-/// The trace cannot be read, or the page cannot be written. What was written then is the beginning of a page.
+/// The trace could not be read, or the page could not be written. What was written so far is an incomplete page.
 pub fn page<R: BufRead>(
     mut reader: TraceReader<R>,
     findings: &[PageFinding],
@@ -120,7 +120,7 @@ pub fn page<R: BufRead>(
     })
 }
 
-/// What is known of the trace so far.
+/// What was collected from the trace so far.
 #[derive(Default)]
 struct PageBuilder {
     entry_builder: EntryBuilder,
@@ -158,7 +158,7 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// Writes what stands behind the messages.
+    /// Writes what comes after the messages.
     fn write_rest(
         &self,
         starts: &[usize],
@@ -172,7 +172,7 @@ impl PageBuilder {
         write_data(out, "told-ids", &told)?;
         for session in self.sessions.iter() {
             let told = session::html(session);
-            // Not part of the document before it is looked at.
+            // A template is not part of the document until it is viewed.
             let told = html! { template.session { (told) } };
             out.write_all(told.into_string().as_bytes())?;
         }
@@ -187,7 +187,7 @@ impl PageBuilder {
     }
 }
 
-/// All of what is no message; what matters of it may be less.
+/// Returns the whole text of a record that is not a message. Its summary may be shorter.
 fn plain_text(what: &RecordBody) -> Option<String> {
     match what {
         RecordBody::Noise { bytes, .. } => Some(String::from_utf8_lossy(bytes).into_owned()),
@@ -204,13 +204,13 @@ fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Resu
     out.write_all(b"</script>")
 }
 
-/// What a policy knows a script or a style by.
+/// Returns the hash that a content security policy allows a script or style by.
 fn csp_hash(text: &str) -> String {
     let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
     format!("'sha256-{digest}'")
 }
 
-/// The page up to the messages: all that is not of the trace, and its header.
+/// Renders the page up to the messages: everything that does not depend on the records, and the trace's header.
 fn render_head(header: &TraceHeader) -> Markup {
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

@@ -1,4 +1,4 @@
-//! A session as a person saw it, as HTML: all of it is text that is escaped.
+//! A session as the user saw it, as HTML. All text is escaped.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use similar::TextDiff;
 use super::sessions::{TracePosition, TracedQuestion, TracedSession, TurnEnd};
 use super::text;
 
-/// How much of a text is shown, in characters. The messages have all of it.
+/// The maximum length of a shown text, in characters. The messages have all of it.
 const TEXT: usize = 64 * 1024;
 
-/// How many items are shown, the last ones.
+/// The limit of shown items. The last ones are shown.
 const ITEMS: usize = 5000;
 
-/// How long a diff may be worked on before it is made coarser.
+/// How long a diff may take before it is made coarser.
 const DIFFING: Duration = Duration::from_millis(200);
 
 pub(super) fn html(session: &TracedSession) -> Markup {
@@ -54,7 +54,7 @@ pub(super) fn html(session: &TracedSession) -> Markup {
     }
 }
 
-/// A link to where it is in the trace.
+/// Renders a link to a position in the trace.
 fn render_position(place: Option<&TracePosition>) -> Markup {
     html! {
         @if let Some(place) = place {
@@ -262,7 +262,7 @@ fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     }
 }
 
-/// Changes of files: as the agent shows them, or as a unified diff of the texts, or by name.
+/// Renders file changes: as the agent sent them, as a unified diff of the texts, or by name.
 fn render_diff(diff: &ThreadDiff) -> Markup {
     html! {
         div.diff {

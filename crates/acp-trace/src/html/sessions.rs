@@ -1,4 +1,4 @@
-//! The sessions of a trace, put together from their messages as a client does: by the library's own [`Thread`].
+//! The sessions of a trace, built from their messages as a client does it: with the library's own [`Thread`].
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use serde_json::value::RawValue;
 use crate::format::{RecordBody, TraceRecord};
 use acp_rules::Side;
 
-/// How many sessions are told.
+/// The limit of shown sessions.
 const SESSIONS: usize = 256;
 
-/// How many requests are remembered that wait for their answers.
+/// The limit of remembered pending requests.
 const PENDING: usize = 16 * 1024;
 
-/// Where something is in the trace.
+/// A position in the trace.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TracePosition {
     /// The record, counting from 0.
@@ -31,35 +31,35 @@ pub(super) struct TracePosition {
 /// The end of a turn.
 #[derive(Debug)]
 pub(super) struct TurnEnd {
-    /// How many items there were.
+    /// The number of items at that time.
     pub(super) items: usize,
     pub(super) reason: String,
     pub(super) failed: bool,
     pub(super) position: TracePosition,
 }
 
-/// What the person was asked about a tool call.
+/// A permission request for a tool call.
 #[derive(Debug)]
 pub(super) struct TracedQuestion {
     id: RequestId,
     pub(super) options: Vec<String>,
     ids: Vec<String>,
-    /// What they answered; `None` before they did.
+    /// The user's answer; `None` while it is pending.
     pub(super) answer: Option<String>,
     pub(super) position: TracePosition,
 }
 
-/// A session as a person saw it.
+/// A session as the user saw it.
 #[derive(Debug, Default)]
 pub(super) struct TracedSession {
     pub(super) id: String,
     pub(super) thread: Thread,
-    /// Where each item began, those that the thread has dropped among them.
+    /// Where each item started, including items that the thread has dropped.
     pub(super) item_positions: Vec<TracePosition>,
     pub(super) turn_ends: Vec<TurnEnd>,
-    /// By tool call.
+    /// The permission requests, by tool call.
     pub(super) questions: HashMap<String, Vec<TracedQuestion>>,
-    /// What was last seen of terminals that the client runs.
+    /// The last known output of each client terminal.
     outputs: HashMap<TerminalId, String>,
     has_pending_prompt: bool,
 }
@@ -81,7 +81,7 @@ impl TracedSession {
     }
 }
 
-/// A request that waits for its answer.
+/// A pending request.
 #[derive(Debug)]
 struct TracedRequest {
     method: String,
@@ -98,7 +98,7 @@ pub(super) struct TracedSessions {
     has_omitted: bool,
 }
 
-/// What names a session.
+/// The params that name a session.
 #[derive(Deserialize)]
 struct SessionParam {
     #[serde(rename = "sessionId")]
@@ -110,14 +110,14 @@ impl TracedSessions {
         self.all.iter()
     }
 
-    /// That there are more sessions than are told, if there are.
+    /// Returns a note if there are more sessions than are shown.
     pub(super) fn left_out(&self) -> Option<String> {
         self.has_omitted.then(|| {
             format!("Only the first {SESSIONS} sessions are shown here; all messages are included.")
         })
     }
 
-    /// Takes a record in; it is this one, counting from 0.
+    /// Processes a record, which is number `row`, counting from 0.
     pub(super) fn record(&mut self, record: &TraceRecord, row: usize) {
         let RecordBody::Message { from, message, .. } = &record.body else {
             return;
@@ -163,7 +163,7 @@ impl TracedSessions {
         Some(number)
     }
 
-    /// Changes the session, and remembers where its new items began.
+    /// Changes the session, and records where its new items started.
     fn change_session(
         &mut self,
         number: usize,
@@ -188,7 +188,7 @@ impl TracedSessions {
         place: TracePosition,
     ) {
         let params = params.map(parse_value).unwrap_or_default();
-        // Of session setup only the answer says which session it is.
+        // For a request that opens a session, only the response gives the session's id.
         let number = params["sessionId"]
             .as_str()
             .and_then(|id| self.find_or_add(id))
@@ -397,7 +397,7 @@ impl TracedSessions {
 }
 
 impl TracedSession {
-    /// In version 2 the agent says that it is idle when a turn has ended.
+    /// Applies a version 2 state. The agent reports that it is idle when a turn has ended.
     fn apply_state(&mut self, state: &v2::StateUpdate, place: TracePosition) {
         let v2::StateUpdate::Idle(idle) = state else {
             return;
@@ -434,7 +434,7 @@ impl TracedSession {
         question.answer = Some(answer);
     }
 
-    /// What an agent is told of a terminal is all that there is each time, or the end of it.
+    /// Updates the output of a client terminal. The client sends the agent all of it each time, or its end.
     fn update_output(&mut self, terminal: &TerminalId, output: &str) {
         let before = self.outputs.get(terminal).map_or("", String::as_str);
         let more = output.strip_prefix(before).unwrap_or(output);

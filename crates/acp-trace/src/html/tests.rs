@@ -1,13 +1,13 @@
-//! What is in the page of a trace.
+//! Tests of the page of a trace.
 
 use super::*;
 use serde_json::{Value, json};
 
-/// What a peer may send to do harm in a browser, or to whoever looks at it.
+/// Text that attacks the browser or the user who views the page.
 const HOSTILE: &str =
     "</script><img src=x onerror=alert(1)><!--\u{2028}\u{1b}[31mred\u{202e}\u{0}]]>&amp;\"'";
 
-/// A trace that is put together by hand.
+/// A trace that is built line by line.
 struct PageTrace(String, u64);
 
 impl PageTrace {
@@ -79,7 +79,7 @@ fn conversation() -> PageTrace {
         .record(json!({"event": "failed", "from": "agent", "message": HOSTILE}))
 }
 
-/// What stands in the elements that begin so.
+/// Returns the content of the elements that start with `begins`.
 fn inside<'a>(page: &'a str, begins: &str) -> Vec<&'a str> {
     let parts = page.split(begins).skip(1);
     parts
@@ -137,7 +137,7 @@ fn nothing_that_a_peer_sends_is_markup() {
     );
 }
 
-/// The page without its data.
+/// Returns the page without its data.
 fn markup(page: &str) -> String {
     let mut parts = page.split("<script type=\"application/json\"");
     let first = parts.next().unwrap().to_owned();
@@ -191,7 +191,7 @@ fn all_records_are_in_it_and_answers_find_their_requests() {
     assert_eq!(index["kind"], "qnnnnqaqaqaqanaenxxsv");
     assert_eq!(index["from"].as_str().unwrap().len(), records);
     assert_eq!(lines(&page).len(), records);
-    // The prompt is answered by the fifteenth record.
+    // The fifteenth record is the response to the prompt.
     assert_eq!(index["mate"][0], 14);
     assert_eq!(index["mate"][14], 0);
     assert_eq!(index["mate"][15], -1);
@@ -247,7 +247,7 @@ fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace
         page.len(),
         trace.0.len()
     );
-    // Chunks are one message for a person.
+    // Chunks are shown as one message.
     let told = page.split("<template").nth(1).unwrap();
     assert_eq!(told.matches("class=\"item").count(), 1);
 }

@@ -1,10 +1,10 @@
-//! Text of a peer's as a browser may show it: without what commands a terminal, and with what turns text around made
-//! visible.
+//! A peer's text in a form that a browser may show: without terminal control sequences, and with bidirectional
+//! controls made visible.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A text in lines.
+/// Sanitizes text of several lines.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -26,15 +26,15 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// Passes over what an escape begins.
+/// Skips the rest of an escape sequence.
 fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     match chars.next() {
-        // Up to its final byte.
+        // A control sequence ends with its final byte.
         Some('[') => {
             while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
             chars.next_if(|c| matches!(c, '@'..='~'));
         }
-        // Up to its terminator; one that has none ends with the line.
+        // A string sequence ends with its terminator, or else with the line.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             while chars
                 .next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n'))
@@ -50,7 +50,7 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// A text in one line.
+/// Sanitizes text of one line.
 pub(super) fn line(line: &str) -> String {
     let line = text(line);
     if line.contains(['\n', '\t']) {
@@ -60,7 +60,7 @@ pub(super) fn line(line: &str) -> String {
     }
 }
 
-/// The beginning of a text that is longer than this.
+/// Truncates a text to this length.
 pub(super) fn shortened(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -68,7 +68,7 @@ pub(super) fn shortened(text: &str, length: usize) -> String {
     }
 }
 
-/// What changes the direction of text, or ends a line without looking so.
+/// Returns `true` for characters that change the direction of text, or end a line invisibly.
 fn is_layout_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,8 +1,8 @@
 //! Secrets in command lines: `curl -u user:password`, `mysql -ppassword`, `token=x make`.
 //!
-//! Which arguments are secret depends on the program, so a line is taken apart into words, and what is known of
-//! the programs is a table. The words may stand in a text (a title, what a terminal shows, a model's answer) or
-//! be a list by themselves. What the shell puts in later (`$TOKEN`) is no secret here and stays.
+//! Which arguments are secret depends on the program, so a line is split into words and looked up in a table of
+//! programs. The words may be part of a text (a title, a terminal's output, a model's response) or a list by
+//! themselves. What the shell inserts later (`$TOKEN`) is not a secret and stays.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use super::words::{ShellToken, ShellWords};
 use FlagForm::{Attached, Next};
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// How deep quoted command lines are looked into: `ssh host "bash -c 'curl …'"`.
+/// The maximum depth of quoted command lines that are searched: `ssh host "bash -c 'curl …'"`.
 const DEEPEST: usize = 4;
 
-/// What is secret in the arguments of one command, by which they come one after the other.
+/// Finds the secrets in the arguments of one command, which are passed in order.
 #[derive(Debug, Default)]
 struct SecretArguments {
     program: Option<&'static SecretProgram>,
     has_subcommand: bool,
-    /// What of the next argument is secret.
+    /// The part of the next argument that is secret.
     next_part: Option<SecretPart>,
-    /// Assignments count whatever the case of their names: it is certain that this is a command.
+    /// This is certainly a command, so assignments count whatever the case of their names.
     is_command: bool,
 }
 
@@ -38,7 +38,7 @@ impl SecretArguments {
         }
     }
 
-    /// The secret parts of the next argument.
+    /// Returns the secret parts of the next argument.
     fn find_secrets_in(&mut self, word: &str) -> Vec<Range<usize>> {
         if let Some(part) = self.next_part.take() {
             return find_secrets(part, word, 0);
@@ -65,7 +65,7 @@ impl SecretArguments {
         Vec::new()
     }
 
-    /// The secret parts of an argument, if it is this flag.
+    /// Returns the secret parts of an argument, if it is this flag.
     fn match_flag(
         &mut self,
         word: &str,
@@ -100,7 +100,7 @@ impl SecretArguments {
     }
 }
 
-/// The secret parts of a value, which begins at `offset`.
+/// Returns the secret parts of a value, which starts at `at`.
 fn find_secrets(part: SecretPart, value: &str, at: usize) -> Vec<Range<usize>> {
     let behind = |start: usize| {
         let rest = value.get(start..).unwrap_or_default();
@@ -139,7 +139,7 @@ fn find_secrets(part: SecretPart, value: &str, at: usize) -> Vec<Range<usize>> {
     }
 }
 
-/// What is put in later, or was taken out already.
+/// Returns `true` for a value that the shell inserts later, or that is redacted already.
 fn is_placeholder(value: &str) -> bool {
     value.starts_with(['$', '<', '%', '@']) || value.contains(REDACTED)
 }
@@ -152,12 +152,12 @@ fn is_name(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
 }
 
-/// Where the secrets are in a list of arguments, of which the first may be the program; `program` is it otherwise.
-/// Gives for each argument that has any what it becomes.
+/// Redacts a list of arguments. If `program` is `None`, the first one may be the program. Returns the index and the
+/// new text of each changed argument.
 pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
     let mut reading = SecretArguments::new(true);
     if let Some(program) = program {
-        // The line of a shell, perhaps.
+        // The program may be a whole shell line.
         for word in program.split_whitespace() {
             reading.find_secrets_in(word);
         }
@@ -169,13 +169,13 @@ pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, Str
     secrets.filter_map(|(at, arg)| Some((at, arg?))).collect()
 }
 
-/// A text in which there may be command lines, without their secrets; `None` if there are none. `is_command`: it
-/// is one.
+/// Redacts a text that may contain command lines. Returns `None` if there are no secrets. `is_command` says that the
+/// whole text is one.
 pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
     collect_secrets(text, 0, is_command, 0, &mut found);
-    // A quote that belongs to something else in front of a command hides some of it. So each is looked at once more,
-    // from the name of its program up to the next one.
+    // An unrelated quote before a command can hide a part of it. So each command is searched once more, from the name
+    // of its program to the next one.
     let mut names = name_pattern().find_iter(text).map(|name| name.start());
     let mut next = names.next();
     while let Some(start) = next {
@@ -204,8 +204,8 @@ fn replace_ranges(text: &str, secrets: &[Range<usize>]) -> Option<String> {
     Some(without)
 }
 
-/// Finds the secrets in a text that begins at `offset`, and in what is quoted in it. At the deepest, a quote that is
-/// not opened ends the text: it is the end of what the text stands in.
+/// Finds the secrets in a text that starts at `offset`, and in quoted text within it. At the maximum depth, a quote
+/// that was not opened ends the text: it closes the text around it.
 fn collect_secrets(
     text: &str,
     offset: usize,

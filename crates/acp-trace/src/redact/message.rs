@@ -1,7 +1,7 @@
-//! A message taken apart: where its strings and numbers begin and end, and under which names they stand. What is not
-//! replaced stays as it came, byte for byte; so no tree is made of it.
+//! The redaction of a message. A scanner finds where its strings and numbers start and end, and their names. What is
+//! not replaced stays byte for byte, so the message is not parsed into a tree.
 //!
-//! It must not fail on what is no JSON: the same is done with what begins as JSON and is cut off.
+//! It must not fail on input that is not JSON: truncated messages are redacted too.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::commands;
 use super::names::{self, NameKind};
 use super::text_redactor::TextRedactor;
 
-/// The message without its secrets, and how many there were; `None` if there are none.
+/// Redacts a message. Returns it with the number of secrets, or `None` if there are none.
 pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
     let mut walk = RedactionWalk {
         texts,
@@ -25,14 +25,14 @@ pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> 
     if walk.replacements.is_empty() {
         return None;
     }
-    // What is known only when an object ends comes late.
+    // Some replacements are only known when an object ends, so they come late.
     let mut found = walk.replacements;
     found.sort_by_key(|(place, _)| place.start);
     let mut redacted = String::with_capacity(json.len());
     let mut end = 0;
     let mut count = 0;
     for (place, instead) in found {
-        // Found twice: by its own form, and by what stands beside it.
+        // A secret may be found twice: by its own form, and by what is next to it.
         if place.start < end {
             continue;
         }
@@ -45,58 +45,58 @@ pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> 
     Some((redacted, count))
 }
 
-/// What the lists of arguments are called that stand beside the name of a program.
+/// Names of argument lists that occur next to the name of a program.
 const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 
-/// What command lines are called, and what has one in it.
+/// Names of command lines, and of texts that contain one.
 const COMMANDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
 
-/// How many strings of a list are kept for a look at all of them: no command has more arguments.
+/// The limit of strings of a list that are remembered to check them together. No command has more arguments.
 const MOST_ARGUMENTS: usize = 4096;
 
-/// What is done with strings and numbers.
+/// What is replaced among strings and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RedactionMode {
-    /// They are looked at.
+    /// Only what looks like a secret is replaced.
     Keep,
-    /// Strings are replaced.
+    /// All strings are replaced.
     Strings,
-    /// Both are replaced.
+    /// All strings and numbers are replaced.
     All,
 }
 
-/// What an object or a list is.
+/// The meaning of an object or a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JsonContext {
     Plain,
-    /// All variables, or headers: a list of them, or an object that has them by name.
+    /// Environment variables or headers: a list of them, or an object with their names as keys.
     Variables,
-    /// One of the list.
+    /// One variable or header of a list.
     Variable,
-    /// What the fields of a form may be, by name.
+    /// The schemas of a form's fields, by name.
     Properties,
-    /// What a secret field may be.
+    /// The schema of a secret field.
     SecretProperty,
 }
 
-/// An object or a list that has begun.
+/// An object or a list that has started.
 #[derive(Debug)]
 struct JsonFrame {
     is_object: bool,
-    /// Of all that is in it, however deep.
+    /// The mode for everything in it, at any depth.
     mode: RedactionMode,
     context: JsonContext,
     /// The next string is the name of a member.
     awaits_name: bool,
-    /// The name of the member that has begun.
+    /// The name of the current member.
     name: String,
-    /// It has a name, as a member, that tells of a secret.
+    /// Its `name` member names a secret.
     has_secret_name: bool,
-    /// Where its value is, as a member: a string.
+    /// Where its `value` member is, if that is a string.
     value: Option<Range<usize>>,
-    /// What comes next is the secret that an argument before it asks for.
+    /// The argument before requires that the next one is a secret.
     is_after_flag: bool,
-    /// The program that it runs, as an object, and its arguments; as a list, the strings in it.
+    /// For an object, the program that it runs, and its arguments. For a list, its strings.
     program: Option<String>,
     arguments: Vec<(Range<usize>, String)>,
 }
@@ -106,7 +106,7 @@ struct RedactionWalk<'a> {
     text: &'a str,
     offset: usize,
     frames: Vec<JsonFrame>,
-    /// What is to be replaced, and by what.
+    /// The ranges to replace, and their replacements.
     replacements: Vec<(Range<usize>, String)>,
 }
 
@@ -132,7 +132,7 @@ impl RedactionWalk<'_> {
         }
     }
 
-    /// What is done with a value that begins here: with itself, and what it is if it is an object or a list.
+    /// Returns the mode of a value that starts here, and its context if it is an object or a list.
     fn mode_and_context(&self, object: bool) -> (RedactionMode, JsonContext) {
         let Some(frame) = self.frames.last() else {
             return (RedactionMode::Keep, JsonContext::Plain);
@@ -203,7 +203,7 @@ impl RedactionWalk<'_> {
             return;
         }
         match self.frames.last_mut() {
-            // The program that they are for may come behind them.
+            // The program may come after its arguments.
             Some(parent) if !frame.is_object && ARGUMENTS.contains(&parent.name.as_str()) => {
                 parent.arguments = frame.arguments;
             }
@@ -211,7 +211,7 @@ impl RedactionWalk<'_> {
         }
     }
 
-    /// Replaces what is secret in the arguments of a program.
+    /// Replaces the secrets in the arguments of a program.
     fn redact_arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
         let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
         for (at, without) in commands::arguments(program, &words) {
@@ -223,14 +223,14 @@ impl RedactionWalk<'_> {
         }
     }
 
-    /// Whether the string that comes is a command line, or has one in it.
+    /// Returns `true` if the next string is a command line or contains one.
     fn is_command(&self) -> bool {
         self.frames.last().is_some_and(|frame| {
             frame.is_object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
         })
     }
 
-    /// A number, `true`, `false`, `null`, or what is none of these.
+    /// Reads a number, `true`, `false`, `null`, or invalid text.
     fn read_scalar(&mut self) {
         let start = self.offset;
         let rest = self.text.as_bytes().get(start..).unwrap_or_default();
@@ -278,7 +278,7 @@ impl RedactionWalk<'_> {
             self.redact_text(place.clone(), text, &read);
         } else if !text.is_empty() {
             let instead = match read.split_once('=') {
-                // One of a list of variables, as programs are given them.
+                // An item of a list of variables, as programs get them.
                 Some((name, _)) if self.is_in_variable_list() && is_variable_name(name) => {
                     format!("\"{name}={REDACTED}\"")
                 }
@@ -315,7 +315,7 @@ impl RedactionWalk<'_> {
         frame.is_some_and(|frame| frame.context == JsonContext::Variables && !frame.is_object)
     }
 
-    /// Where a string ends that begins here, its quote included.
+    /// Returns the end of a string that starts here, including its quote.
     fn end_of_string(&self, mut at: usize) -> usize {
         let bytes = self.text.as_bytes();
         while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
@@ -328,19 +328,19 @@ impl RedactionWalk<'_> {
         bytes.len()
     }
 
-    /// Replaces what looks like a secret in a string, which is `text` as it is written and `read` as it is meant.
+    /// Replaces the secrets in a string. `text` is the string as written, `read` is the string unescaped.
     fn redact_text(&mut self, place: Range<usize>, text: &str, read: &str) {
         let Some(without) = self.texts.redact_string(read, self.is_command()) else {
             return;
         };
-        // It was escaped, in its own way; what is left of it is escaped in ours.
+        // The peer's own escapes are lost; the redacted string is escaped in the usual way.
         let instead = serde_json::to_string(&without).unwrap_or_else(|_| format!("\"{REDACTED}\""));
         debug_assert_ne!(text, without);
         self.replacements.push((place, instead));
     }
 }
 
-/// What is meant by a string, which is given without its quotes. Half a character is not told from a whole one.
+/// Unescapes a string, which is passed without its quotes. A lone surrogate is not told apart from a whole character.
 fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -372,7 +372,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(read)
 }
 
-/// A character by its number, or by the numbers of its halves; and what stands behind it.
+/// Reads a `\u` escape or a surrogate pair. Returns the character and the text after it.
 fn read_unicode_escape(text: &str) -> (char, &str) {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let Some(first) = unit(text) else {
@@ -392,7 +392,7 @@ fn read_unicode_escape(text: &str) -> (char, &str) {
     (char::REPLACEMENT_CHARACTER, behind)
 }
 
-/// Whether it can be the name of a variable, and stand in JSON as it is.
+/// Returns `true` for text that can be the name of a variable, and that needs no escaping in JSON.
 fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

@@ -1,11 +1,11 @@
-//! Taking secrets out of what is recorded.
+//! Redaction: replaces secrets before they are recorded.
 //!
-//! Secret is what a message has where the protocol puts secrets (values of environment variables and of HTTP
-//! headers), what stands under a name that tells of one (`names.rs`), what looks like one wherever it stands
-//! (`patterns.rs`), and what a program is given as one on its command line (`commands.rs`; `programs.rs` has the
-//! programs, `words.rs` takes the line apart). A fast search (`needles.rs`) finds the few messages that may have any;
-//! only they are taken apart (`message.rs`), and of them only what is replaced changes. `texts.rs` is for the texts in
-//! them, `redactor.rs` for whoever has something to redact.
+//! Four things count as secret: values where the protocol has secrets (environment variables and HTTP headers),
+//! values with a name that hints at a secret (`names.rs`), text that looks like a secret (`patterns.rs`), and
+//! arguments that a program takes as secrets (`commands.rs`; `programs.rs` lists the programs, `words.rs` splits the
+//! line). A fast search (`needles.rs`) finds the few messages that may contain any. Only these are scanned
+//! (`message.rs`), and only what is replaced changes. `text_redactor.rs` redacts the texts in them, and `redactor.rs`
+//! is the interface.
 
 mod commands;
 mod message;

@@ -1,21 +1,21 @@
-//! Names that tell of a secret.
+//! Names that hint at a secret.
 
-/// What stands under a name.
+/// What a name says about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// Anything.
     Plain,
     /// Secrets.
     Secret,
-    /// Secrets, if it is text. Numbers of tokens are counts.
+    /// Secrets, if it is text. Numbers are token counts.
     Token,
     /// Environment variables or HTTP headers.
     Variables,
-    /// Names of a form's fields, or of a tool's arguments, with what they may be.
+    /// The names of a form's fields, or of a tool's arguments, with their schemas.
     Properties,
 }
 
-/// Words that tell of a secret.
+/// Words that hint at a secret.
 const WORDS: &[&str] = &[
     "passw",
     "passphrase",
@@ -26,7 +26,7 @@ const WORDS: &[&str] = &[
     "authorization",
 ];
 
-/// The same, of several words that are written in many ways.
+/// Hints that consist of several words, whose spelling varies.
 const COMPOUND: &[&str] = &[
     "apikey",
     "accesskey",
@@ -39,7 +39,7 @@ const COMPOUND: &[&str] = &[
     "accountkey",
 ];
 
-/// What stands under this name.
+/// Returns what this name says about its value.
 pub(super) fn kind_of_name(name: &str) -> NameKind {
     let lower = name.to_ascii_lowercase();
     match lower.as_str() {
@@ -65,12 +65,12 @@ pub(super) fn kind_of_name(name: &str) -> NameKind {
     NameKind::Plain
 }
 
-/// Whether a name tells of a secret.
+/// Returns `true` if a name hints at a secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     matches!(kind_of_name(name), NameKind::Secret | NameKind::Token)
 }
 
-/// Whether what follows this argument is secret: `--api-key`, and not `--api-key=…`.
+/// Returns `true` if the argument after this one is secret. True for `--api-key`, but not for `--api-key=…`.
 pub(super) fn is_secret_flag(arg: &str) -> bool {
     let is_flag = arg.starts_with('-') && !arg.contains(['=', ' ']);
     is_flag && is_secret_name(arg)

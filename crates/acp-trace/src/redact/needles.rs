@@ -1,11 +1,11 @@
-//! The fast search for what may be secret.
+//! The fast search for text that may be secret.
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, packed};
 
-/// What a secret, or what tells of one, has in it; in any case. It is no harm that other things have it, too: they
-/// are looked at closely then. Longer words for names that have these in them need not be here.
+/// Text that occurs in secrets, or in hints at one, in any case. Other text may contain it, too: it is only searched
+/// more closely then. Longer names that contain one of these need no entry.
 const NEEDLES: &[&str] = &[
     // Names: see `names.rs`.
     "\"env\"",
@@ -22,7 +22,7 @@ const NEEDLES: &[&str] = &[
     "auth",
     "signature",
     "sig=",
-    // Programs that take secrets as arguments, and how: see `programs.rs`.
+    // Programs that take secrets as arguments, and their flags: see `programs.rs`.
     "pass=",
     "pass:",
     "curl",
@@ -40,7 +40,7 @@ const NEEDLES: &[&str] = &[
     "smb",
     "lftp",
     "storepass",
-    // What keys begin with, and others: see `patterns.rs`.
+    // Prefixes of keys, and others: see `patterns.rs`.
     "bearer",
     "sk-",
     "sk_",
@@ -67,26 +67,26 @@ const NEEDLES: &[&str] = &[
     "://",
     ":\\/",
     "-----begin",
-    // An escape of what could be written as it is.
+    // An escape of a character that needs none.
     "\\u00",
 ];
 
-/// How long the longest needle is.
+/// The length of the longest needle.
 const LONGEST: usize = 11;
 
-/// The largest buffer that is kept for what is searched next, in bytes.
+/// The largest buffer that is kept for the next search, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// The bit that tells most capitals from small letters in ASCII.
+/// The bit that distinguishes upper and lower case of ASCII letters.
 const CASE: u8 = 0x20;
 
-/// The search. Bytes are compared without the bit for the case, in the needles as in what is searched: this finds all
-/// that differs in case only, some that does not, and is what processors do many bytes of at once.
+/// The search. It ignores case by setting the case bit in all bytes, of the needles and of the text. That allows a
+/// few false matches, and processors can do it for many bytes at once.
 #[derive(Debug)]
 pub(super) struct NeedleSearch {
-    /// Where the processor can look for all at once.
+    /// The vectorized search, if the processor supports it.
     packed: Option<packed::Searcher>,
-    /// Everywhere else.
+    /// The search for other processors.
     automaton: Option<AhoCorasick>,
 }
 
@@ -115,7 +115,7 @@ fn fold(needle: &str) -> Vec<u8> {
     needle.bytes().map(|byte| byte | CASE).collect()
 }
 
-/// A search in some bytes.
+/// A search in a sequence of bytes.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,
@@ -123,50 +123,50 @@ pub(super) struct NeedleScan<'a> {
 }
 
 impl NeedleScan<'_> {
-    /// Where the next needle is that begins not before `start`.
+    /// Returns the next needle that starts at or after `start`.
     pub(super) fn next_from(&self, start: usize) -> Option<Range<usize>> {
         let rest = self.folded.get(start..).filter(|rest| !rest.is_empty())?;
         let found = match (&self.needles.packed, &self.needles.automaton) {
             (Some(packed), _) => packed.find(rest)?.range(),
             (None, Some(automaton)) => automaton.find(rest)?.range(),
-            // All is looked at closely.
+            // Without a search, everything is suspicious.
             (None, None) => 0..0,
         };
         Some(start + found.start..start + found.end)
     }
 }
 
-/// What of several lines is to be searched, to be searched in one go: most have no needle, and to begin anew for each
-/// of them would take longer than the search.
+/// The parts of several lines that are searched in one go. Most lines have no needle, and starting a search for each
+/// would take longer than the search itself.
 ///
-/// What a line has in common with the one before it was searched there, so only the rest is searched again.
+/// What a line shares with the one before was searched there, so only the rest is searched again.
 #[derive(Debug, Default)]
 pub(crate) struct GatheredLines {
     folded: Vec<u8>,
-    /// For each line which part of it is searched.
+    /// The searched part of each line.
     parts: Vec<GatheredPart>,
-    /// Where in the last line of those before the first needle ends.
+    /// Where the first needle ends in the last line of the previous search.
     last_needle_end: Option<usize>,
 }
 
 #[derive(Debug)]
 struct GatheredPart {
-    /// Where it begins among the others.
+    /// Where the part starts in the gathered bytes.
     start: usize,
-    /// Where it begins in its line.
+    /// Where the part starts in its line.
     line_offset: usize,
     shared_len: usize,
 }
 
 impl GatheredLines {
-    /// A line that follows those before, and begins with `shared` bytes of the last of them.
+    /// Adds a line that starts with `shared` bytes of the line before.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
-        // A needle that begins in what is shared may go on behind it.
+        // A needle may start in the shared bytes and end after them.
         let in_line = shared.saturating_sub(LONGEST - 1);
         let part = line.get(in_line..).unwrap_or_default();
         let start = self.folded.len();
         self.folded.extend(part.iter().map(|byte| byte | CASE));
-        // Which no needle has in it.
+        // A separator that occurs in no needle.
         self.folded.push(b'\n' | CASE);
         let part = GatheredPart {
             start,
@@ -176,8 +176,8 @@ impl GatheredLines {
         self.parts.push(part);
     }
 
-    /// Whether each of the lines has a needle, in their order. What was searched is forgotten, but for what is needed
-    /// for the next line.
+    /// Reports for each line, in order, whether it has a needle. Clears the lines, except for what the next line
+    /// needs.
     pub(super) fn search(&mut self, needles: &NeedleSearch, mut each: impl FnMut(bool)) {
         let scan = NeedleScan {
             needles,
@@ -192,8 +192,8 @@ impl GatheredLines {
             if in_part.is_some() {
                 found = scan.next_from(end);
             }
-            // All needles that the line before has within the shared beginning begin not before its first. So none
-            // of them ends there without being seen: if the first ends behind it, another can only be in the overlap.
+            // All needles of the line before within the shared bytes start at or after its first one. So none of them
+            // ends there unseen: if the first ends after the shared bytes, another can only be in the overlap.
             last = last
                 .filter(|&end| end <= part.shared_len)
                 .or_else(|| in_part.map(|found| found.end - part.start + part.line_offset));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     proptest! {
-        /// Lines that begin like each other, with words in them of which some are needles, and some are cut off.
+        /// Generates lines that start alike and contain words, of which some are needles and some are truncated.
         #[test]
         fn what_lines_have_in_common_is_searched_once_and_not_forgotten(
             changes in prop::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 1..24),

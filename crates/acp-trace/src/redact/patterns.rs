@@ -1,31 +1,31 @@
-//! What looks like a secret, wherever it stands.
+//! Text that looks like a secret, wherever it occurs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// Keys by what they begin with, and what else can be told by its form alone.
+/// Keys with known prefixes, and other text with a telling form.
 const FORMS: &[&str] = &[
     r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
-    // Not before a letter: `task-list` is no key. Letters are those of ASCII, since others stand without a space.
+    // Not after a letter: `task-list` is not a key. Only ASCII letters count, since other scripts use no spaces.
     r"(?-u:\b)(sk-|sk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|ASIA|AIza|hf_|npm_|pypi-|xai-|gsk_|ya29\.)[A-Za-z0-9_-]{8,}",
     r"(?-u:\b)(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
     r"(?i)((?-u:\b)bearer\s+)[A-Za-z0-9._~+/=-]{6,}",
-    // Credentials and secret parameters of URLs.
+    // Credentials and secret parameters in URLs.
     r#"(:\\?/\\?/)[^/\s"'<>\\]*:[^/\s"'<>\\]*(@)"#,
     r"(:\\?/\\?/)[A-Za-z0-9._~%-]{16,}(@)",
-    // One that is cut off before the host: what stands there is no port.
+    // A URL that is truncated before the host. What follows the colon is not a port.
     r#"(:\\?/\\?/[^/\s"'<>:@\\]*:)[^/\s"'<>@\\]*[^/\s"'<>@\\0-9][^/\s"'<>@\\]*\z"#,
     r#"(?i)([?&#](?:[\w.-]*(?:key|token|secret|passw(?:or)?d|signature|auth)|sig)=)[^&\s"'#<>\\]+"#,
-    // Headers, as they are given to programs.
+    // Headers, as they are passed to programs.
     r#"(?i)((?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:basic|bearer|digest|token)\s+)?)[^\s"',;\\]+"#,
     r#"(?i)((?:set-)?cookie\s*:\s*)[^\r\n"'\\]+"#,
     // Arguments of programs.
     r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
 ];
 
-/// Assignments in text that is a person's, a program's or a model's, and mostly about something else.
+/// Assignments in text of a user, a program or a model, which is mostly about something else.
 const STRICT: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
@@ -38,10 +38,9 @@ const LOOSE: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
 
-/// The patterns, each with what is kept in front of the secret as its first group, and what is kept behind it as its
-/// second, if there is such a thing.
+/// The patterns. The first group of each is kept before the secret; the second, if any, is kept after it.
 ///
-/// They are made when they are first needed, which takes some milliseconds: in many traces none is.
+/// They are compiled on first use, which takes some milliseconds. Many traces need none.
 #[derive(Debug, Default)]
 pub(super) struct SecretPatterns {
     in_strings: OnceLock<Vec<Regex>>,
@@ -50,20 +49,20 @@ pub(super) struct SecretPatterns {
 
 fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
     let patterns = patterns.concat().into_iter();
-    // They are part of the program; a test has all of them.
+    // The patterns are constants, and a test compiles all of them.
     patterns
         .filter_map(|pattern| Regex::new(pattern).ok())
         .collect()
 }
 
 impl SecretPatterns {
-    /// Text within a message without its secrets; `None` if it has none.
+    /// Redacts text within a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
         let strict = self.in_strings.get_or_init(|| compile(&[FORMS, STRICT]));
         replace(strict, text)
     }
 
-    /// A line of a program's output without its secrets; `None` if it has none.
+    /// Redacts a line of a program's output. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self
             .in_plain
@@ -85,12 +84,12 @@ fn replace(patterns: &[Regex], text: &str) -> Option<String> {
     }
 }
 
-/// Whether the lines after this one are those of a private key.
+/// Returns `true` if the lines after this one belong to a private key.
 pub(super) fn begins_key(line: &str) -> bool {
     line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
 }
 
-/// Whether a private key ends with this line.
+/// Returns `true` if a private key ends with this line.
 pub(super) fn ends_key(line: &str) -> bool {
     line.contains("-----END ")
 }

@@ -1,33 +1,33 @@
-//! Programs that take secrets as arguments, and which those are.
+//! Programs that take secrets as arguments, and their flags.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What of an argument is secret.
+/// The secret part of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretPart {
     All,
-    /// What is behind the first of these characters; nothing if there is none.
+    /// What follows the first occurrence of this character; nothing if there is none.
     After(char),
-    /// The value of a header whose name tells of a secret.
+    /// The value of a header whose name hints at a secret.
     Header,
     /// The values of cookies. Without `=` it is a file.
     Cookie,
-    /// The values of fields whose names tell of secrets, as forms have them.
+    /// The values of form fields whose names hint at secrets.
     Form,
 }
 use SecretPart::{After, All, Cookie, Form, Header};
 
-/// How a flag comes by its value.
+/// How a flag gets its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlagForm {
-    /// It is the next argument, or behind a `=`.
+    /// As the next argument, or after a `=`.
     Next,
-    /// It is in the same argument.
+    /// In the same argument.
     Attached,
-    /// Either.
+    /// Either way.
     Both,
 }
 use FlagForm::{Attached, Both, Next};
@@ -36,7 +36,7 @@ use FlagForm::{Attached, Both, Next};
 #[derive(Debug)]
 pub(super) struct SecretProgram {
     pub(super) names: &'static [&'static str],
-    /// Only with this word before the flags.
+    /// The word that must come before the flags, if any.
     pub(super) subcommand: Option<&'static str>,
     pub(super) flags: &'static [(&'static str, SecretPart, FlagForm)],
 }
@@ -104,7 +104,7 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
             "unrar",
         ],
         subcommand: None,
-        // Apart from it the next argument is no password: it is asked for then.
+        // As a separate argument it is not a password: the program prompts for one then.
         flags: &[("-p", All, Attached), ("-hp", All, Attached)],
     },
     SecretProgram {
@@ -181,10 +181,10 @@ pub(super) const PROGRAMS: &[SecretProgram] = &[
     },
 ];
 
-/// Flags of curl's that take no value, and so may stand before one that does: `-sSu`.
+/// Flags of curl that take no value, and so may come before one that does: `-sSu`.
 pub(super) const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
 
-/// Where in a word the name of the program is that it runs.
+/// Returns where the program's name is in a word.
 fn name_range(word: &str) -> Option<Range<usize>> {
     let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
     let name = word.get(start..)?;
@@ -193,7 +193,7 @@ fn name_range(word: &str) -> Option<Range<usize>> {
     known.then(|| start..start + name.len())
 }
 
-/// The program that this word runs, if its arguments are known.
+/// Returns the program that this word runs, if its arguments are known.
 pub(super) fn find_program(word: &str) -> Option<&'static SecretProgram> {
     let name = word.get(name_range(word)?)?;
     PROGRAMS
@@ -201,12 +201,12 @@ pub(super) fn find_program(word: &str) -> Option<&'static SecretProgram> {
         .find(|program| program.names.contains(&name))
 }
 
-/// The names of all programs.
+/// Returns a pattern that matches the names of all programs.
 pub(super) fn name_pattern() -> &'static Regex {
     static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
         let names = PROGRAMS.iter().flat_map(|program| program.names);
         let names: Vec<&str> = names.copied().collect();
-        // Of names with letters and hyphens a pattern can be made; a test does.
+        // The names consist of letters and hyphens, so this is a valid pattern; a test compiles it.
         #[allow(clippy::expect_used, reason = "part of the program")]
         Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
             .expect("names are a pattern")

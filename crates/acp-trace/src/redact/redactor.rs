@@ -1,4 +1,4 @@
-//! Finding and replacing secrets: what is looked at, and by whom.
+//! The interface of redaction: finds and replaces secrets.
 
 use acp_rules::REDACTED;
 
@@ -10,7 +10,7 @@ use super::{commands, message, names, patterns};
 #[derive(Debug)]
 pub struct Redactor {
     texts: TextRedactor,
-    /// The lines of standard error that come are those of a private key.
+    /// The current lines of standard error belong to a private key.
     is_in_key: bool,
 }
 
@@ -21,7 +21,7 @@ impl Default for Redactor {
 }
 
 impl Redactor {
-    /// One that knows of all of the above.
+    /// Creates a redactor that knows all kinds of secrets.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -30,20 +30,20 @@ impl Redactor {
         }
     }
 
-    /// Whether anything in it may be secret.
+    /// Returns `true` if the bytes may contain a secret.
     #[must_use]
     pub fn may_have_secret(&self, bytes: &[u8]) -> bool {
         self.texts.may_have_secret(bytes)
     }
 
-    /// A message, which is JSON, without its secrets, and how many there were; `None` if there are none.
+    /// Redacts a message, which is JSON. Returns it with the number of secrets, or `None` if there are none.
     #[must_use]
     pub fn redact_message(&self, json: &str) -> Option<(String, u64)> {
         message::redact(&self.texts, json)
     }
 
-    /// A line that is no message without its secrets; `None` if there are none. It may begin as JSON, or have some
-    /// in it.
+    /// Redacts a line that is not a message. Returns `None` if there are no secrets. The line may start as JSON or
+    /// contain some.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Option<String> {
         let json = text.find(['{', '[']).and_then(|start| {
@@ -55,7 +55,7 @@ impl Redactor {
         loose.or(json)
     }
 
-    /// A line of standard error without its secrets; `None` if there are none. A private key may take many lines.
+    /// Redacts a line of standard error. Returns `None` if there are no secrets. A private key may span many lines.
     pub fn redact_stderr(&mut self, line: &str) -> Option<String> {
         if self.is_in_key {
             self.is_in_key = !patterns::ends_key(line);
@@ -69,7 +69,7 @@ impl Redactor {
         }
     }
 
-    /// A command line without its secrets.
+    /// Redacts a command line.
     #[must_use]
     pub fn redact_command(&self, command: &[String]) -> Vec<String> {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
@@ -88,7 +88,7 @@ impl Redactor {
         redacted.collect()
     }
 
-    /// Whether each of the lines that were gathered may have something secret in it, in their order.
+    /// Reports for each gathered line, in order, whether it may contain a secret.
     pub(crate) fn search(&self, gathered: &mut GatheredLines, each: impl FnMut(bool)) {
         gathered.search(self.texts.needles(), each);
     }

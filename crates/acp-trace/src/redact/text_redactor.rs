@@ -1,10 +1,10 @@
-//! A text without its secrets: one within a message, or one that is none.
+//! The redaction of texts, within a message or elsewhere.
 
 use super::commands;
 use super::needles::NeedleSearch;
 use super::patterns::SecretPatterns;
 
-/// What is known of secrets in texts.
+/// Redacts texts.
 #[derive(Debug)]
 pub(super) struct TextRedactor {
     needles: NeedleSearch,
@@ -23,21 +23,21 @@ impl TextRedactor {
         &self.needles
     }
 
-    /// Whether anything in it may be secret.
+    /// Returns `true` if the bytes may contain a secret.
     pub(super) fn may_have_secret(&self, bytes: &[u8]) -> bool {
         let mut folded = Vec::new();
         let scan = self.needles.scan(bytes, &mut folded);
         scan.next_from(0).is_some()
     }
 
-    /// Text that is no message without its secrets; `None` if there are none.
+    /// Redacts text outside a message. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self.patterns.redact_plain(text);
         commands::text(loose.as_deref().unwrap_or(text), false).or(loose)
     }
 
-    /// Text within a message without its secrets; `None` if there are none. `is_command`: it is a command line, or has
-    /// one in it.
+    /// Redacts text within a message. Returns `None` if there are no secrets. `is_command` says that it is a command
+    /// line or contains one.
     pub(super) fn redact_string(&self, text: &str, is_command: bool) -> Option<String> {
         if !self.may_have_secret(text.as_bytes()) {
             return None;

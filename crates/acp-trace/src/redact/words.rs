@@ -1,26 +1,26 @@
-//! A text taken apart into words, as a shell does it.
+//! A text split into words, as a shell does it.
 
 use std::ops::Range;
 
-/// What is quoted is no longer than this; a quote without an end is an apostrophe.
+/// The maximum length of quoted text. A quote without an end within it is an apostrophe.
 const LONGEST_QUOTE: usize = 64 * 1024;
 
-/// What a line is made of.
+/// A token of a command line.
 pub(super) enum ShellToken {
-    /// Without the quotes, if all of it is in quotes; and what of it is.
+    /// A word, without its quotes if it is quoted as a whole, and where it is.
     Word {
         place: Range<usize>,
         quoted: Vec<Range<usize>>,
     },
-    /// What ends a command.
+    /// The end of a command.
     Separator,
 }
 
-/// The words of a text, as a shell takes it apart.
+/// Splits a text into words, as a shell does.
 pub(super) struct ShellWords<'a> {
     pub(super) text: &'a str,
     pub(super) offset: usize,
-    /// The text is itself in quotes: one that is not opened ends it.
+    /// The text is itself in quotes: a quote that was not opened ends it.
     pub(super) within_quotes: bool,
 }
 
@@ -67,7 +67,7 @@ impl ShellWords<'_> {
                 _ => self.offset += 1,
             }
         }
-        // A backslash may be the last.
+        // A backslash may be the last byte.
         self.offset = self.offset.min(bytes.len());
         let place = match quoted.as_slice() {
             [all] if all.start == start + 1 && all.end + 1 == self.offset => all.clone(),
@@ -76,14 +76,14 @@ impl ShellWords<'_> {
         ShellToken::Word { place, quoted }
     }
 
-    /// Whether a quote can begin here, in a word that began there.
+    /// Returns `true` if a quote can start here, in a word that started at `start`.
     fn can_open_quote(&self, start: usize) -> bool {
         let before = self.offset.checked_sub(1).filter(|_| self.offset > start);
         let before = before.and_then(|at| self.text.as_bytes().get(at));
         before.is_none_or(|before| b"=:,%".contains(before))
     }
 
-    /// Where a quote that begins here ends.
+    /// Returns the end of a quote that starts here.
     fn find_quote_end(&self, quote: u8) -> Option<usize> {
         let bytes = self.text.as_bytes();
         let mut at = self.offset + 1;

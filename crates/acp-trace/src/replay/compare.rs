@@ -1,4 +1,4 @@
-//! What differs between a recorded message and a live one.
+//! The comparison of recorded and live messages.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use acp_rules::REDACTED;
 
-/// Members that name something by an id, which whoever makes the thing chooses anew each time.
+/// Fields with an id that whoever creates the object chooses anew each time.
 const IDS: &[&str] = &[
     "sessionId",
     "toolCallId",
@@ -17,8 +17,8 @@ const IDS: &[&str] = &[
     "elicitationId",
 ];
 
-/// A place in messages that is not compared, and all that is in it: the names of members and the numbers of items
-/// with dots between them, `*` for any: `result.sessions.*.updatedAt`.
+/// A path in messages that is not compared, including everything below it: field names and item numbers with dots in
+/// between, and `*` for any, as in `result.sessions.*.updatedAt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredPath(Vec<String>);
 
@@ -37,15 +37,15 @@ impl IgnoredPath {
     }
 }
 
-/// What differs at a place.
+/// A difference between two values.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ValueChange {
-    /// The place, as in [`IgnoredPath`].
+    /// The path, as in [`IgnoredPath`].
     pub path: String,
-    /// What was recorded there, if anything was.
+    /// The recorded value, if any.
     pub recorded: Option<Value>,
-    /// What is there now, if anything is.
+    /// The live value, if any.
     pub live: Option<Value>,
 }
 
@@ -54,12 +54,12 @@ pub struct ValueChange {
 pub(super) struct LiveIds(HashMap<String, String>);
 
 impl LiveIds {
-    /// Whether a recorded id and a live one may be of the same thing.
+    /// Returns `true` if a recorded id and a live one may be of the same object.
     pub(super) fn may_match(&self, recorded: &str, live: &str) -> bool {
         self.0.get(recorded).is_none_or(|known| known == live)
     }
 
-    /// Puts the live ids in place of the recorded ones; whether any differs.
+    /// Replaces recorded ids with live ones. Returns `true` if any differs.
     pub(super) fn replace(&self, value: &mut Value) -> bool {
         let mut changed = false;
         match value {
@@ -89,8 +89,8 @@ impl LiveIds {
     }
 }
 
-/// What differs, but for ids, of which those of the live side are remembered, for what was redacted, and for what is
-/// to be ignored.
+/// Compares a recorded message with a live one. Ids may differ, and the live side's are remembered. Redacted and
+/// ignored values are skipped.
 pub(super) fn compare(
     recorded: &Value,
     live: &Value,
@@ -150,10 +150,10 @@ impl Comparison<'_> {
                 return;
             }
             (Some(Value::String(was)), Some(Value::String(is))) if self.is_id() => {
-                // The first that is seen of it says which it is.
+                // The first live id that is seen for a recorded one is its counterpart.
                 self.ids.0.entry(was.clone()).or_insert_with(|| is.clone()) == is
             }
-            // What it was is not known.
+            // The recorded value is unknown.
             (Some(Value::String(was)), Some(_)) if was.contains(REDACTED) => true,
             (Some(Value::Number(was)), Some(Value::Number(is))) => {
                 was == is || was.as_f64() == is.as_f64()

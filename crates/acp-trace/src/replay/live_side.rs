@@ -1,4 +1,4 @@
-//! The live side: its messages as they come, while it is written to.
+//! The connection to the live side, which is read while it is written to.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 
 use crate::format::LONGEST_MESSAGE;
 
-/// How many messages are read ahead. While something is written they are taken out, so that two that write to each
-/// other do not wait for each other.
+/// How many messages are read ahead. They are taken out during writes, so that two sides that write to each other do
+/// not block each other.
 const AHEAD: usize = 64;
 
 pub(super) struct LiveSide {
@@ -23,7 +23,7 @@ impl LiveSide {
     pub(super) fn new(transport: Transport) -> Self {
         let (reader, writer) = transport.into_split();
         let (sender, incoming) = mpsc::channel(AHEAD);
-        // It ends with its input, or when nobody wants to know any more.
+        // The task ends with its input, or when the receiver is dropped.
         tokio::spawn(read_messages(reader, sender));
         Self {
             incoming,
@@ -31,12 +31,13 @@ impl LiveSide {
         }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next message; `None` at the end.
     pub(super) async fn next(&mut self) -> Option<io::Result<Value>> {
         self.incoming.recv().await
     }
 
-    /// Writes, and gives what came meanwhile. What is not read any more is not written.
+    /// Writes, and returns the messages that arrived meanwhile. If the other side has stopped reading, the rest is
+    /// not written.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> io::Result<Vec<Value>> {
         let mut meanwhile = Vec::new();
         let Some(writer) = &mut self.writer else {
@@ -62,13 +63,13 @@ impl LiveSide {
         Ok(meanwhile)
     }
 
-    /// Closes its input.
+    /// Closes the live side's input.
     pub(super) fn close(&mut self) {
         self.writer = None;
     }
 }
 
-/// Reads lines. One that is no JSON, or too long to be read, is a text that says so.
+/// Reads lines. A line that is not JSON, or too long, becomes a JSON string that says so.
 async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io::Result<Value>>) {
     let mut reader = BufReader::with_capacity(64 * 1024, reader);
     loop {
@@ -86,7 +87,7 @@ async fn read_messages(reader: impl AsyncRead + Unpin, messages: mpsc::Sender<io
     }
 }
 
-/// A line without its end; of one that is too long, the beginning.
+/// Reads a line without its line end. Of a line that is too long, returns the start.
 async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     loop {

@@ -1,10 +1,10 @@
-//! Playing one side of a trace again, for a live other side, and telling what that does differently.
+//! The replay of one side of a trace to a live peer, and a report of what the peer does differently.
 //!
-//! What the played side said is said again once the live side has said what it had said before; so it is as fast as
-//! the live side. Requests keep the ids that they had in the trace; ids that the live side gives (of requests,
-//! sessions, terminals and the like) are remembered and used in place of the recorded ones. What the live side sends
-//! is matched to what was recorded by what it is (an answer to which request, a request or notification of which
-//! method in which session), and then compared member by member.
+//! Each message of the played side is sent once the live side has sent what it had sent before it in the trace. So
+//! the replay is as fast as the live side. Requests keep the ids of the trace. Ids that the live side chooses (of
+//! requests, sessions, terminals and so on) are remembered and replace the recorded ones. A live message is matched
+//! to a recorded one by what it is: a response to the same request, or a request or notification with the same method
+//! and session. Then the two are compared field by field.
 
 mod compare;
 mod live_side;
@@ -23,31 +23,31 @@ pub use compare::{IgnoredPath, ValueChange};
 use compare::{LiveIds, compare};
 use live_side::LiveSide;
 
-/// How much is kept of a trace, in bytes of its messages.
+/// The limit of a trace's messages in memory, in bytes.
 const MESSAGES: usize = 256 * 1024 * 1024;
 
-/// How many messages of the live side's may wait to be matched.
+/// The limit of live messages that wait to be matched.
 const UNMATCHED: usize = 16 * 1024;
 
-/// How many differences are kept; the rest is counted.
+/// The limit of reported differences. The rest is counted.
 const DIFFERENCES: usize = 1000;
 
-/// How to play.
+/// Settings of a replay.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
-    /// Which side is played.
+    /// The side that is played.
     pub side: Side,
-    /// Whether to wait before each message as long as there was between it and the one before.
+    /// Whether to wait before each message as long as in the trace.
     pub pace: bool,
-    /// How long the live side may take for a message.
+    /// How long to wait for each message of the live side.
     pub patience: Duration,
-    /// What is not compared.
+    /// The paths that are not compared.
     pub ignore: Vec<IgnoredPath>,
 }
 
 impl ReplaySettings {
-    /// Plays this side, as fast as the other one is, which may take ten seconds for each message.
+    /// Creates settings that play this side without pauses, and wait ten seconds for each message.
     #[must_use]
     pub fn new(side: Side) -> Self {
         Self {
@@ -59,59 +59,59 @@ impl ReplaySettings {
     }
 }
 
-/// Why a trace cannot be played.
+/// Why a trace could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// It cannot be read.
+    /// The trace could not be read.
     #[error(transparent)]
     Read(#[from] TraceReadError),
-    /// Its messages are too many to be kept.
+    /// Its messages are too large to load.
     #[error("too large: more than {} MiB of messages", MESSAGES / 1024 / 1024)]
     TooLarge,
-    /// There is no message in it.
+    /// It has no messages.
     #[error("contains no messages")]
     Empty,
 }
 
-/// Something that the live side did differently.
+/// A difference between the trace and the live side.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Difference {
-    /// It did not send what was recorded in this line of the trace.
+    /// The live side did not send the recorded message.
     Missing {
-        /// The line of the trace.
+        /// The line in the trace.
         line: u64,
-        /// What it is.
+        /// A description of the message.
         what: String,
     },
-    /// It sent what is not in the trace.
+    /// The live side sent a message that is not in the trace.
     Extra {
-        /// What it is.
+        /// A description of the message.
         what: String,
         /// The message.
         message: Value,
     },
-    /// It sent what was recorded in this line of the trace with other contents.
+    /// The live side sent the recorded message with different content.
     Changed {
-        /// The line of the trace.
+        /// The line in the trace.
         line: u64,
-        /// What it is.
+        /// A description of the message.
         what: String,
-        /// What differs.
+        /// The difference.
         change: ValueChange,
     },
 }
 
-/// What came of it.
+/// The result of a replay.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReplayReport {
-    /// What was different, the first thousand of it.
+    /// The differences, up to the first thousand.
     pub differences: Vec<Difference>,
-    /// How many more there were.
+    /// The number of further differences.
     pub omitted: u64,
-    /// How many messages of the live side's were as recorded, or differed only in what is not compared.
+    /// The number of live messages that matched, or differed only in what is not compared.
     pub match_count: u64,
 }
 
@@ -131,19 +131,19 @@ struct ReplayStep {
     line: u64,
     time_us: u64,
     from: Side,
-    /// As it is sent, without its line end.
+    /// The line to send, without its line end.
     bytes: Vec<u8>,
-    /// Nothing of a line that is no message.
+    /// The message; `None` for a line that is not a message.
     message: Option<Value>,
 }
 
-/// What a message is, by which it is found again.
+/// The key by which recorded and live messages are matched.
 #[derive(Debug, Clone, PartialEq)]
 enum MessageKey {
     Request(String),
-    /// The method, and which update of a session it is.
+    /// The method, and the type of a session update.
     Notification(String, String),
-    /// To the request with this id.
+    /// The id of the request.
     Response(Value),
 }
 
@@ -166,17 +166,17 @@ fn session_id(message: &Value) -> Option<&str> {
     message.pointer("/params/sessionId")?.as_str()
 }
 
-/// A trace that is to be played.
+/// A trace that is ready for replay.
 #[derive(Debug)]
 pub struct TraceReplay {
     steps: Vec<ReplayStep>,
 }
 
 impl TraceReplay {
-    /// Reads a trace to its end. Lines that are no records are passed over.
+    /// Reads a whole trace. Lines that are not records are skipped.
     ///
     /// # Errors
-    /// It cannot be read, is empty, or too large to be kept.
+    /// The trace could not be read, is empty, or is too large.
     pub fn load<R: BufRead>(reader: TraceReader<R>) -> Result<Self, LoadError> {
         let mut steps = Vec::new();
         let mut kept = 0;
@@ -211,10 +211,10 @@ impl TraceReplay {
         Ok(Self { steps })
     }
 
-    /// Plays one side to what is at the other end of `transport`.
+    /// Plays one side to the peer at the other end of `transport`.
     ///
     /// # Errors
-    /// It cannot be read from or written to. A side that has ended is no error: what it did not send is missing.
+    /// Reading or writing failed. It is not an error if the peer closes: what it did not send is reported as missing.
     pub async fn run(
         &self,
         transport: Transport,
@@ -254,13 +254,13 @@ impl TraceReplay {
 struct ReplayPlayer<'a> {
     steps: &'a [ReplayStep],
     settings: &'a ReplaySettings,
-    /// The step that is played.
+    /// The current step.
     step_index: usize,
     live: LiveSide,
-    /// What the live side has sent and was not looked for yet.
+    /// Live messages that are not matched yet.
     unmatched: VecDeque<Value>,
     ids: LiveIds,
-    /// The ids of the live side's requests, by those of the recorded ones as JSON.
+    /// The ids of the live side's requests, by the recorded ids as JSON.
     live_request_ids: HashMap<String, Value>,
     /// The methods of the played side's requests, by their ids as JSON.
     sent_methods: HashMap<String, String>,
@@ -268,7 +268,7 @@ struct ReplayPlayer<'a> {
 }
 
 impl ReplayPlayer<'_> {
-    /// Says what was recorded of the played side.
+    /// Sends a recorded message of the played side.
     async fn send_step(&mut self, step: &ReplayStep) -> io::Result<()> {
         let mut line = step.bytes.clone();
         if let Some(message) = &step.message {
@@ -276,7 +276,7 @@ impl ReplayPlayer<'_> {
             let mut changed = self.ids.replace(&mut said);
             match MessageKey::from_message(message) {
                 Some(MessageKey::Response(id)) => {
-                    // Nobody waits for the answer to what was not asked.
+                    // Skip the response to a request that the live side did not send.
                     let Some(live) = self.live_request_ids.remove(&id.to_string()) else {
                         return Ok(());
                     };
@@ -306,7 +306,7 @@ impl ReplayPlayer<'_> {
         Ok(())
     }
 
-    /// Waits for what was recorded of the live side, unless it is seen to be somewhere else already.
+    /// Waits for a recorded message of the live side, unless it has certainly moved past it.
     async fn expect_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
         let deadline = tokio::time::Instant::now() + self.settings.patience;
         loop {
@@ -353,7 +353,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Whether a live message is the one that was recorded.
+    /// Returns `true` if a live message matches the recorded one.
     fn is_match(&self, expected: &Value, live: &Value) -> bool {
         let sessions = match (session_id(expected), session_id(live)) {
             (Some(expected), Some(live)) => self.ids.may_match(expected, live),
@@ -362,7 +362,7 @@ impl ReplayPlayer<'_> {
         sessions && MessageKey::from_message(expected) == MessageKey::from_message(live)
     }
 
-    /// Whether the live side has gone on to what comes after this, in the same session.
+    /// Returns `true` if the live side has sent something that comes after this in the trace, in the same session.
     fn is_beyond(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -385,7 +385,8 @@ impl ReplayPlayer<'_> {
         })
     }
 
-    /// Takes in what the live side has sent; what was never recorded is answered, or it would be waited for.
+    /// Handles a live message. Responds to requests that are not in the trace, so that the live side does not wait
+    /// for them.
     async fn handle_live_message(&mut self, message: Value) -> io::Result<()> {
         let later = self.steps.get(self.step_index..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
@@ -438,7 +439,7 @@ impl ReplayPlayer<'_> {
         }
     }
 
-    /// Says no more, and hears what the live side still has to say.
+    /// Closes the played side's output, and reads what the live side still sends.
     async fn finish(&mut self) -> io::Result<()> {
         if self.settings.side == Side::Client {
             self.live.close();

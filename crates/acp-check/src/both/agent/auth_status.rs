@@ -1,6 +1,6 @@
 //! The status of authentication: whether sessions can be opened without a login. Unstable.
 //!
-//! The checks that log out need the method of logging in to be named, and log in again.
+//! Checks that log out need an auth method in the options, and log in again.
 
 use serde_json::{Value, json};
 
@@ -23,72 +23,72 @@ checks! { V1 V2 Agent "auth-status";
 
 const STATUS: &str = "auth/status";
 
-async fn require_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(&of_agent(play, STATUS))
+async fn require_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(&of_agent(harness, STATUS))
 }
 
-async fn status(play: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let answer = play.result(STATUS, json!({})).await?;
-    has_shape(play, "AuthStatusResponse", &answer)?;
+async fn status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+    let answer = harness.result(STATUS, json!({})).await?;
+    has_shape(harness, "AuthStatusResponse", &answer)?;
     Ok(answer)
 }
 
-/// Logs out, asks for the status, and logs in again. A skip where it is not known how to.
-async fn status_outside(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
-    let Some(method) = play.login() else {
+/// Logs out, requests the status, and logs in again. Skips if it is not known how.
+async fn status_outside(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+    let Some(method) = harness.login() else {
         return skip("no auth method given; choose one with --login");
     };
     let login = json!({"methodId": method});
-    let (in_by, out_by) = match play.version() {
+    let (in_by, out_by) = match harness.version() {
         SchemaVersion::V1 => {
-            play.require_capability("/agentCapabilities/auth/logout")?;
+            harness.require_capability("/agentCapabilities/auth/logout")?;
             ("authenticate", "logout")
         }
         SchemaVersion::V2 => ("auth/login", "auth/logout"),
     };
-    play.result(in_by, login.clone()).await?;
-    play.result(out_by, json!({})).await?;
-    let answer = play.request(STATUS, json!({})).await?;
-    play.result(in_by, login).await?;
+    harness.result(in_by, login.clone()).await?;
+    harness.result(out_by, json!({})).await?;
+    let answer = harness.request(STATUS, json!({})).await?;
+    harness.result(in_by, login).await?;
     Ok(answer)
 }
 
-/// What was told of changes, while one logged out and in again, and the status in the end.
-async fn status_changes(play: &mut AgentHarness) -> Result<(Vec<Value>, Value), CheckStop> {
-    require_status(play).await?;
-    status_outside(play).await?;
-    play.wait_until_quiet().await?;
-    let messages = play.messages.iter();
+/// Returns the changes reported during a logout and login, and the final status.
+async fn status_changes(harness: &mut AgentHarness) -> Result<(Vec<Value>, Value), CheckStop> {
+    require_status(harness).await?;
+    status_outside(harness).await?;
+    harness.wait_until_quiet().await?;
+    let messages = harness.messages.iter();
     let told = messages.filter(|message| message.method() == "auth/status_update");
     let told = told.map(|message| message.params().clone()).collect();
-    Ok((told, status(play).await?))
+    Ok((told, status(harness).await?))
 }
 
-async fn answers(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(play).await?;
-    status(play).await.map(drop)
+async fn answers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status(harness).await?;
+    status(harness).await.map(drop)
 }
 
-async fn needs_no_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(play).await?;
-    let asked = play.request(STATUS, json!({})).await?;
+async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status(harness).await?;
+    let asked = harness.request(STATUS, json!({})).await?;
     require(asked.code() != Some(-32000), || {
         "`auth/status` failed with error -32000".to_owned()
     })?;
-    match status_outside(play).await {
+    match status_outside(harness).await {
         Ok(asked) => require(asked.code() != Some(-32000), || {
             "after `logout`, `auth/status` failed with error -32000".to_owned()
         }),
-        // Before it, it was not refused.
+        // The agent cannot be logged out here. The request above was not rejected.
         Err(CheckStop::Skip(_)) => Ok(()),
         Err(stop) => Err(stop),
     }
 }
 
-async fn status_after_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(play).await?;
-    match status_outside(play).await? {
+async fn status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status(harness).await?;
+    match status_outside(harness).await? {
         ReceivedResponse::Result(status) => {
             let state = &status["state"];
             require(
@@ -102,19 +102,19 @@ async fn status_after_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn needs_no_login_for_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_status(play).await?;
-    let status = status(play).await?;
-    let params = play.session_params();
-    let opened = play.request("session/new", params).await?;
+async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_status(harness).await?;
+    let status = status(harness).await?;
+    let params = harness.session_params();
+    let opened = harness.request("session/new", params).await?;
     require(
         status["state"] != "not_required" || opened.code() != Some(-32000),
         || "the state is \"not_required\", but `session/new` requires a login".to_owned(),
     )
 }
 
-async fn reports_change_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, _) = status_changes(play).await?;
+async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (told, _) = status_changes(harness).await?;
     let same = |pair: &&[Value]| matches!(pair, [first, second] if first == second);
     match told.windows(2).find(same) {
         Some(pair) => fail(format!(
@@ -125,10 +125,10 @@ async fn reports_change_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn reports_current_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, status) = status_changes(play).await?;
+async fn reports_current_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (told, status) = status_changes(harness).await?;
     for told in &told {
-        has_shape(play, "AuthStatusResponse", told)?;
+        has_shape(harness, "AuthStatusResponse", told)?;
     }
     let last = told.last().map_or(&status["state"], |told| &told["state"]);
     require(*last == status["state"], || {

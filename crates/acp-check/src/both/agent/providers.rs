@@ -1,6 +1,6 @@
-//! The providers of language models that a client may configure. Unstable.
+//! The model providers that a client may configure. Unstable.
 //!
-//! What is set is put back as far as it is listed. An agent keeps it for as long as its process lives.
+//! Changes are reverted as far as they are listed. An agent keeps them as long as its process runs.
 
 use serde_json::{Value, json};
 
@@ -26,43 +26,43 @@ checks! { V1 V2 Agent "providers";
 const SET: &str = "providers/set";
 const DISABLE: &str = "providers/disable";
 
-/// A provider that there is not, and a protocol that nobody speaks.
+/// A provider that does not exist, and a protocol that nobody supports.
 const NONE: &str = "_acp-check/none";
 
-/// Where requests would go: nowhere. None are made.
+/// The URL for requests to a model. It leads nowhere, and no requests are made.
 const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
 
-/// What nobody but the agent is to know.
+/// A secret that only the agent may know.
 const SECRET: &str = "acp-check-secret";
 
-async fn list_providers(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let mut answer = play.result("providers/list", json!({})).await?;
-    has_shape(play, "ListProvidersResponse", &answer)?;
+async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let mut answer = harness.result("providers/list", json!({})).await?;
+    has_shape(harness, "ListProvidersResponse", &answer)?;
     match answer["providers"].take() {
         Value::Array(providers) => Ok(providers),
         _ => fail("`providers` is not a list"),
     }
 }
 
-/// The providers of an agent that has them configured.
-async fn providers(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(&of_agent(play, "providers"))?;
-    list_providers(play).await
+/// Returns the providers of an agent that lets clients configure them.
+async fn providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(&of_agent(harness, "providers"))?;
+    list_providers(harness).await
 }
 
-/// A provider that can be set.
-async fn settable_provider(play: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let mut providers = providers(play).await?.into_iter();
+/// Returns a provider that can be set.
+async fn settable_provider(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+    let mut providers = providers(harness).await?.into_iter();
     match providers.find(|provider| provider["supported"][0].is_string()) {
         Some(provider) => Ok(provider),
         None => skip("no provider is listed with a protocol that it supports"),
     }
 }
 
-/// Sets a provider to somewhere.
+/// Sets a provider to a URL.
 async fn set_provider(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     provider: &Value,
     url: &str,
 ) -> Result<(), CheckStop> {
@@ -72,38 +72,41 @@ async fn set_provider(
         "baseUrl": url,
         "headers": {"Authorization": format!("Bearer {SECRET}")},
     });
-    play.result(SET, params).await.map(drop)
+    harness.result(SET, params).await.map(drop)
 }
 
-/// What is listed of a provider now.
-async fn current_provider(play: &mut AgentHarness, provider: &Value) -> Result<Value, CheckStop> {
+/// Returns what is currently listed of a provider.
+async fn current_provider(
+    harness: &mut AgentHarness,
+    provider: &Value,
+) -> Result<Value, CheckStop> {
     let id = &provider["providerId"];
-    let mut listed = list_providers(play).await?.into_iter();
+    let mut listed = list_providers(harness).await?.into_iter();
     match listed.find(|listed| listed["providerId"] == *id) {
         Some(listed) => Ok(listed),
         None => fail(format!("provider {id} is no longer listed")),
     }
 }
 
-/// Puts a provider back as it was listed. What comes of that, is no matter of the check.
-async fn restore_provider(play: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
+/// Reverts a provider to what was listed. The check ignores the outcome.
+async fn restore_provider(harness: &mut AgentHarness, provider: &Value) -> Result<(), CheckStop> {
     let mut params = provider["current"].clone();
     if params.is_object() {
         params["providerId"] = provider["providerId"].clone();
-        play.request(SET, params).await?;
+        harness.request(SET, params).await?;
     } else if provider["required"] != true {
         let params = json!({"providerId": provider["providerId"]});
-        play.request(DISABLE, params).await?;
+        harness.request(DISABLE, params).await?;
     }
     Ok(())
 }
 
-async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(play).await.map(drop)
+async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    providers(harness).await.map(drop)
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let providers = providers(play).await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let providers = providers(harness).await?;
     let mut ids: Vec<&Value> = providers.iter().map(|p| &p["providerId"]).collect();
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || format!("duplicate provider id {id}"))?;
@@ -111,7 +114,7 @@ async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// That the provider is listed with this address.
+/// Requires that the provider is listed with this URL.
 fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     let current = &listed["current"];
     let right = current["baseUrl"] == url && current["apiType"] == provider["supported"][0];
@@ -123,63 +126,63 @@ fn is_at(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckStop> {
     })
 }
 
-async fn sets(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(play).await?;
-    set_provider(play, &provider, NOWHERE).await?;
-    let listed = current_provider(play, &provider).await?;
-    restore_provider(play, &provider).await?;
+async fn sets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(harness).await?;
+    set_provider(harness, &provider, NOWHERE).await?;
+    let listed = current_provider(harness, &provider).await?;
+    restore_provider(harness, &provider).await?;
     is_at(&listed, &provider, NOWHERE)
 }
 
-async fn replaces(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(play).await?;
+async fn replaces(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(harness).await?;
     let other = format!("{NOWHERE}/other");
-    set_provider(play, &provider, NOWHERE).await?;
-    set_provider(play, &provider, &other).await?;
-    let listed = current_provider(play, &provider).await?;
-    restore_provider(play, &provider).await?;
+    set_provider(harness, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, &other).await?;
+    let listed = current_provider(harness, &provider).await?;
+    restore_provider(harness, &provider).await?;
     is_at(&listed, &provider, &other)
 }
 
-async fn keeps_secrets(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(play).await?;
-    set_provider(play, &provider, NOWHERE).await?;
-    let listed = play.result("providers/list", json!({})).await?;
-    restore_provider(play, &provider).await?;
+async fn keeps_secrets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(harness).await?;
+    set_provider(harness, &provider, NOWHERE).await?;
+    let listed = harness.result("providers/list", json!({})).await?;
+    restore_provider(harness, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
         "the list contains the value of a header".to_owned()
     })
 }
 
-async fn disables(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = providers(play).await?.into_iter();
+async fn disables(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut providers = providers(harness).await?.into_iter();
     let found = providers.find(|p| p["required"] == false && p["supported"][0].is_string());
     let Some(provider) = found else {
         return skip("no provider can be set: each is required or supports no protocol");
     };
-    set_provider(play, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, NOWHERE).await?;
     let params = json!({"providerId": provider["providerId"]});
-    play.result(DISABLE, params).await?;
-    let listed = current_provider(play, &provider).await?;
-    restore_provider(play, &provider).await?;
+    harness.result(DISABLE, params).await?;
+    let listed = current_provider(harness, &provider).await?;
+    restore_provider(harness, &provider).await?;
     require(listed["current"].is_null(), || {
         format!("it was disabled, but is listed as {}", listed["current"])
     })
 }
 
-async fn required_stays(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut providers = providers(play).await?.into_iter();
+async fn required_stays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut providers = providers(harness).await?.into_iter();
     let Some(provider) = providers.find(|provider| provider["required"] == true) else {
         return skip("no provider is required");
     };
     let params = json!({"providerId": provider["providerId"]});
-    match play.request(DISABLE, params).await? {
+    match harness.request(DISABLE, params).await? {
         ReceivedResponse::Error { code: -32602, .. } => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
             "it failed with {code} ({message}); expected -32602"
         )),
         ReceivedResponse::Result(_) => {
-            restore_provider(play, &provider).await?;
+            restore_provider(harness, &provider).await?;
             fail(format!(
                 "required provider {} was disabled",
                 provider["providerId"]
@@ -188,25 +191,25 @@ async fn required_stays(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn rejects_set_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(play).await?;
+async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    providers(harness).await?;
     let params = json!({"providerId": NONE, "apiType": "openai", "baseUrl": NOWHERE});
-    play.expect_error(SET, params, -32602).await
+    harness.expect_error(SET, params, -32602).await
 }
 
-async fn unknown_protocol(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let provider = settable_provider(play).await?;
+async fn unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let provider = settable_provider(harness).await?;
     let id = &provider["providerId"];
     let params = json!({"providerId": id, "apiType": NONE, "baseUrl": NOWHERE});
-    let refused = play.expect_error(SET, params, -32602).await;
+    let refused = harness.expect_error(SET, params, -32602).await;
     if matches!(refused, Err(CheckStop::Fail(_))) {
-        restore_provider(play, &provider).await?;
+        restore_provider(harness, &provider).await?;
     }
     refused
 }
 
-async fn disables_unknown_provider(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    providers(play).await?;
+async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    providers(harness).await?;
     let params = json!({"providerId": NONE});
-    play.result(DISABLE, params).await.map(drop)
+    harness.result(DISABLE, params).await.map(drop)
 }

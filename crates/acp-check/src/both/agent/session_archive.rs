@@ -1,4 +1,4 @@
-//! Sessions that are archived, and taken out of the archive again. Unstable.
+//! Archiving and unarchiving sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -31,41 +31,45 @@ checks! { V1 V2 Agent "session-archive";
 const ARCHIVE: &str = "session/archive";
 const UNARCHIVE: &str = "session/unarchive";
 
-/// A session in which something was said, and which is listed.
-async fn stored_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    needs_of_sessions(play, "archive").await?;
-    let session = spoken(play).await?;
-    info(&listed(play, None).await?, &session)?;
+/// Returns a session with a turn, which is listed.
+async fn stored_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
+    let session = spoken(harness).await?;
+    info(&listed(harness, None).await?, &session)?;
     Ok(session)
 }
 
-/// Such a session, archived.
-async fn archived_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = stored_session(play).await?;
-    play.result(ARCHIVE, json!({"sessionId": session})).await?;
+/// Returns such a session, archived.
+async fn archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = stored_session(harness).await?;
+    harness
+        .result(ARCHIVE, json!({"sessionId": session}))
+        .await?;
     Ok(session)
 }
 
-/// Two such sessions, of which the first is archived.
-async fn archive_one_of_two(play: &mut AgentHarness) -> Result<(String, String), CheckStop> {
-    let first = archived_session(play).await?;
-    Ok((first, spoken(play).await?))
+/// Returns two such sessions, of which the first is archived.
+async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
+    let first = archived_session(harness).await?;
+    Ok((first, spoken(harness).await?))
 }
 
-async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "archive").await?;
-    // In version 2 whoever has sessions lists them.
-    let offers = play.require_capability(&of_sessions(play, "list")).is_ok();
-    require(offers || play.version() == SchemaVersion::V2, || {
+async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
+    // In version 2, an agent that supports sessions supports listing them.
+    let offers = harness
+        .require_capability(&of_sessions(harness, "list"))
+        .is_ok();
+    require(offers || harness.version() == SchemaVersion::V2, || {
         "it supports `sessionCapabilities.archive`, but not `sessionCapabilities.list`".to_owned()
     })?;
-    listed(play, None).await.map(drop)
+    listed(harness, None).await.map(drop)
 }
 
-async fn hides(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(play).await?;
+async fn hides(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = archived_session(harness).await?;
     for filter in [None, Some("exclude")] {
-        let listed = listed(play, filter).await?;
+        let listed = listed(harness, filter).await?;
         require(!has(&listed, &session), || {
             let asked = filter.map_or("without a filter".to_owned(), |f| format!("with {f:?}"));
             format!("the archived session is still listed {asked}")
@@ -74,9 +78,9 @@ async fn hides(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn includes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (archived, other) = archive_one_of_two(play).await?;
-    let listed = listed(play, Some("include")).await?;
+async fn includes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (archived, other) = archive_one_of_two(harness).await?;
+    let listed = listed(harness, Some("include")).await?;
     require(has(&listed, &archived), || {
         "with archived sessions included, the archived session is missing".to_owned()
     })?;
@@ -85,9 +89,9 @@ async fn includes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn lists_only_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (archived, other) = archive_one_of_two(play).await?;
-    let listed = listed(play, Some("only")).await?;
+async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (archived, other) = archive_one_of_two(harness).await?;
+    let listed = listed(harness, Some("only")).await?;
     require(has(&listed, &archived), || {
         "with only archived sessions, the archived session is missing".to_owned()
     })?;
@@ -96,10 +100,10 @@ async fn lists_only_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn reports_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (archived, _) = archive_one_of_two(play).await?;
+async fn reports_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (archived, _) = archive_one_of_two(harness).await?;
     for (filter, more) in [(None, false), (Some("include"), true)] {
-        let listed = listed(play, filter).await?;
+        let listed = listed(harness, filter).await?;
         for info in &listed {
             let is_archived = more && info["sessionId"] == *archived;
             require(info["archived"] == is_archived, || {
@@ -114,31 +118,33 @@ async fn reports_archived(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn unknown_filter(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "archive").await?;
+async fn unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
     let params = json!({"archived": "_acp-check/some"});
-    play.expect_error("session/list", params, -32602).await
+    harness.expect_error("session/list", params, -32602).await
 }
 
-async fn returns(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(play).await?;
-    play.result(UNARCHIVE, json!({"sessionId": session}))
+async fn returns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = archived_session(harness).await?;
+    harness
+        .result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
-    let listed = listed(play, None).await?;
+    let listed = listed(harness, None).await?;
     require(has(&listed, &session), || {
         "the unarchived session is not listed".to_owned()
     })
 }
 
-async fn keeps_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(play).await?;
-    play.result(UNARCHIVE, json!({"sessionId": session}))
+async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = archived_session(harness).await?;
+    harness
+        .result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
-    let mut params = play.session_params();
+    let mut params = harness.session_params();
     params["sessionId"] = json!(session);
-    let method = match play.version() {
+    let method = match harness.version() {
         SchemaVersion::V1 => {
-            play.require_capability("/agentCapabilities/loadSession")?;
+            harness.require_capability("/agentCapabilities/loadSession")?;
             "session/load"
         }
         SchemaVersion::V2 => {
@@ -146,57 +152,59 @@ async fn keeps_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
             "session/resume"
         }
     };
-    let before = play.messages.len();
-    play.result(method, params).await?;
+    let before = harness.messages.len();
+    harness.result(method, params).await?;
     let is_said = |told: &Value| {
         let kind = told["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("user_message"))
     };
-    if play.updates_since(before).any(is_said) {
+    if harness.updates_since(before).any(is_said) {
         return Ok(());
     }
-    match play.version() {
+    match harness.version() {
         SchemaVersion::V1 => fail("the history from before archiving was not replayed"),
         SchemaVersion::V2 => skip("the agent does not support replay"),
     }
 }
 
-async fn archives_twice(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = archived_session(play).await?;
+async fn archives_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = archived_session(harness).await?;
     let params = json!({"sessionId": session});
-    play.result(ARCHIVE, params).await.map(drop)
+    harness.result(ARCHIVE, params).await.map(drop)
 }
 
-async fn unarchives_any(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = stored_session(play).await?;
+async fn unarchives_any(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = stored_session(harness).await?;
     let params = json!({"sessionId": session});
-    play.result(UNARCHIVE, params).await.map(drop)
+    harness.result(UNARCHIVE, params).await.map(drop)
 }
 
-async fn rejects_archive_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "archive").await?;
+async fn rejects_archive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
     let params = json!({"sessionId": NO_SESSION});
-    play.expect_error(ARCHIVE, params, -32002).await
+    harness.expect_error(ARCHIVE, params, -32002).await
 }
 
-async fn rejects_unarchive_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "archive").await?;
+async fn rejects_unarchive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
     let params = json!({"sessionId": NO_SESSION});
-    play.expect_error(UNARCHIVE, params, -32002).await
+    harness.expect_error(UNARCHIVE, params, -32002).await
 }
 
-async fn ends_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "archive").await?;
-    let session = play.session().await?;
-    if play.version() == SchemaVersion::V2 {
-        return ends_by(play, &session, ARCHIVE).await;
+async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "archive").await?;
+    let session = harness.session().await?;
+    if harness.version() == SchemaVersion::V2 {
+        return ends_by(harness, &session, ARCHIVE).await;
     }
-    let prompt = play.long_turn(&session).await?;
-    play.result(ARCHIVE, json!({"sessionId": session})).await?;
-    match play.end_of(&prompt).await? {
+    let prompt = harness.long_turn(&session).await?;
+    harness
+        .result(ARCHIVE, json!({"sessionId": session}))
+        .await?;
+    match harness.end_of(&prompt).await? {
         ReceivedResponse::Result(result) => {
             let reason = &result["stopReason"];
-            // It may have come to its end just then.
+            // It may have ended just then.
             require(*reason == "cancelled" || *reason == "end_turn", || {
                 format!("the turn ended with {reason}; expected \"cancelled\"")
             })

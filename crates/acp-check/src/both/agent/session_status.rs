@@ -20,7 +20,7 @@ checks! { V1 V2 Agent "session-status";
     4 Must "Requesting the status of a closed session neither opens it nor sends updates for it." => changes_nothing;
 }
 
-// What only version 2 has, numbered on.
+// Checks for version 2 only. The numbers continue.
 checks! { V2 Agent "session-status";
     5 Should "The status of an open session includes its state." => has_state;
     6 Must "The state in the status is the last one reported." => last_state;
@@ -28,23 +28,25 @@ checks! { V2 Agent "session-status";
 
 const STATUS: &str = "session/status";
 
-/// The whole answer to a request for a status.
-async fn status(play: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
-    let answer = play.result(STATUS, json!({"sessionId": session})).await?;
-    has_shape(play, "SessionStatusResponse", &answer)?;
+/// Requests a session's status, and returns the whole result.
+async fn status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
+    let answer = harness
+        .result(STATUS, json!({"sessionId": session}))
+        .await?;
+    has_shape(harness, "SessionStatusResponse", &answer)?;
     Ok(answer)
 }
 
-/// A session in which something was said, and which was closed.
-async fn closed_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    needs_of_sessions(play, "status").await?;
-    if play.version() == SchemaVersion::V1 {
-        play.require_capability(&of_sessions(play, "close"))?;
+/// Returns a session with a turn, which was closed.
+async fn closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    needs_of_sessions(harness, "status").await?;
+    if harness.version() == SchemaVersion::V1 {
+        harness.require_capability(&of_sessions(harness, "close"))?;
     }
-    let session = spoken(play).await?;
+    let session = spoken(harness).await?;
     let params = json!({"sessionId": session});
-    play.result("session/close", params.clone()).await?;
-    match play.request(STATUS, params).await? {
+    harness.result("session/close", params.clone()).await?;
+    match harness.request(STATUS, params).await? {
         ReceivedResponse::Error { code: -32002, .. } => {
             skip("the agent does not store closed sessions")
         }
@@ -52,10 +54,10 @@ async fn closed_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     }
 }
 
-async fn is_open(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "status").await?;
-    let session = play.session().await?;
-    let answer = status(play, &session).await?;
+async fn is_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "status").await?;
+    let session = harness.session().await?;
+    let answer = status(harness, &session).await?;
     require(answer["status"] == "open", || {
         format!(
             "the session is open, but its status is {}",
@@ -64,18 +66,18 @@ async fn is_open(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn is_saved(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = closed_session(play).await?;
-    let answer = status(play, &session).await?;
+async fn is_saved(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = closed_session(harness).await?;
+    let answer = status(harness, &session).await?;
     require(answer["status"] != "open", || {
         "the session is closed, but its status is \"open\"".to_owned()
     })
 }
 
-async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "status").await?;
+async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "status").await?;
     let params = json!({"sessionId": NO_SESSION});
-    match play.request(STATUS, params).await? {
+    match harness.request(STATUS, params).await? {
         ReceivedResponse::Error {
             code: -32002,
             error,
@@ -93,20 +95,20 @@ async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckSto
     }
 }
 
-async fn changes_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = closed_session(play).await?;
-    play.wait_until_quiet().await?;
-    let before = play.messages.len();
-    let first = status(play, &session).await?;
-    play.wait_until_quiet().await?;
-    let second = status(play, &session).await?;
+async fn changes_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = closed_session(harness).await?;
+    harness.wait_until_quiet().await?;
+    let before = harness.messages.len();
+    let first = status(harness, &session).await?;
+    harness.wait_until_quiet().await?;
+    let second = status(harness, &session).await?;
     require(first["status"] == second["status"], || {
         format!(
             "requesting the status changed it from {} to {}",
             first["status"], second["status"]
         )
     })?;
-    let mut told = play.updates_since(before);
+    let mut told = harness.updates_since(before);
     match told.find(|params| params["sessionId"] == *session) {
         Some(params) => fail(format!(
             "after a request for the status of a closed session, it sent {}",
@@ -116,20 +118,20 @@ async fn changes_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn has_state(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "status").await?;
-    let session = play.session().await?;
-    let answer = status(play, &session).await?;
+async fn has_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "status").await?;
+    let session = harness.session().await?;
+    let answer = status(harness, &session).await?;
     require(
         !answer["state"].is_null() || answer["status"] != "open",
         || format!("the session is open, but `state` is missing: {answer}"),
     )
 }
 
-/// That the status has the state that was told last, if it has one.
-async fn require_same_state(play: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
-    let answer = status(play, session).await?;
-    let updates = play.updates().rev();
+/// Requires that the status has the state that was last reported, if it has one.
+async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
+    let answer = status(harness, session).await?;
+    let updates = harness.updates().rev();
     let mut told = updates
         .filter(|params| params["sessionId"] == *session)
         .filter_map(|params| state(&params["update"]));
@@ -142,16 +144,17 @@ async fn require_same_state(play: &mut AgentHarness, session: &str) -> Result<()
     })
 }
 
-async fn last_state(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, "status").await?;
-    let session = play.session().await?;
-    turn(play, &session, AgentTask::Answer).await?;
-    require_same_state(play, &session).await?;
-    play.begin_task_v2(&session, AgentTask::Long).await?;
-    play.until("a `state_update` when the work began", |_, message| {
-        let update = &message.params()["update"];
-        state(update).filter(|state| *state != "idle").map(drop)
-    })
-    .await?;
-    require_same_state(play, &session).await
+async fn last_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, "status").await?;
+    let session = harness.session().await?;
+    turn(harness, &session, AgentTask::Answer).await?;
+    require_same_state(harness, &session).await?;
+    harness.begin_task_v2(&session, AgentTask::Long).await?;
+    harness
+        .until("a `state_update` when the work began", |_, message| {
+            let update = &message.params()["update"];
+            state(update).filter(|state| *state != "idle").map(drop)
+        })
+        .await?;
+    require_same_state(harness, &session).await
 }

@@ -1,4 +1,4 @@
-//! What checks do in either version, each in its way.
+//! Steps that checks take in either version, in the way of that version.
 
 use serde_json::{Value, json};
 
@@ -9,64 +9,64 @@ use crate::options::AgentTask;
 use crate::turns::CheckTurn;
 use crate::verdict::{CheckStop, fail, skip};
 
-/// Where an agent says whether it offers something, such as `auth/status`.
-pub(super) fn of_agent(play: &AgentHarness, name: &str) -> String {
-    match play.version() {
+/// Returns the pointer to an agent's capability, such as `auth/status`.
+pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
+    match harness.version() {
         SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
         SchemaVersion::V2 => format!("/capabilities/{name}"),
     }
 }
 
-/// Where an agent says what it offers for its sessions.
-pub(super) fn of_sessions(play: &AgentHarness, name: &str) -> String {
-    match play.version() {
-        SchemaVersion::V1 => of_agent(play, &format!("sessionCapabilities/{name}")),
-        SchemaVersion::V2 => of_agent(play, &format!("session/{name}")),
+/// Returns the pointer to an agent's session capability.
+pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
+    match harness.version() {
+        SchemaVersion::V1 => of_agent(harness, &format!("sessionCapabilities/{name}")),
+        SchemaVersion::V2 => of_agent(harness, &format!("session/{name}")),
     }
 }
 
-/// Initializes, and goes on only if the agent offers this for its sessions.
+/// Initializes, and skips unless the agent supports this session capability.
 pub(super) async fn needs_of_sessions(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     name: &str,
 ) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let offered = of_sessions(play, name);
-    play.require_capability(&offered)
+    harness.initialize().await?;
+    let offered = of_sessions(harness, name);
+    harness.require_capability(&offered)
 }
 
-/// Lets the agent do a task in a session, to its end.
+/// Makes the agent do a task in a session, and waits for the end of the turn.
 pub(super) async fn turn(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
     task: AgentTask,
 ) -> Result<CheckTurn, CheckStop> {
-    match play.version() {
-        SchemaVersion::V1 => play.turn(session, task).await,
-        SchemaVersion::V2 => play.turn_v2(session, task).await,
+    match harness.version() {
+        SchemaVersion::V1 => harness.turn(session, task).await,
+        SchemaVersion::V2 => harness.turn_v2(session, task).await,
     }
 }
 
-/// A session in which something was said.
-pub(super) async fn spoken(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = play.session().await?;
-    turn(play, &session, AgentTask::Answer).await?;
+/// Returns a session with a turn.
+pub(super) async fn spoken(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = harness.session().await?;
+    turn(harness, &session, AgentTask::Answer).await?;
     Ok(session)
 }
 
-/// The sessions of the check's directory, page by page, that are listed with this filter of archived ones.
+/// Returns the sessions in the check's directory, page by page, with this filter for archived ones.
 pub(super) async fn listed(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     archived: Option<&str>,
 ) -> Result<Vec<Value>, CheckStop> {
-    let mut params = json!({"cwd": play.place().project()});
+    let mut params = json!({"cwd": harness.place().project()});
     if let Some(archived) = archived {
         params["archived"] = json!(archived);
     }
-    play.list_sessions_v2(params).await
+    harness.list_sessions_v2(params).await
 }
 
-/// What is listed of a session. A skip if it is not: an agent may know a session only after a while.
+/// Returns what is listed of a session. Skips if it is not listed: an agent may list a session late.
 pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),
@@ -74,14 +74,18 @@ pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, 
     }
 }
 
-/// Whether a session is in a list.
+/// Returns `true` if a session is in a list.
 pub(super) fn has(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }
 
-/// That a value has the shape that the schema gives it.
-pub(super) fn has_shape(play: &AgentHarness, shape: &str, value: &Value) -> Result<(), CheckStop> {
-    let faults = Schema::of(play.version()).check_value(shape, value, "");
+/// Requires that a value matches its schema.
+pub(super) fn has_shape(
+    harness: &AgentHarness,
+    shape: &str,
+    value: &Value,
+) -> Result<(), CheckStop> {
+    let faults = Schema::of(harness.version()).check_value(shape, value, "");
     match faults.first() {
         Some(fault) => fail(format!("{fault}, in {value}")),
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! Subagents: sessions that the agent makes for parts of its work. Unstable.
+//! Subagents: sessions that an agent starts for parts of its work. Unstable.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-// In version 2 there is nothing to offer: every client shows subagents.
+// Version 2 has no capability for it: every client shows subagents.
 checks! { V1 Agent "subagents";
     1 Must "Subagent updates are sent only to clients that support them." => announces_only_if_supported;
 }
@@ -24,32 +24,32 @@ checks! { V1 V2 Agent "subagents";
     4 Must "Subagent updates match the schema." => shapes;
 }
 
-/// Has a subagent do something, and gives all updates of it, with the session that was opened.
+/// Makes a subagent do something, and returns the session that was opened and all updates.
 async fn run_delegation(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     offers: bool,
 ) -> Result<(String, Vec<Value>), CheckStop> {
-    let mut params = play.initialize_params();
-    if offers && play.version() == SchemaVersion::V1 {
+    let mut params = harness.initialize_params();
+    if offers && harness.version() == SchemaVersion::V1 {
         params["clientCapabilities"]["subagents"] = json!({});
     }
-    play.initialize_with(params).await?;
-    // Whoever opens no session, or ends its turn wrongly, is wrong elsewhere.
+    harness.initialize_with(params).await?;
+    // Other checks test whether sessions open and turns end properly.
     let not_done = |stop| match stop {
         CheckStop::Fail(why) => CheckStop::Skip(format!("the agent did not do the task: {why}")),
         stop => stop,
     };
-    let session = play.session().await.map_err(not_done)?;
-    let done = turn(play, &session, AgentTask::Delegate).await;
+    let session = harness.session().await.map_err(not_done)?;
+    let done = turn(harness, &session, AgentTask::Delegate).await;
     done.map_err(not_done)?;
-    play.wait_until_quiet().await?;
-    let updates: Vec<Value> = play.updates().cloned().collect();
+    harness.wait_until_quiet().await?;
+    let updates: Vec<Value> = harness.updates().cloned().collect();
     Ok((session, updates))
 }
 
-/// The same, of an agent that has told of a subagent.
-async fn announced_sessions(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    let (session, updates) = run_delegation(play, true).await?;
+/// Like `run_delegation`, and skips unless the agent has announced a subagent.
+async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+    let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
@@ -61,7 +61,7 @@ fn is_announcement(told: &Value) -> bool {
     kind(&told["update"]) == "subagent_update"
 }
 
-/// The sessions that an update is about: the one whose it is, and those that a message passes between.
+/// Returns the sessions that an update names: its own, and those that a message passes between.
 fn sessions(told: &Value) -> impl Iterator<Item = &str> {
     let update = &told["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);
@@ -71,8 +71,8 @@ fn sessions(told: &Value) -> impl Iterator<Item = &str> {
         .filter_map(Value::as_str)
 }
 
-async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, updates) = run_delegation(play, false).await?;
+async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = run_delegation(harness, false).await?;
     let of_subagents = |told: &&Value| {
         matches!(
             kind(&told["update"]),
@@ -88,8 +88,8 @@ async fn announces_only_if_supported(play: &mut AgentHarness) -> Result<(), Chec
     }
 }
 
-async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, updates) = announced_sessions(play).await?;
+async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(harness).await?;
     let mut known = BTreeSet::from([session.as_str()]);
     for told in &updates {
         if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
@@ -105,8 +105,8 @@ async fn announces_before_updates(play: &mut AgentHarness) -> Result<(), CheckSt
     Ok(())
 }
 
-async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, updates) = announced_sessions(play).await?;
+async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, updates) = announced_sessions(harness).await?;
     let announcements: Vec<(&Value, &Value)> = updates
         .iter()
         .filter(|told| is_announcement(told))
@@ -130,8 +130,8 @@ async fn one_parent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn shapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, updates) = announced_sessions(play).await?;
+async fn shapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, updates) = announced_sessions(harness).await?;
     for told in &updates {
         let shape = match kind(&told["update"]) {
             "subagent_update" => "SubagentUpdate",
@@ -143,7 +143,7 @@ async fn shapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
         if let Some(fields) = update.as_object_mut() {
             fields.remove("sessionUpdate");
         }
-        has_shape(play, shape, &update)?;
+        has_shape(harness, shape, &update)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! System prompts that a client gives to its sessions. Unstable.
+//! System prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -32,51 +32,56 @@ fn text(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
-/// A system prompt that nobody can mind.
+/// Returns a harmless system prompt.
 fn polite_prompt(mode: &str) -> Value {
     prompt(mode, text("Be polite."))
 }
 
-/// By which methods the agent opens old sessions.
-fn methods(play: &AgentHarness) -> Vec<&'static str> {
+/// Returns the methods by which the agent opens old sessions.
+fn methods(harness: &AgentHarness) -> Vec<&'static str> {
     let mut methods = Vec::new();
-    if play.version() == SchemaVersion::V2 {
+    if harness.version() == SchemaVersion::V2 {
         methods.push("session/resume");
     } else {
-        if play
+        if harness
             .require_capability("/agentCapabilities/loadSession")
             .is_ok()
         {
             methods.push("session/load");
         }
-        if play
-            .require_capability(&of_sessions(play, "resume"))
+        if harness
+            .require_capability(&of_sessions(harness, "resume"))
             .is_ok()
         {
             methods.push("session/resume");
         }
     }
-    if play.require_capability(&of_sessions(play, "fork")).is_ok() {
+    if harness
+        .require_capability(&of_sessions(harness, "fork"))
+        .is_ok()
+    {
         methods.push("session/fork");
     }
     methods
 }
 
-/// A session in which something was said, and which was closed, if the agent closes sessions.
-async fn existing_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = spoken(play).await?;
-    if play.version() == SchemaVersion::V2
-        || play.require_capability(&of_sessions(play, "close")).is_ok()
+/// Returns a session with a turn, which was closed if the agent supports closing sessions.
+async fn existing_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = spoken(harness).await?;
+    if harness.version() == SchemaVersion::V2
+        || harness
+            .require_capability(&of_sessions(harness, "close"))
+            .is_ok()
     {
         let params = json!({"sessionId": session});
-        play.result("session/close", params).await?;
+        harness.result("session/close", params).await?;
     }
     Ok(session)
 }
 
-/// Params for opening a session, the old one unless it is a new one, with this system prompt.
-fn params(play: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
-    let mut params = play.session_params();
+/// Returns params that open a session with this system prompt: the old one, unless the method opens a new one.
+fn params(harness: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value {
+    let mut params = harness.session_params();
     if method != "session/new" {
         params["sessionId"] = json!(old);
     }
@@ -84,14 +89,14 @@ fn params(play: &AgentHarness, method: &str, old: &str, prompt: Value) -> Value 
     params
 }
 
-/// That no session opens with this system prompt, by any method.
-async fn require_rejected(play: &mut AgentHarness, prompt: &Value) -> Result<(), CheckStop> {
-    let old = existing_session(play).await?;
-    let mut methods = methods(play);
+/// Requires that no method opens a session with this system prompt.
+async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<(), CheckStop> {
+    let old = existing_session(harness).await?;
+    let mut methods = methods(harness);
     methods.push("session/new");
     for method in methods {
-        let params = params(play, method, &old, prompt.clone());
-        if let ReceivedResponse::Result(_) = play.request(method, params).await? {
+        let params = params(harness, method, &old, prompt.clone());
+        if let ReceivedResponse::Result(_) = harness.request(method, params).await? {
             return fail(format!(
                 "`{method}` with system prompt {prompt} succeeded; expected an error"
             ));
@@ -100,68 +105,68 @@ async fn require_rejected(play: &mut AgentHarness, prompt: &Value) -> Result<(),
     Ok(())
 }
 
-async fn appends_to_new(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    let params = params(play, "session/new", "", polite_prompt("append"));
-    play.open_session_with(params).await.map(drop)
+async fn appends_to_new(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    let params = params(harness, "session/new", "", polite_prompt("append"));
+    harness.open_session_with(params).await.map(drop)
 }
 
-async fn appends_to_existing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    let methods = methods(play);
+async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    let methods = methods(harness);
     if methods.is_empty() {
         return skip("the agent cannot open existing sessions");
     }
     for method in methods {
-        let old = existing_session(play).await?;
-        let params = params(play, method, &old, polite_prompt("append"));
-        play.result(method, params).await?;
+        let old = existing_session(harness).await?;
+        let params = params(harness, method, &old, polite_prompt("append"));
+        harness.result(method, params).await?;
     }
     Ok(())
 }
 
-async fn unknown_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    require_rejected(play, &polite_prompt("_acp-check/whisper")).await
+async fn unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    require_rejected(harness, &polite_prompt("_acp-check/whisper")).await
 }
 
-async fn overrides(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    if play
-        .require_capability(&of_sessions(play, "systemPrompt/mode/override"))
+async fn overrides(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    if harness
+        .require_capability(&of_sessions(harness, "systemPrompt/mode/override"))
         .is_err()
     {
-        return require_rejected(play, &polite_prompt("override")).await;
+        return require_rejected(harness, &polite_prompt("override")).await;
     }
-    let params = params(play, "session/new", "", polite_prompt("override"));
-    play.open_session_with(params).await.map(drop)
+    let params = params(harness, "session/new", "", polite_prompt("override"));
+    harness.open_session_with(params).await.map(drop)
 }
 
-async fn other_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
+async fn other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
     let said = json!({"type": "text", "text": "Be polite."});
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
     let unknown = json!({"type": "_acp-check/smell", "of": "roses"});
     for other in [image, unknown] {
-        require_rejected(play, &prompt("append", json!([said, other]))).await?;
+        require_rejected(harness, &prompt("append", json!([said, other]))).await?;
     }
     Ok(())
 }
 
-async fn accepts_null(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    let params = params(play, "session/new", "", Value::Null);
-    play.open_session_with(params).await.map(drop)
+async fn accepts_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    let params = params(harness, "session/new", "", Value::Null);
+    harness.open_session_with(params).await.map(drop)
 }
 
-async fn uses_appended_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(play, OFFERED).await?;
-    let remember = text(&play.text_for(AgentTask::Remember));
-    let params = params(play, "session/new", "", prompt("append", remember));
-    let session = play.open_session_with(params).await?;
+async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    needs_of_sessions(harness, OFFERED).await?;
+    let remember = text(&harness.text_for(AgentTask::Remember));
+    let params = params(harness, "session/new", "", prompt("append", remember));
+    let session = harness.open_session_with(params).await?;
     let session = session["sessionId"].as_str().unwrap_or_default();
-    let turn = turn(play, session, AgentTask::Recall).await?;
-    // In version 2 a message may come whole.
+    let turn = turn(harness, session, AgentTask::Recall).await?;
+    // In version 2 a message may come as a whole.
     let said: String = turn
         .updates
         .iter()

@@ -13,28 +13,32 @@ checks! { V1 V2 Client "auth-status";
     103 May "`auth/status_update` is accepted at any time." => tolerates_status_changes;
 }
 
-async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(play).await?;
-    never_called(play, &["auth/status"], "auth.status")
+async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    used(harness).await?;
+    never_called(harness, &["auth/status"], "auth.status")
 }
 
-/// Offers to tell the status, tells it when the client has prompted, and sees whether the client goes on.
-async fn tolerates(play: &mut ClientHarness, what: &str, status: Value) -> Result<(), CheckStop> {
-    offer(play, "auth")["status"] = json!({});
-    play.answers.insert("auth/status", status.clone());
-    let prompted = prompted(play).await?;
-    play.wire.notify("auth/status_update", status).await?;
-    play.alive_v2(what).await?;
-    end(play, &prompted).await
+/// Offers the auth status, reports it when the client has prompted, and requires that the client continues.
+async fn tolerates(
+    harness: &mut ClientHarness,
+    what: &str,
+    status: Value,
+) -> Result<(), CheckStop> {
+    offer(harness, "auth")["status"] = json!({});
+    harness.answers.insert("auth/status", status.clone());
+    let prompted = prompted(harness).await?;
+    harness.wire.notify("auth/status_update", status).await?;
+    harness.alive_v2(what).await?;
+    end(harness, &prompted).await
 }
 
-async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let status = json!({"state": "_acp-check/perhaps", "accounts": [{"label": "Check"}]});
-    tolerates(play, "an unknown authentication state", status).await
+    tolerates(harness, "an unknown authentication state", status).await
 }
 
-async fn tolerates_status_changes(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn tolerates_status_changes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let accounts = json!([{"label": "Check", "active": null, "email": "nobody@example.org"}]);
     let status = json!({"state": "authenticated", "accounts": accounts});
-    tolerates(play, "an authentication status update", status).await
+    tolerates(harness, "an authentication status update", status).await
 }

@@ -1,4 +1,4 @@
-//! The providers of language models that a client may configure. Unstable.
+//! The model providers that a client may configure. Unstable.
 
 use serde_json::json;
 
@@ -14,23 +14,23 @@ checks! { V1 V2 Client "providers";
 
 const DISABLE: &str = "providers/disable";
 
-async fn uses_providers_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(play).await?;
+async fn uses_providers_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    used(harness).await?;
     let methods = ["providers/list", "providers/set", DISABLE];
-    never_called(play, &methods, "providers")
+    never_called(harness, &methods, "providers")
 }
 
-async fn required_stays(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    *offer(play, "providers") = json!({});
+async fn required_stays(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    *offer(harness, "providers") = json!({});
     let current = json!({"apiType": "_acp-check/morse", "baseUrl": "https://example.org"});
     let required = json!({
         "providerId": "main", "supported": ["_acp-check/morse"], "required": true, "current": current,
     });
     let listed = json!({"providers": [required]});
-    play.answers.insert("providers/list", listed);
-    play.answers.insert("providers/set", json!({}));
-    used(play).await?;
-    let disabled = play
+    harness.answers.insert("providers/list", listed);
+    harness.answers.insert("providers/set", json!({}));
+    used(harness).await?;
+    let disabled = harness
         .messages
         .iter()
         .any(|message| message.method() == DISABLE && message.params()["providerId"] == "main");

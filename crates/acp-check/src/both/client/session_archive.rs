@@ -1,4 +1,4 @@
-//! Sessions that are archived. Unstable.
+//! Archived sessions. Unstable.
 
 use super::steps::{never_called, used};
 use crate::check::checks;
@@ -10,14 +10,18 @@ checks! { V1 V2 Client "session-archive";
     102 Must "The archive filter is used only if the agent supports it." => filters_only_if_supported;
 }
 
-async fn archives_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(play).await?;
-    never_called(play, &["session/archive", "session/unarchive"], "archive")
+async fn archives_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    used(harness).await?;
+    never_called(
+        harness,
+        &["session/archive", "session/unarchive"],
+        "archive",
+    )
 }
 
-async fn filters_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(play).await?;
-    let filtered = play.messages.iter().any(|message| {
+async fn filters_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    used(harness).await?;
+    let filtered = harness.messages.iter().any(|message| {
         message.method() == "session/list" && !message.params()["archived"].is_null()
     });
     require(!filtered, || {

@@ -9,7 +9,7 @@ checks! { V1 V2 Client "session-status";
     101 Must "`session/status` is sent only if the agent supports it." => requests_status_only_if_supported;
 }
 
-async fn requests_status_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(play).await?;
-    never_called(play, &["session/status"], "status")
+async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    used(harness).await?;
+    never_called(harness, &["session/status"], "status")
 }

@@ -1,4 +1,4 @@
-//! What checks do in either version, each in its way.
+//! Steps that checks take in either version, in the way of that version.
 
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -10,72 +10,72 @@ use crate::client_harness_v2::WATCHED;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedMessage;
 
-/// What the agent offers, where the version says it: all of it, or what is at `name`.
-pub(super) fn offer<'a>(play: &'a mut ClientHarness, name: &str) -> &'a mut Value {
-    match play.version() {
-        SchemaVersion::V1 => &mut play.introduction["agentCapabilities"][name],
-        SchemaVersion::V2 => &mut play.introduction["capabilities"][name],
+/// Returns the agent's capabilities in the response to `initialize`: all of them, or the one at `name`.
+pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
+    match harness.version() {
+        SchemaVersion::V1 => &mut harness.introduction["agentCapabilities"][name],
+        SchemaVersion::V2 => &mut harness.introduction["capabilities"][name],
     }
 }
 
-/// What the agent offers for its sessions.
-pub(super) fn offer_for_sessions(play: &mut ClientHarness) -> &mut Value {
-    let name = match play.version() {
+/// Returns the agent's session capabilities.
+pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
+    let name = match harness.version() {
         SchemaVersion::V1 => "sessionCapabilities",
         SchemaVersion::V2 => "session",
     };
-    offer(play, name)
+    offer(harness, name)
 }
 
-/// Takes the client's first prompt.
-pub(super) async fn prompted(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
-    match play.version() {
-        SchemaVersion::V1 => play.wait_for_prompt().await,
-        SchemaVersion::V2 => play.working_v2().await,
+/// Waits for the client's first prompt.
+pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+    match harness.version() {
+        SchemaVersion::V1 => harness.wait_for_prompt().await,
+        SchemaVersion::V2 => harness.working_v2().await,
     }
 }
 
-/// Ends the turn of it.
+/// Ends its turn.
 pub(super) async fn end(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
 ) -> Result<(), CheckStop> {
-    match play.version() {
-        SchemaVersion::V1 => play.end_turn(prompted, "end_turn").await,
-        SchemaVersion::V2 => play.idle_v2(prompted, "end_turn").await,
+    match harness.version() {
+        SchemaVersion::V1 => harness.end_turn(prompted, "end_turn").await,
+        SchemaVersion::V2 => harness.idle_v2(prompted, "end_turn").await,
     }
 }
 
-/// Plays an agent that lists its session and opens old ones, for a turn and a while. What the client has sent is in
-/// `messages` then.
-pub(super) async fn used(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let offered = offer_for_sessions(play);
+/// Plays an agent that lists its session and opens old ones, for one turn and a while after it. The client's messages
+/// are in `messages` then.
+pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let offered = offer_for_sessions(harness);
     offered["list"] = json!({});
     offered["resume"] = json!({});
     let listed = json!({"sessions": [{"sessionId": SESSION, "cwd": "/"}]});
-    play.answers.insert("session/list", listed);
-    play.answers.insert("session/resume", json!({}));
-    let prompted = prompted(play).await?;
-    end(play, &prompted).await?;
+    harness.answers.insert("session/list", listed);
+    harness.answers.insert("session/resume", json!({}));
+    let prompted = prompted(harness).await?;
+    end(harness, &prompted).await?;
     let until = Instant::now() + WATCHED;
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
         };
         if message.method() == "session/prompt" {
             let prompted = received_prompt(&message);
-            if play.version() == SchemaVersion::V2 {
-                play.accept_v2(&prompted).await?;
+            if harness.version() == SchemaVersion::V2 {
+                harness.accept_v2(&prompted).await?;
             }
-            end(play, &prompted).await?;
+            end(harness, &prompted).await?;
         } else {
-            play.serve(&message).await?;
+            harness.serve(&message).await?;
         }
     }
     Ok(())
 }
 
-/// The prompt that a message is.
+/// Reads a prompt from a message.
 fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     let params = message.params();
     ReceivedPrompt {
@@ -85,13 +85,13 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
     }
 }
 
-/// That the client has called none of these, which were not offered as `offered`.
+/// Requires that the client has sent none of these methods, which the agent does not support.
 pub(super) fn never_called(
-    play: &ClientHarness,
+    harness: &ClientHarness,
     methods: &[&str],
     offered: &str,
 ) -> Result<(), CheckStop> {
-    let mut called = play.messages.iter().map(|message| message.method());
+    let mut called = harness.messages.iter().map(|message| message.method());
     match called.find(|called| methods.contains(called)) {
         Some(method) => fail(format!(
             "it called `{method}`, but the agent does not support `{offered}`"

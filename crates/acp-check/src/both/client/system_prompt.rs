@@ -1,4 +1,4 @@
-//! System prompts that a client gives to its sessions. Unstable.
+//! System prompts that a client sets for its sessions. Unstable.
 
 use serde_json::{Value, json};
 
@@ -20,10 +20,10 @@ const OPENING: &[&str] = &[
     "session/fork",
 ];
 
-/// The system prompts that the client has given, and in which requests.
-async fn received_prompts(play: &mut ClientHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    used(play).await?;
-    let opening = play.messages.iter().filter(|message| {
+/// Returns the system prompts that the client has sent, and in which requests.
+async fn received_prompts(harness: &mut ClientHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+    used(harness).await?;
+    let opening = harness.messages.iter().filter(|message| {
         OPENING.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
     });
     let given = opening.map(|message| {
@@ -33,16 +33,16 @@ async fn received_prompts(play: &mut ClientHarness) -> Result<Vec<(String, Value
     Ok(given.collect())
 }
 
-/// The same, where the agent takes those that are appended.
+/// Like `received_prompts`, for an agent that supports appended ones.
 async fn received_appended_prompts(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {
-    offer_for_sessions(play)["systemPrompt"] = json!({});
-    received_prompts(play).await
+    offer_for_sessions(harness)["systemPrompt"] = json!({});
+    received_prompts(harness).await
 }
 
-async fn sends_prompt_only_if_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    match received_prompts(play).await?.first() {
+async fn sends_prompt_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    match received_prompts(harness).await?.first() {
         Some((method, _)) => fail(format!(
             "it called `{method}` with a system prompt, but the agent does not support `systemPrompt`"
         )),
@@ -50,8 +50,8 @@ async fn sends_prompt_only_if_supported(play: &mut ClientHarness) -> Result<(), 
     }
 }
 
-async fn appends_unless_more_supported(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    for (method, prompt) in received_appended_prompts(play).await? {
+async fn appends_unless_more_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    for (method, prompt) in received_appended_prompts(harness).await? {
         require(prompt["mode"] == "append", || {
             format!(
                 "it called `{method}` with system prompt mode {}, which the agent does not support",
@@ -62,8 +62,8 @@ async fn appends_unless_more_supported(play: &mut ClientHarness) -> Result<(), C
     Ok(())
 }
 
-async fn text(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    for (method, prompt) in received_appended_prompts(play).await? {
+async fn text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    for (method, prompt) in received_appended_prompts(harness).await? {
         let content = prompt["content"].as_array();
         let right = content.is_some_and(|content| {
             !content.is_empty() && content.iter().all(|block| block["type"] == "text")

@@ -12,10 +12,10 @@ checks! { V1 Agent "agent-plan";
     2 Should "Every plan entry has a human-readable description." => says_something;
 }
 
-/// The plans that came in a turn, in order: what their entries are, by their words.
-async fn plans(play: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Plan).await?;
+/// Returns the contents of all plan entries, for each plan update of a turn, in order.
+async fn plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Plan).await?;
     let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
     if plans.is_empty() {
         return skip("the agent reported no plan");
@@ -30,9 +30,9 @@ fn words(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A plan may lose entries. One that has them again in the next update had not lost them.
-async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+/// Plans may lose entries. An entry that is missing from one update and back in the next was not really lost.
+async fn whole(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     for three in plans.windows(3) {
         let [before, between, after] = three else {
             continue;
@@ -52,8 +52,8 @@ async fn whole(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn says_something(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn says_something(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     let mut entries = plans.iter().flatten();
     require(entries.all(|entry| !entry.trim().is_empty()), || {
         "a plan entry has no text".to_owned()

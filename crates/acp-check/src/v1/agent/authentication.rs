@@ -1,4 +1,4 @@
-//! Authentication: how one can log in, and out.
+//! Authentication: logging in and out.
 
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ checks! { V1 Agent "authentication";
     6 Must "A required login is reported with error -32000." => rejects_with_auth_code;
 }
 
-async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     match methods.iter().find(|method| method["type"] == "terminal") {
         Some(method) => fail(format!(
@@ -28,10 +28,10 @@ async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop>
     }
 }
 
-async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn ids_differ(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["auth"] = json!({"terminal": true});
-    let said = play.initialize_with(params).await?;
+    let said = harness.initialize_with(params).await?;
     let methods = said["authMethods"].as_array().cloned().unwrap_or_default();
     let mut ids: Vec<&Value> = methods.iter().map(|method| &method["id"]).collect();
     if ids.is_empty() {
@@ -45,58 +45,58 @@ async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn rejects_unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     if said["authMethods"].as_array().is_none_or(Vec::is_empty) {
         return skip("the agent offers no auth methods, so none can be rejected");
     }
     let params = json!({"methodId": "acp-check-no-such-method"});
-    match play.request("authenticate", params).await? {
+    match harness.request("authenticate", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it accepted an auth method it did not offer"),
     }
 }
 
-/// The method of logging in, and that the agent wants to be asked for it.
-async fn login(play: &mut AgentHarness) -> Result<Value, CheckStop> {
-    play.initialize().await?;
-    match play.login() {
+/// Initializes, and returns the params of `authenticate`. Skips unless an auth method is given.
+async fn login(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
+    harness.initialize().await?;
+    match harness.login() {
         Some(method) => Ok(json!({"methodId": method})),
         None => skip("no auth method given; choose one with --login"),
     }
 }
 
-async fn opens_after_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let login = login(play).await?;
-    play.result("authenticate", login).await?;
-    let params = play.session_params();
-    let answer = play.request("session/new", params).await?;
+async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let login = login(harness).await?;
+    harness.result("authenticate", login).await?;
+    let params = harness.session_params();
+    let answer = harness.request("session/new", params).await?;
     require(answer.code() != Some(-32000), || {
         "`authenticate` succeeded, but `session/new` still requires a login".to_owned()
     })
 }
 
-/// Logs out, asks for a session, and logs in again, so that the person who runs this still is.
-async fn open_without_login(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
-    let login = login(play).await?;
-    play.require_capability("/agentCapabilities/auth/logout")?;
-    play.result("authenticate", login.clone()).await?;
-    play.result("logout", json!({})).await?;
-    let params = play.session_params();
-    let answer = play.request("session/new", params).await?;
-    play.result("authenticate", login).await?;
+/// Logs out, opens a session, and logs in again, so that the user who runs the check stays logged in.
+async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+    let login = login(harness).await?;
+    harness.require_capability("/agentCapabilities/auth/logout")?;
+    harness.result("authenticate", login.clone()).await?;
+    harness.result("logout", json!({})).await?;
+    let params = harness.session_params();
+    let answer = harness.request("session/new", params).await?;
+    harness.result("authenticate", login).await?;
     Ok(answer)
 }
 
-async fn logout_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    match open_without_login(play).await? {
+async fn logout_ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match open_without_login(harness).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("after `logout` it opened a session without a login"),
     }
 }
 
-async fn rejects_with_auth_code(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    match open_without_login(play).await?.code() {
+async fn rejects_with_auth_code(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match open_without_login(harness).await?.code() {
         Some(-32000) => Ok(()),
         Some(code) => fail(format!(
             "after `logout`, `session/new` failed with error {code}; expected -32000"

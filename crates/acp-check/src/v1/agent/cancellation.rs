@@ -1,4 +1,4 @@
-//! Prompt turn: what cancels one, and what comes of it.
+//! Prompt turn: cancellation and its effects.
 
 use serde_json::{Value, json};
 
@@ -29,66 +29,70 @@ checks! { V1 Agent "prompt-turn";
     45 Must "`session/close` cancels the running turn." => cancels_on_close;
 }
 
-async fn cancels_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    play.ends_cancelled(&prompt).await
+async fn cancels_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    harness.ends_cancelled(&prompt).await
 }
 
-async fn cancels_running_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    match play.answer(&prompt).await {
+async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    match harness.answer(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
         answer => answer.map(drop),
     }
 }
 
-async fn cancels_while_asking(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let method = "session/request_permission";
-    let session = play.session().await?;
-    let (prompt, asked, _) = play.until_asked(&session, AgentTask::Edit, method).await?;
-    play.cancel(&session).await?;
-    play.host.permission = PermissionReply::Cancel;
+    let session = harness.session().await?;
+    let (prompt, asked, _) = harness
+        .until_asked(&session, AgentTask::Edit, method)
+        .await?;
+    harness.cancel(&session).await?;
+    harness.host.permission = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
-    play.answer_open(asked, &json!({"result": outcome})).await?;
-    play.ends_cancelled(&prompt).await
+    harness
+        .answer_open(asked, &json!({"result": outcome}))
+        .await?;
+    harness.ends_cancelled(&prompt).await
 }
 
-async fn cancels_while_reading_file(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    cancelled_while(play, AgentTask::Read, "fs/read_text_file").await
+async fn cancels_while_reading_file(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    cancelled_while(harness, AgentTask::Read, "fs/read_text_file").await
 }
 
-async fn cancels_while_running_command(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    cancelled_while(play, AgentTask::Run, "terminal/wait_for_exit").await
+async fn cancels_while_running_command(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    cancelled_while(harness, AgentTask::Run, "terminal/wait_for_exit").await
 }
 
-/// Cancels while a request of the agent's is open, which then fails.
+/// Cancels while a request of the agent is pending, and then responds to it with an error.
 async fn cancelled_while(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     task: AgentTask,
     method: &'static str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let (prompt, asked, _) = play.until_asked(&session, task, method).await?;
-    play.cancel(&session).await?;
-    // Time for the agent to cancel its request as well, which it may.
-    play.hush().await?;
+    let session = harness.session().await?;
+    let (prompt, asked, _) = harness.until_asked(&session, task, method).await?;
+    harness.cancel(&session).await?;
+    // The agent may cancel its request as well. Give it time to.
+    harness.hush().await?;
     let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
-    play.answer_open(asked, &error).await?;
-    play.ends_cancelled(&prompt).await
+    harness.answer_open(asked, &error).await?;
+    harness.ends_cancelled(&prompt).await
 }
 
-async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    play.turn_answer(&prompt).await?;
-    let before = play.messages.len();
-    play.hush().await?;
-    match of_a_turn(play, &session, before) {
+async fn nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    harness.turn_answer(&prompt).await?;
+    let before = harness.messages.len();
+    harness.hush().await?;
+    match of_a_turn(harness, &session, before) {
         Some(kind) => fail(format!(
             "`{kind}` was sent after the response to the cancelled prompt"
         )),
@@ -96,94 +100,98 @@ async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn remains_usable(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "a cancelled turn").await.map(drop)
-}
-
-async fn nothing_to_cancel(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.cancel(&session).await?;
-    play.goes_on(&session, "a `session/cancel` without a turn")
+async fn remains_usable(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    harness.turn_answer(&prompt).await?;
+    harness
+        .goes_on(&session, "a cancelled turn")
         .await
         .map(drop)
 }
 
-async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.cancel("sess_nobody_has_opened").await?;
-    let what = "a `session/cancel` for an unknown session";
-    play.goes_on(&session, what).await?;
-    require_no_response(play, what)
+async fn nothing_to_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.cancel(&session).await?;
+    harness
+        .goes_on(&session, "a `session/cancel` without a turn")
+        .await
+        .map(drop)
 }
 
-/// No answer has come that is none to a request.
-fn require_no_response(play: &AgentHarness, what: &str) -> Result<(), CheckStop> {
-    require(play.answers_to(&Value::Null).is_empty(), || {
+async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.cancel("sess_nobody_has_opened").await?;
+    let what = "a `session/cancel` for an unknown session";
+    harness.goes_on(&session, what).await?;
+    require_no_response(harness, what)
+}
+
+/// Requires that no response has come that belongs to no request.
+fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
+    require(harness.answers_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")
     })
 }
 
-async fn cancels_twice(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    play.cancel(&session).await?;
-    play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "a turn cancelled twice").await?;
-    let answers = play.answers_to(&prompt).len();
+async fn cancels_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    harness.cancel(&session).await?;
+    harness.turn_answer(&prompt).await?;
+    harness.goes_on(&session, "a turn cancelled twice").await?;
+    let answers = harness.answers_to(&prompt).len();
     require(answers == 1, || {
         format!("the prompt cancelled twice got {answers} responses")
     })
 }
 
-async fn cancels_right_after_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    // Only of an agent whose turns can take long is it known that this one was not over.
-    let prompt = play.long_turn(&session).await?;
-    play.cancel(&session).await?;
-    play.turn_answer(&prompt).await?;
-    let text = play.text_for(AgentTask::Long);
-    let prompt = play.begin_prompt(&session, &text).await?;
-    play.cancel(&session).await?;
-    match play.ends_cancelled(&prompt).await {
+async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    // Only if the agent's turns can take long is it certain that this one had not ended.
+    let prompt = harness.long_turn(&session).await?;
+    harness.cancel(&session).await?;
+    harness.turn_answer(&prompt).await?;
+    let text = harness.text_for(AgentTask::Long);
+    let prompt = harness.begin_prompt(&session, &text).await?;
+    harness.cancel(&session).await?;
+    match harness.ends_cancelled(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("cancelled immediately after its prompt: {why}")),
         ended => ended,
     }
 }
 
-async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session().await?;
-    let second = play.session().await?;
-    let cancelled = play.long_turn(&first).await?;
-    let other = play.long_turn(&second).await?;
-    play.cancel(&first).await?;
-    play.end_of(&cancelled).await?;
-    play.hush().await?;
-    let ended = play.answers_to(&other).into_iter().next();
+async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session().await?;
+    let second = harness.session().await?;
+    let cancelled = harness.long_turn(&first).await?;
+    let other = harness.long_turn(&second).await?;
+    harness.cancel(&first).await?;
+    harness.end_of(&cancelled).await?;
+    harness.hush().await?;
+    let ended = harness.answers_to(&other).into_iter().next();
     if let Some(ReceivedResponse::Result(result)) = ended
         && result["stopReason"] == "cancelled"
     {
         return fail("the turn of the other session was cancelled, too");
     }
-    play.cancel(&second).await?;
-    play.end_of(&other).await.map(drop)
+    harness.cancel(&second).await?;
+    harness.end_of(&other).await.map(drop)
 }
 
-async fn request_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.long_turn(&session).await?;
+async fn request_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.long_turn(&session).await?;
     let params = json!({"requestId": prompt});
-    play.wire.notify("$/cancel_request", params).await?;
-    play.hush().await?;
-    if play.answers_to(&prompt).is_empty() {
-        // It may go on with what it does.
-        play.cancel(&session).await?;
+    harness.wire.notify("$/cancel_request", params).await?;
+    harness.hush().await?;
+    if harness.answers_to(&prompt).is_empty() {
+        // It may continue with its work.
+        harness.cancel(&session).await?;
     }
-    match play.end_of(&prompt).await? {
+    match harness.end_of(&prompt).await? {
         ReceivedResponse::Result(result) => require(result["stopReason"].is_string(), || {
             format!("the response to the prompt has no stop reason: {result}")
         }),
@@ -194,20 +202,21 @@ async fn request_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let params = json!({"requestId": "nobody-has-asked"});
-    play.wire.notify("$/cancel_request", params).await?;
+    harness.wire.notify("$/cancel_request", params).await?;
     let what = "a `$/cancel_request` for an unknown request";
-    play.goes_on(&session, what).await?;
-    require_no_response(play, what)
+    harness.goes_on(&session, what).await?;
+    require_no_response(harness, what)
 }
 
-async fn cancels_on_close(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.require_capability("/agentCapabilities/sessionCapabilities/close")?;
-    let prompt = play.long_turn(&session).await?;
-    play.result("session/close", json!({"sessionId": session}))
+async fn cancels_on_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.require_capability("/agentCapabilities/sessionCapabilities/close")?;
+    let prompt = harness.long_turn(&session).await?;
+    harness
+        .result("session/close", json!({"sessionId": session}))
         .await?;
-    play.ends_cancelled(&prompt).await
+    harness.ends_cancelled(&prompt).await
 }

@@ -1,4 +1,4 @@
-//! Content: what a prompt may be made of, and what the agent shows.
+//! Content: the blocks of a prompt, and what the agent shows.
 
 use serde_json::{Value, json};
 
@@ -25,10 +25,10 @@ checks! { V1 Agent "content";
     14 Must "`messageId` is unique within a session." => message_ids;
 }
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
 
-/// A sound of four samples.
+/// An audio clip of four samples.
 const SOUND: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
 
 fn image_block() -> Value {
@@ -39,78 +39,78 @@ fn audio_block() -> Value {
     json!({"type": "audio", "mimeType": "audio/wav", "data": SOUND})
 }
 
-/// A prompt of the task of answering in words, with `block` behind it, is taken.
-async fn require_accepted(play: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
+/// Requires that the agent accepts `block` at the end of a prompt.
+async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
     let kind = block["type"].clone();
-    match play.prompt(&session, json!([text, block])).await {
+    match harness.prompt(&session, json!([text, block])).await {
         Err(CheckStop::Fail(why)) => fail(format!("with content of type {kind}: {why}")),
         turn => turn.map(drop),
     }
 }
 
-async fn text(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.turn(&session, AgentTask::Answer).await.map(drop)
+async fn text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.turn(&session, AgentTask::Answer).await.map(drop)
 }
 
-fn notes_uri(play: &AgentHarness) -> String {
-    format!("file://{}", play.place().file("notes.txt").display())
+fn notes_uri(harness: &AgentHarness) -> String {
+    format!("file://{}", harness.place().file("notes.txt").display())
 }
 
-async fn link(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let uri = notes_uri(play);
+async fn link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let uri = notes_uri(harness);
     require_accepted(
-        play,
+        harness,
         json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
     )
     .await
 }
 
-async fn whole_link(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn whole_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let link = json!({
         "type": "resource_link",
         "name": "notes.txt",
-        "uri": notes_uri(play),
+        "uri": notes_uri(harness),
         "title": "Notes",
         "description": "Three letters",
         "mimeType": "text/plain",
         "size": 17,
         "annotations": {"audience": ["assistant"], "priority": 0.5, "lastModified": "2026-01-31T12:00:00Z"},
     });
-    require_accepted(play, link).await
+    require_accepted(harness, link).await
 }
 
-async fn image(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/agentCapabilities/promptCapabilities/image")?;
-    require_accepted(play, image_block()).await
+async fn image(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/agentCapabilities/promptCapabilities/image")?;
+    require_accepted(harness, image_block()).await
 }
 
-async fn audio(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/agentCapabilities/promptCapabilities/audio")?;
-    require_accepted(play, audio_block()).await
+async fn audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/agentCapabilities/promptCapabilities/audio")?;
+    require_accepted(harness, audio_block()).await
 }
 
-async fn text_resource(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
-    let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "text": "alpha\n"});
-    require_accepted(play, json!({"type": "resource", "resource": resource})).await
+async fn text_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    let resource = json!({"uri": notes_uri(harness), "mimeType": "text/plain", "text": "alpha\n"});
+    require_accepted(harness, json!({"type": "resource", "resource": resource})).await
 }
 
-async fn blob_resource(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
-    let resource = json!({"uri": notes_uri(play), "mimeType": "text/plain", "blob": "YWxwaGEK"});
-    require_accepted(play, json!({"type": "resource", "resource": resource})).await
+async fn blob_resource(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/agentCapabilities/promptCapabilities/embeddedContext")?;
+    let resource = json!({"uri": notes_uri(harness), "mimeType": "text/plain", "blob": "YWxwaGEK"});
+    require_accepted(harness, json!({"type": "resource", "resource": resource})).await
 }
 
-async fn handles_unsupported_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let offered = play.capability("/agentCapabilities/promptCapabilities");
+async fn handles_unsupported_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let offered = harness.capability("/agentCapabilities/promptCapabilities");
     let block = if offered["image"] != true {
         image_block()
     } else if offered["audio"] != true {
@@ -118,45 +118,46 @@ async fn handles_unsupported_content(play: &mut AgentHarness) -> Result<(), Chec
     } else {
         return skip("the agent supports every content type");
     };
-    require_response(play, block, "unsupported content").await
+    require_response(harness, block, "unsupported content").await
 }
 
-async fn unknown_type(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn unknown_type(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "hologram", "data": PIXEL});
-    require_response(play, block, "an unknown content type").await
+    require_response(harness, block, "an unknown content type").await
 }
 
-/// A prompt with `block` is answered, with an error or not, and the session goes on.
+/// Requires that a prompt with `block` gets a response, or an error, and that the session continues.
 async fn require_response(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     block: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
+    let session = harness.session().await?;
+    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
     let params = json!({"sessionId": session, "prompt": [text, block]});
-    let prompt = play.wire.ask("session/prompt", params).await?;
-    play.turn_answer(&prompt).await?;
-    play.goes_on(&session, what).await.map(drop)
+    let prompt = harness.wire.ask("session/prompt", params).await?;
+    harness.turn_answer(&prompt).await?;
+    harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn annotations(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn annotations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "assistant"], "priority": 1, "lastModified": "2026-01-31T12:00:00Z"});
-    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer), "annotations": annotations});
-    let session = play.session().await?;
-    play.prompt(&session, json!([text])).await.map(drop)
+    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer), "annotations": annotations});
+    let session = harness.session().await?;
+    harness.prompt(&session, json!([text])).await.map(drop)
 }
 
-async fn accepts_several_blocks(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
+async fn accepts_several_blocks(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
     let more = json!({"type": "text", "text": "\n"});
-    play.prompt(&session, json!([text, more, more]))
+    harness
+        .prompt(&session, json!([text, more, more]))
         .await
         .map(drop)
 }
 
-/// The content blocks of an update: of a piece of a message, or of a tool call.
+/// Returns the content blocks of an update of a message or tool call.
 fn blocks(update: &Value) -> Vec<&Value> {
     match &update["content"] {
         Value::Array(items) => items
@@ -168,25 +169,26 @@ fn blocks(update: &Value) -> Vec<&Value> {
     }
 }
 
-/// Has the agent show something that is not only text, if it does: its picture comes from the prompt, or from a
-/// tool.
-async fn shown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    if play.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
-        let text = json!({"type": "text", "text": play.text_for(AgentTask::Answer)});
+/// Makes the agent show something other than text, if it does: its image comes from the prompt or from a tool.
+async fn shown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
+        let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
         let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
-        let prompt = play.wire.ask("session/prompt", prompt).await?;
-        // Whether it is taken is the subject of another check.
-        if let ReceivedResponse::Error { .. } = play.turn_answer(&prompt).await? {
-            play.wire.note("the image was rejected");
+        let prompt = harness.wire.ask("session/prompt", prompt).await?;
+        // Another check tests whether it is accepted.
+        if let ReceivedResponse::Error { .. } = harness.turn_answer(&prompt).await? {
+            harness.wire.note("the image was rejected");
         }
     }
-    play.attempt(&session, AgentTask::Read).await.map(drop)
+    harness.attempt(&session, AgentTask::Read).await.map(drop)
 }
 
-async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    shown(play).await?;
-    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
+async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    shown(harness).await?;
+    let blocks = harness
+        .updates()
+        .flat_map(|params| blocks(&params["update"]));
     let data = blocks.filter_map(|block| {
         block["data"]
             .as_str()
@@ -205,7 +207,7 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Whether it is, with or without padding.
+/// Returns `true` for base64, with or without padding.
 fn is_base64(data: &str) -> bool {
     let digits = data.trim_end_matches('=');
     let padding = data.len() - digits.len();
@@ -216,9 +218,11 @@ fn is_base64(data: &str) -> bool {
         && (padding == 0 || (padding <= 2 && data.len().is_multiple_of(4)))
 }
 
-async fn mime_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    shown(play).await?;
-    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
+async fn mime_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    shown(harness).await?;
+    let blocks = harness
+        .updates()
+        .flat_map(|params| blocks(&params["update"]));
     let types = blocks.filter_map(|block| {
         block["mimeType"]
             .as_str()
@@ -238,8 +242,8 @@ async fn mime_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn message_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn message_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let ids = |turn: &crate::turns::CheckTurn| -> Vec<Value> {
         let pieces = turn.of_kind("agent_message_chunk");
         pieces
@@ -247,8 +251,8 @@ async fn message_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
             .filter(Value::is_string)
             .collect()
     };
-    let first = ids(&play.task(&session, AgentTask::Answer).await?);
-    let second = ids(&play.task(&session, AgentTask::Answer).await?);
+    let first = ids(&harness.task(&session, AgentTask::Answer).await?);
+    let second = ids(&harness.task(&session, AgentTask::Answer).await?);
     if first.is_empty() || second.is_empty() {
         return skip("the agent gives its messages no ids");
     }

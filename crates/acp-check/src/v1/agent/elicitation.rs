@@ -1,4 +1,4 @@
-//! Elicitation: what the agent asks the person.
+//! Elicitation: requests for input from the user.
 
 use serde_json::{Value, json};
 
@@ -16,28 +16,28 @@ checks! { V1 Agent "elicitation";
 
 const CREATE: &str = "elicitation/create";
 
-/// Opens a session for a client that offers `elicitation`.
-async fn session(play: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
-    let mut params = play.initialize_params();
+/// Opens a session for a client that supports `elicitation`.
+async fn session(harness: &mut AgentHarness, elicitation: Value) -> Result<String, CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;
-    play.initialize_with(params).await?;
-    play.session().await
+    harness.initialize_with(params).await?;
+    harness.session().await
 }
 
-async fn elicits_only_if_supported(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.attempt(&session, AgentTask::Ask).await?;
-    if play.requests().any(|(method, _)| method == CREATE) {
+async fn elicits_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.attempt(&session, AgentTask::Ask).await?;
+    if harness.requests().any(|(method, _)| method == CREATE) {
         fail("it called `elicitation/create`, which the client does not support")
     } else {
         Ok(())
     }
 }
 
-async fn elicits_in_supported_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(play, json!({"form": {}})).await?;
-    play.attempt(&session, AgentTask::Ask).await?;
-    let mut asked = play
+async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = session(harness, json!({"form": {}})).await?;
+    harness.attempt(&session, AgentTask::Ask).await?;
+    let mut asked = harness
         .requests()
         .filter(|(method, _)| *method == CREATE)
         .peekable();
@@ -53,23 +53,26 @@ async fn elicits_in_supported_mode(play: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-async fn continues_after_decline(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(play, json!({"form": {}, "url": {}})).await?;
+async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = session(harness, json!({"form": {}, "url": {}})).await?;
     let answer = json!({"result": {"action": "decline"}});
-    play.task_with(&session, AgentTask::Ask, CREATE, answer)
+    harness
+        .task_with(&session, AgentTask::Ask, CREATE, answer)
         .await?;
-    play.goes_on(&session, "a declined elicitation")
+    harness
+        .goes_on(&session, "a declined elicitation")
         .await
         .map(drop)
 }
 
-async fn known_page(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = session(play, json!({"url": {}})).await?;
+async fn known_page(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = session(harness, json!({"url": {}})).await?;
     let answer = json!({"result": {"action": "accept"}});
-    play.task_with(&session, AgentTask::Ask, CREATE, answer)
+    harness
+        .task_with(&session, AgentTask::Ask, CREATE, answer)
         .await?;
-    play.hush().await?;
-    let done = play
+    harness.hush().await?;
+    let done = harness
         .messages
         .iter()
         .filter(|message| message.method() == "elicitation/complete");
@@ -79,7 +82,7 @@ async fn known_page(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if done.peek().is_none() {
         return skip("the agent sent no `elicitation/complete`");
     }
-    let asked = play.requests().filter(|(method, _)| *method == CREATE);
+    let asked = harness.requests().filter(|(method, _)| *method == CREATE);
     let asked: Vec<&Value> = asked.map(|(_, params)| &params["elicitationId"]).collect();
     match done.find(|id| !asked.contains(id)) {
         Some(id) => fail(format!(

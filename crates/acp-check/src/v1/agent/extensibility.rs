@@ -1,4 +1,4 @@
-//! Extensibility: `_meta`, and methods of one's own.
+//! Extensibility: `_meta`, and custom methods.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ checks! { V1 Agent "extensibility";
     10 Must "The agent adds no custom fields to types of the specification." => own_fields;
 }
 
-/// What may be in `_meta`: anything, under a name that nobody else uses.
+/// Returns metadata: any value may be in `_meta`, under a name that nobody else uses.
 fn meta() -> Value {
     json!({
         "acp-check.example/list": [null, 1.5, {"deep": [[]]}],
@@ -33,125 +33,134 @@ fn meta() -> Value {
     })
 }
 
-async fn meta_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let mut params = play.session_params();
+async fn meta_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let mut params = harness.session_params();
     params["_meta"] = meta();
-    play.open_session_with(params).await?;
+    harness.open_session_with(params).await?;
     Ok(())
 }
 
-async fn meta_of_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Answer);
+async fn meta_of_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Answer);
     let annotations = json!({"_meta": meta()});
     let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": meta()});
     let params = json!({"sessionId": session, "prompt": [block], "_meta": meta()});
-    let id = play.wire.ask("session/prompt", params).await?;
-    let answer = play.turn_answer(&id).await?;
-    play.turn_since(&session, answer, 0)?;
+    let id = harness.wire.ask("session/prompt", params).await?;
+    let answer = harness.turn_answer(&id).await?;
+    harness.turn_since(&session, answer, 0)?;
     Ok(())
 }
 
-async fn meta_of_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.host.permission = PermissionReply::Hold;
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Edit);
-    let prompt = play.begin_prompt(&session, &text).await?;
+async fn meta_of_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.host.permission = PermissionReply::Hold;
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Edit);
+    let prompt = harness.begin_prompt(&session, &text).await?;
     let mut asked = false;
     loop {
         let what = "a permission request or the end of the turn";
-        let (held, answer) = play
-            .until_in_turn(what, |play, message| {
+        let (held, answer) = harness
+            .until_in_turn(what, |harness, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
                         Some(crate::wire::ReceivedResponse::read(result))
                     }
                     _ => None,
                 };
-                let held = play.held.first().cloned();
+                let held = harness.held.first().cloned();
                 (held.is_some() || ended.is_some()).then_some((held, ended))
             })
             .await?;
         if let Some((id, _, params)) = held {
             asked = true;
-            play.held.clear();
+            harness.held.clear();
             let option = &params["options"][0]["optionId"];
             let outcome = json!({"outcome": "selected", "optionId": option, "_meta": meta()});
             let result = json!({"outcome": outcome, "_meta": meta()});
-            play.wire.answer(&id, result).await?;
+            harness.wire.answer(&id, result).await?;
         }
         match answer {
             Some(_) if !asked => return skip("the agent requested no permission"),
-            Some(answer) => return play.turn_since(&session, answer, 0).map(drop),
+            Some(answer) => return harness.turn_since(&session, answer, 0).map(drop),
             None => {}
         }
     }
 }
 
-async fn own_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.request(UNKNOWN, json!({"any": "thing"})).await?;
+async fn own_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.request(UNKNOWN, json!({"any": "thing"})).await?;
     Ok(())
 }
 
-async fn own_request_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    match play.request(UNKNOWN, json!({"any": "thing"})).await?.code() {
+async fn own_request_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    match harness
+        .request(UNKNOWN, json!({"any": "thing"}))
+        .await?
+        .code()
+    {
         Some(-32601) => Ok(()),
         Some(code) => fail(format!("`{UNKNOWN}` failed with error {code}")),
         None => fail(format!("`{UNKNOWN}` succeeded; expected an error")),
     }
 }
 
-async fn own_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire
+async fn own_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness
+        .wire
         .notify("_acp-check/hello", json!({"any": "thing"}))
         .await?;
-    play.require_responsive("the notification `_acp-check/hello`")
+    harness
+        .require_responsive("the notification `_acp-check/hello`")
         .await
 }
 
-async fn later_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire
+async fn later_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness
+        .wire
         .notify("session/acp-check", json!({"any": "thing"}))
         .await?;
-    play.require_responsive("the unknown notification `session/acp-check`")
+    harness
+        .require_responsive("the unknown notification `session/acp-check`")
         .await
 }
 
-async fn later_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let mut params = play.session_params();
+async fn later_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let mut params = harness.session_params();
     params["acpCheckLater"] = json!({"any": "thing"});
-    let session = play.open_session_with(params).await?;
-    let text = play.text_for(AgentTask::Answer);
+    let session = harness.open_session_with(params).await?;
+    let text = harness.text_for(AgentTask::Answer);
     let block = json!({"type": "text", "text": text, "acpCheckLater": 1});
     let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
-    play.prompt(&session, json!([block])).await?;
+    harness.prompt(&session, json!([block])).await?;
     Ok(())
 }
 
-async fn own_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Read);
-    let prompt = play.begin_prompt(&session, &text).await?;
+async fn own_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Read);
+    let prompt = harness.begin_prompt(&session, &text).await?;
     let schema = Schema::of(SchemaVersion::V1);
     let mut foreign = None;
-    play.until_in_turn("the end of the turn", |_, message| {
-        let method = message.method();
-        if !method.is_empty() && !method.starts_with('_') && schema.method(method).is_none() {
-            foreign.get_or_insert_with(|| method.to_owned());
-        }
-        let ends = matches!(
-            message.envelope(), Some(Envelope::Response { id, .. }) if *id == prompt
-        );
-        ends.then_some(())
-    })
-    .await?;
-    let asked = play.requests().map(|(method, _)| method);
+    harness
+        .until_in_turn("the end of the turn", |_, message| {
+            let method = message.method();
+            if !method.is_empty() && !method.starts_with('_') && schema.method(method).is_none() {
+                foreign.get_or_insert_with(|| method.to_owned());
+            }
+            let ends = matches!(
+                message.envelope(), Some(Envelope::Response { id, .. }) if *id == prompt
+            );
+            ends.then_some(())
+        })
+        .await?;
+    let asked = harness.requests().map(|(method, _)| method);
     let mut foreign = foreign
         .as_deref()
         .into_iter()
@@ -164,12 +173,12 @@ async fn own_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn own_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn own_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     for task in [AgentTask::Answer, AgentTask::Read] {
-        play.turn(&session, task).await?;
+        harness.turn(&session, task).await?;
     }
-    let mut faults = play.wire.faults();
+    let mut faults = harness.wire.faults();
     let added = faults.find(|fault| fault.kind == SchemaFaultKind::UnknownField);
     require(added.is_none(), || {
         added.map(ToString::to_string).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! File system: files through the client.
+//! File system: access to files through the client.
 
 use serde_json::{Value, json};
 
@@ -22,45 +22,45 @@ checks! { V1 Agent "file-system";
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";
 
-/// Lets the agent read and edit for a client that offers `fs`, and fails if it calls `method`.
+/// Makes the agent read and edit for a client that supports `fs`. Fails if the agent sends `method`.
 async fn run_without_capability(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     fs: Value,
     method: &str,
 ) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["fs"] = fs;
-    play.initialize_with(params).await?;
-    let session = play.session().await?;
+    harness.initialize_with(params).await?;
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
-        play.attempt(&session, task).await?;
+        harness.attempt(&session, task).await?;
     }
-    let called = play.requests().any(|(called, _)| called == method);
+    let called = harness.requests().any(|(called, _)| called == method);
     require(!called, || {
         format!("it called `{method}`, which the client does not support")
     })
 }
 
-async fn reads_if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    run_without_capability(play, json!({"writeTextFile": true}), READ).await
+async fn reads_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run_without_capability(harness, json!({"writeTextFile": true}), READ).await
 }
 
-async fn writes_if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn writes_if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_without_capability(
-        play,
+        harness,
         json!({"readTextFile": true, "writeTextFile": false}),
         WRITE,
     )
     .await
 }
 
-/// Lets the agent read and edit, and gives what it has called of the file system.
-async fn file_requests(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    let session = play.session().await?;
+/// Makes the agent read and edit, and returns its file system requests.
+async fn file_requests(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
-        play.attempt(&session, task).await?;
+        harness.attempt(&session, task).await?;
     }
-    let files = play
+    let files = harness
         .requests()
         .filter(|(method, _)| method.starts_with("fs/"));
     let files: Vec<_> = files.map(owned).collect();
@@ -70,8 +70,8 @@ async fn file_requests(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, 
     Ok(files)
 }
 
-async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let files = file_requests(play).await?;
+async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let files = file_requests(harness).await?;
     let paths = files
         .iter()
         .filter_map(|(_, params)| params["path"].as_str());
@@ -82,8 +82,8 @@ async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let files = file_requests(play).await?;
+async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let files = file_requests(harness).await?;
     let mut lines = files
         .iter()
         .filter_map(|(_, params)| params["line"].as_u64())
@@ -96,39 +96,39 @@ async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// A task goes well or not when the first `method` is answered by `answer`; the session goes on.
+/// Responds to the first `method` of a task with `answer`, and requires that the turn ends and the session continues.
 async fn continues_after_response(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     task: AgentTask,
     method: &'static str,
     answer: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.task_with(&session, task, method, answer).await?;
-    play.goes_on(&session, what).await.map(drop)
+    let session = harness.session().await?;
+    harness.task_with(&session, task, method, answer).await?;
+    harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn no_reading(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn no_reading(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32002, "message": "Resource not found"}});
-    continues_after_response(play, AgentTask::Read, READ, error, "a file read error").await
+    continues_after_response(harness, AgentTask::Read, READ, error, "a file read error").await
 }
 
-async fn no_writing(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn no_writing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let error = json!({"error": {"code": -32603, "message": "No space left"}});
-    continues_after_response(play, AgentTask::Edit, WRITE, error, "a file write error").await
+    continues_after_response(harness, AgentTask::Edit, WRITE, error, "a file write error").await
 }
 
-async fn accepts_empty_file(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn accepts_empty_file(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let content = json!({"result": {"content": ""}});
-    continues_after_response(play, AgentTask::Read, READ, content, "an empty file").await
+    continues_after_response(harness, AgentTask::Read, READ, content, "an empty file").await
 }
 
-async fn null_result(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let null = json!({"result": null});
-    let answer = play
+    let answer = harness
         .task_with(&session, AgentTask::Edit, WRITE, null)
         .await?;
-    play.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, answer, 0).map(drop)
 }

@@ -26,26 +26,26 @@ checks! { V1 Agent "initialization";
     15 Must "Null capabilities in `initialize` are treated as unsupported." => nulls;
 }
 
-async fn answers(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn answers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     require(
         said.get("protocolVersion").is_some_and(Value::is_u64),
         || "the answer has no `protocolVersion`".to_owned(),
     )
 }
 
-async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let params = play.initialize_params();
-    let said = play.result("initialize", params).await?;
+async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let params = harness.initialize_params();
+    let said = harness.result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
         format!("requested version 1, got {}", said["protocolVersion"])
     })
 }
 
-async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
-    let said = play.result("initialize", params).await?;
+    let said = harness.result("initialize", params).await?;
     match said.get("protocolVersion").and_then(Value::as_u64) {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
@@ -55,15 +55,17 @@ async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     use crate::options::AgentTask;
 
-    play.initialize_with(json!({"protocolVersion": 1})).await?;
-    let session = play.session().await?;
+    harness
+        .initialize_with(json!({"protocolVersion": 1}))
+        .await?;
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        play.turn(&session, task).await?;
+        harness.turn(&session, task).await?;
     }
-    let used = play.requests().map(|(method, _)| method);
+    let used = harness.requests().map(|(method, _)| method);
     let used =
         used.filter(|method| *method != "session/request_permission" && !method.starts_with('_'));
     match used.collect::<Vec<_>>().first() {
@@ -74,22 +76,23 @@ async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Lets the agent work for a client that offers `capabilities`, which are the methods that begin with `offered`.
+/// Makes the agent work for a client that supports `capabilities`. Fails if the agent uses file or terminal methods
+/// other than those that start with `offered`.
 async fn initialize_supporting(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     capabilities: Value,
     offered: &str,
 ) -> Result<(), CheckStop> {
     use crate::options::AgentTask;
 
     let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities.clone()});
-    play.initialize_with(params).await?;
-    let session = play.session().await?;
+    harness.initialize_with(params).await?;
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        play.turn(&session, task).await?;
+        harness.turn(&session, task).await?;
     }
     let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
-    let used = play.requests().map(|(method, _)| method);
+    let used = harness.requests().map(|(method, _)| method);
     let mut others = used
         .filter(needs_offer)
         .filter(|method| !method.starts_with(offered));
@@ -101,26 +104,26 @@ async fn initialize_supporting(
     }
 }
 
-async fn reading_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn reading_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": true}});
-    initialize_supporting(play, capabilities, "fs/read_text_file").await
+    initialize_supporting(harness, capabilities, "fs/read_text_file").await
 }
 
-async fn writing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn writing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
-    initialize_supporting(play, capabilities, "fs/write_text_file").await
+    initialize_supporting(harness, capabilities, "fs/write_text_file").await
 }
 
-async fn terminals_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    initialize_supporting(play, json!({"terminal": true}), "terminal/").await
+async fn terminals_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    initialize_supporting(harness, json!({"terminal": true}), "terminal/").await
 }
 
-async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["telepathy"] = json!({"range": 7});
     params["clientCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
     params["mood"] = json!("good");
-    match play.request("initialize", params).await? {
+    match harness.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
             fail(format!("it failed with error {code}: {message}"))
@@ -128,8 +131,8 @@ async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-async fn says_its_name(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn says_its_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     let says = |name: &str| {
         said["agentInfo"][name]
             .as_str()
@@ -140,17 +143,17 @@ async fn says_its_name(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn says_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn says_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     require(said["agentCapabilities"].is_object(), || {
         "the answer has no `agentCapabilities`".to_owned()
     })
 }
 
-async fn offered_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn offered_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const SESSION: &str = "/agentCapabilities/sessionCapabilities";
-    play.initialize().await?;
-    // `logout` is not tried here: it would end the login of the one who runs this.
+    harness.initialize().await?;
+    // `logout` is not tried here: it would log out the user who runs this.
     let methods = [
         ("/agentCapabilities/loadSession".to_owned(), "session/load"),
         (format!("{SESSION}/resume"), "session/resume"),
@@ -159,19 +162,19 @@ async fn offered_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
         (format!("{SESSION}/delete"), "session/delete"),
     ];
     for (capability, method) in methods {
-        if play.require_capability(&capability).is_err() {
+        if harness.require_capability(&capability).is_err() {
             continue;
         }
         let mut params = json!({"sessionId": NO_SESSION});
         match method {
             "session/list" => params = json!({}),
             "session/load" | "session/resume" => {
-                params["cwd"] = play.session_params()["cwd"].clone();
+                params["cwd"] = harness.session_params()["cwd"].clone();
                 params["mcpServers"] = json!([]);
             }
             _ => {}
         }
-        let answer = play.request(method, params).await?;
+        let answer = harness.request(method, params).await?;
         require(answer.code() != Some(-32601), || {
             format!("it offers `{method}`, but responds to it with error -32601")
         })?;
@@ -179,32 +182,32 @@ async fn offered_methods(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn handles_early_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let params = play.session_params();
-    play.request("session/new", params).await?;
+async fn handles_early_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let params = harness.session_params();
+    harness.request("session/new", params).await?;
     Ok(())
 }
 
-async fn handles_second_initialize(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let params = play.initialize_params();
-    play.request("initialize", params).await?;
+async fn handles_second_initialize(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let params = harness.initialize_params();
+    harness.request("initialize", params).await?;
     Ok(())
 }
 
-async fn accepts_initialize_after_invalid(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    if let ReceivedResponse::Result(_) = play.request("initialize", json!({})).await? {
+async fn accepts_initialize_after_invalid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    if let ReceivedResponse::Result(_) = harness.request("initialize", json!({})).await? {
         return skip("it accepted an `initialize` without a version");
     }
-    play.initialize().await?;
+    harness.initialize().await?;
     Ok(())
 }
 
-async fn nulls(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn nulls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientInfo"] = Value::Null;
     params["clientCapabilities"]["session"] = Value::Null;
     params["clientCapabilities"]["elicitation"] = Value::Null;
-    play.initialize_with(params).await?;
+    harness.initialize_with(params).await?;
     Ok(())
 }

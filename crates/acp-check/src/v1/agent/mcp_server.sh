@@ -1,5 +1,5 @@
-# The least MCP server: it notes how it was started and that it was greeted, and answers whatever it is asked.
-# The directory may be gone before it is.
+# A minimal MCP server: it writes down how it was started and that it was initialized, and responds to every request.
+# The directory may be removed before the server exits, so errors are hidden.
 exec 2>/dev/null
 notes=$1
 printf '%s\n%s\n' "$2" "$ACP_CHECK" >"$notes.part" && mv "$notes.part" "$notes.started"

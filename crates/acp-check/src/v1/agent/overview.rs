@@ -1,4 +1,4 @@
-//! The overview: JSON-RPC 2.0, and what holds for the params of every method.
+//! The overview: JSON-RPC 2.0, and requirements for the params of all methods.
 
 use serde_json::{Value, json};
 
@@ -37,12 +37,15 @@ checks! { V1 Agent "overview";
     23 Must "Line numbers start at 1." => lines;
 }
 
-async fn responds_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    for (method, params) in [(UNKNOWN, json!({})), ("session/new", play.session_params())] {
-        let id = play.wire.ask(method, params).await?;
-        play.answer(&id).await?;
-        let again = play.collect(QUIET).await?;
+async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    for (method, params) in [
+        (UNKNOWN, json!({})),
+        ("session/new", harness.session_params()),
+    ] {
+        let id = harness.wire.ask(method, params).await?;
+        harness.answer(&id).await?;
+        let again = harness.collect(QUIET).await?;
         require(
             !again.iter().any(|message| is_response_to(message, &id)),
             || format!("it sent two responses to `{method}`"),
@@ -51,72 +54,73 @@ async fn responds_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Whether a message is the answer to a request.
+/// Returns `true` if a message is the response to a request.
 fn is_response_to(message: &ReceivedMessage, asked: &Value) -> bool {
     matches!(message.envelope(), Some(Envelope::Response { id, .. }) if id == asked)
 }
 
-/// Asks with an id of the check's own, and gives the whole message that answers it.
+/// Sends a request with the check's own id, and returns the whole response.
 async fn send_request_with_id(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     id: Value,
     method: &str,
 ) -> Result<Value, CheckStop> {
     let params = match method {
-        "initialize" => play.initialize_params(),
+        "initialize" => harness.initialize_params(),
         _ => json!({}),
     };
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    play.wire.send(&request).await?;
-    play.until(&format!("a response with id {id}"), |_, message| {
-        is_response_to(message, &id).then(|| message.0.clone())
-    })
-    .await
+    harness.wire.send(&request).await?;
+    harness
+        .until(&format!("a response with id {id}"), |_, message| {
+            is_response_to(message, &id).then(|| message.0.clone())
+        })
+        .await
 }
 
-async fn string_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    send_request_with_id(play, json!("first/of acp-check"), "initialize").await?;
+async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_request_with_id(harness, json!("first/of acp-check"), "initialize").await?;
     Ok(())
 }
 
-async fn numeral_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    send_request_with_id(play, json!("17"), "initialize").await?;
+async fn numeral_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_request_with_id(harness, json!("17"), "initialize").await?;
     Ok(())
 }
 
-async fn number_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    // The largest that every language keeps as it is.
+async fn number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    // The second is the largest that every language represents exactly.
     for id in [-7, 9_007_199_254_740_991_i64] {
-        send_request_with_id(play, json!(id), UNKNOWN).await?;
+        send_request_with_id(harness, json!(id), UNKNOWN).await?;
     }
     Ok(())
 }
 
-async fn null_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    send_request_with_id(play, Value::Null, UNKNOWN).await?;
+async fn null_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    send_request_with_id(harness, Value::Null, UNKNOWN).await?;
     Ok(())
 }
 
-async fn handles_many_requests(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn handles_many_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let mut asked = Vec::new();
     for _ in 0..20 {
-        asked.push(play.wire.ask(UNKNOWN, json!({})).await?);
+        asked.push(harness.wire.ask(UNKNOWN, json!({})).await?);
     }
-    play.answers(&asked).await?;
+    harness.answers(&asked).await?;
     Ok(())
 }
 
-async fn own_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.host.permission = PermissionReply::Hold;
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Edit);
-    let prompt = play.begin_prompt(&session, &text).await?;
+async fn own_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.host.permission = PermissionReply::Hold;
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Edit);
+    let prompt = harness.begin_prompt(&session, &text).await?;
     let what = "a permission request or the end of the turn";
-    let held = play
-        .until_in_turn(what, |play, message| match play.held.first() {
+    let held = harness
+        .until_in_turn(what, |harness, message| match harness.held.first() {
             Some(held) => Some(Some(held.clone())),
             None => is_response_to(message, &prompt).then_some(None),
         })
@@ -125,21 +129,23 @@ async fn own_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("the agent requested no permission, so it sent no request id");
     };
     if theirs == prompt {
-        // The two ids are the same already, and both must still be answered.
-        play.require_responsive("a request of its own with the id of the prompt")
+        // The two ids are the same, and both requests must still get a response.
+        harness
+            .require_responsive("a request of its own with the id of the prompt")
             .await?;
     } else {
-        send_request_with_id(play, theirs.clone(), UNKNOWN).await?;
+        send_request_with_id(harness, theirs.clone(), UNKNOWN).await?;
     }
     let chosen = json!({"outcome": "selected", "optionId": params["options"][0]["optionId"]});
-    play.wire
+    harness
+        .wire
         .answer(&theirs, json!({"outcome": chosen}))
         .await?;
-    play.turn_answer(&prompt).await?;
+    harness.turn_answer(&prompt).await?;
     Ok(())
 }
 
-/// Fails if there is an answer in what came although nothing was asked.
+/// Fails if there is a response among the messages, although no request was sent.
 fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
     let answer = came
         .iter()
@@ -153,31 +159,34 @@ fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckSt
     }
 }
 
-async fn notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     for (method, params) in [
         ("session/cancel", json!({"sessionId": session})),
         ("_acp-check/hello", json!({})),
     ] {
-        play.wire.notify(method, params).await?;
-        let came = play.collect(QUIET).await?;
+        harness.wire.notify(method, params).await?;
+        let came = harness.collect(QUIET).await?;
         require_no_response(&came, &format!("the notification `{method}`"))?;
     }
     Ok(())
 }
 
-async fn broken_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn broken_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}});
-    play.wire.notify("session/cancel", params).await?;
-    let came = play.collect(QUIET).await?;
+    harness.wire.notify("session/cancel", params).await?;
+    let came = harness.collect(QUIET).await?;
     require_no_response(&came, "a notification whose `sessionId` is no string")
 }
 
-async fn parse_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
-    let answer = play
+async fn parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness
+        .wire
+        .send_line(br#"{"jsonrpc": "2.0", "id":"#)
+        .await?;
+    let answer = harness
         .until("a response to invalid JSON", |_, message| {
             match message.envelope() {
                 Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
@@ -191,20 +200,24 @@ async fn parse_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn parse_error_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire.send_line(br#"{"jsonrpc": "2.0", "id":"#).await?;
-    let asked = play.wire.ask(UNKNOWN, json!({})).await?;
+async fn parse_error_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness
+        .wire
+        .send_line(br#"{"jsonrpc": "2.0", "id":"#)
+        .await?;
+    let asked = harness.wire.ask(UNKNOWN, json!({})).await?;
     let mut error = None;
-    play.until(&format!("an answer to request {asked}"), |_, message| {
-        if let Some(Envelope::Response { id, result: Err(_) }) = message.envelope()
-            && *id != asked
-        {
-            error = Some(id.clone());
-        }
-        is_response_to(message, &asked).then_some(())
-    })
-    .await?;
+    harness
+        .until(&format!("an answer to request {asked}"), |_, message| {
+            if let Some(Envelope::Response { id, result: Err(_) }) = message.envelope()
+                && *id != asked
+            {
+                error = Some(id.clone());
+            }
+            is_response_to(message, &asked).then_some(())
+        })
+        .await?;
     match error {
         None => skip("it does not respond to invalid JSON"),
         Some(Value::Null) => Ok(()),
@@ -214,11 +227,11 @@ async fn parse_error_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn invalid_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn invalid_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let odd = json!({"jsonrpc": "2.0", "id": "odd", "method": 1});
-    play.wire.send(&odd).await?;
-    let code = play
+    harness.wire.send(&odd).await?;
+    let code = harness
         .until(
             "an answer to a request whose method is a number",
             |_, m| match m.envelope() {
@@ -235,37 +248,40 @@ async fn invalid_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    match play.request("acp-check/nothing", json!({})).await? {
+async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    match harness.request("acp-check/nothing", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("`acp-check/nothing` succeeded; expected an error"),
     }
 }
 
-async fn method_not_found(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let code = play.request("acp-check/nothing", json!({})).await?.code();
+async fn method_not_found(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let code = harness
+        .request("acp-check/nothing", json!({}))
+        .await?
+        .code();
     require(code == Some(-32601), || match code {
         Some(code) => format!("`acp-check/nothing` failed with error {code}"),
         None => "`acp-check/nothing` succeeded; expected an error".to_owned(),
     })
 }
 
-/// Sends a prompt that cannot be read.
-async fn send_broken_request(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
-    play.initialize().await?;
+/// Sends a prompt that cannot be parsed.
+async fn send_broken_request(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+    harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}, "prompt": "not a list"});
-    play.request("session/prompt", params).await
+    harness.request("session/prompt", params).await
 }
 
-async fn broken_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    send_broken_request(play).await?;
+async fn broken_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    send_broken_request(harness).await?;
     Ok(())
 }
 
-async fn invalid_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let code = send_broken_request(play).await?.code();
+async fn invalid_params(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let code = send_broken_request(harness).await?.code();
     if code == Some(-32601) {
         return skip("it does not support `session/prompt`");
     }
@@ -277,9 +293,9 @@ async fn invalid_params(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn error_object(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let message = send_request_with_id(play, json!("error"), "acp-check/nothing").await?;
+async fn error_object(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let message = send_request_with_id(harness, json!("error"), "acp-check/nothing").await?;
     let error = &message["error"];
     require(error["code"].is_i64(), || {
         format!("the error has no integer `code`: {error}")
@@ -289,9 +305,9 @@ async fn error_object(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn has_result_or_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let right = send_request_with_id(play, json!("right"), "initialize").await?;
-    let wrong = send_request_with_id(play, json!("wrong"), "acp-check/nothing").await?;
+async fn has_result_or_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let right = send_request_with_id(harness, json!("right"), "initialize").await?;
+    let wrong = send_request_with_id(harness, json!("wrong"), "acp-check/nothing").await?;
     require(right.get("error").is_none(), || {
         "the response to `initialize` has both `result` and `error`".to_owned()
     })?;
@@ -300,9 +316,9 @@ async fn has_result_or_error(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn has_jsonrpc_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_jsonrpc_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     for method in ["initialize", UNKNOWN] {
-        let message = send_request_with_id(play, json!(method), method).await?;
+        let message = send_request_with_id(harness, json!(method), method).await?;
         require(message["jsonrpc"] == "2.0", || {
             let said = &message["jsonrpc"];
             format!("the response to `{method}` has `jsonrpc` {said}; expected \"2.0\"")
@@ -311,29 +327,34 @@ async fn has_jsonrpc_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn ignores_stray_response(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire.answer(&json!("nobody asked"), json!({})).await?;
-    play.wire
+async fn ignores_stray_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness
+        .wire
+        .answer(&json!("nobody asked"), json!({}))
+        .await?;
+    harness
+        .wire
         .refuse(&json!(4711), -32603, "nobody asked")
         .await?;
-    play.require_responsive("responses to unknown requests")
+    harness
+        .require_responsive("responses to unknown requests")
         .await
 }
 
-async fn baseline(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let params = play.session_params();
-    let opened = play.request("session/new", params).await?;
-    let prompt = json!([{"type": "text", "text": play.text_for(AgentTask::Answer)}]);
+async fn baseline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let params = harness.session_params();
+    let opened = harness.request("session/new", params).await?;
+    let prompt = json!([{"type": "text", "text": harness.text_for(AgentTask::Answer)}]);
     let session = match &opened {
         ReceivedResponse::Result(opened) => opened["sessionId"].clone(),
-        // It may want a login first, and has the method all the same.
+        // It may require a login first, but it has the method.
         ReceivedResponse::Error { .. } => json!(NO_SESSION),
     };
     let params = json!({"sessionId": session, "prompt": prompt});
-    let id = play.wire.ask("session/prompt", params).await?;
-    let prompted = play.turn_answer(&id).await?;
+    let id = harness.wire.ask("session/prompt", params).await?;
+    let prompted = harness.turn_answer(&id).await?;
     for (method, answer) in [("session/new", opened), ("session/prompt", prompted)] {
         require(answer.code() != Some(-32601), || {
             format!("it does not support `{method}` (error -32601)")
@@ -342,23 +363,23 @@ async fn baseline(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// What the agent has said of files in its usual tasks: each `field` of a location, a diff or a request.
-async fn reported_values(play: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session().await?;
+/// Returns each `field` of a location, diff or request with which the agent named files in its usual tasks.
+async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        // A turn that fails has told something as well.
-        if let Err(CheckStop::Harness(why)) = play.turn(&session, task).await {
+        // A turn that fails has reported something, too.
+        if let Err(CheckStop::Harness(why)) = harness.turn(&session, task).await {
             return Err(CheckStop::Harness(why));
         }
     }
     let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
-    let updates = play.updates().map(|params| &params["update"]);
-    let asked = play.requests().map(|(_, params)| &params["toolCall"]);
+    let updates = harness.updates().map(|params| &params["update"]);
+    let asked = harness.requests().map(|(_, params)| &params["toolCall"]);
     let calls: Vec<&Value> = updates.chain(asked).collect();
     let locations = calls.iter().flat_map(|call| list(&call["locations"]));
     let diffs = calls.iter().flat_map(|call| list(&call["content"]));
     let diffs = diffs.filter(|content| content["type"] == "diff");
-    let requests = play.requests().filter(|(method, _)| {
+    let requests = harness.requests().filter(|(method, _)| {
         method.starts_with("fs/") || (field == "path" && *method == "terminal/create")
     });
     let requests = requests.map(|(method, params)| match method {
@@ -370,8 +391,8 @@ async fn reported_values(play: &mut AgentHarness, field: &str) -> Result<Vec<Val
     Ok(said.filter(|said| !said.is_null()).collect())
 }
 
-async fn paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let paths = reported_values(play, "path").await?;
+async fn paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let paths = reported_values(harness, "path").await?;
     if paths.is_empty() {
         return skip("the agent sent no path");
     }
@@ -385,8 +406,8 @@ async fn paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let lines = reported_values(play, "line").await?;
+async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let lines = reported_values(harness, "line").await?;
     if lines.is_empty() {
         return skip("the agent sent no line number");
     }

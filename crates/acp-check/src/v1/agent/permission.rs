@@ -1,4 +1,4 @@
-//! Tool calls: asking for permission.
+//! Tool calls: requesting permission.
 
 use serde_json::{Value, json};
 
@@ -22,22 +22,22 @@ checks! { V1 Agent "tool-calls";
 
 const METHOD: &str = "session/request_permission";
 
-/// Lets the agent edit, and gives the permission requests it has sent. Whether it succeeds is another matter.
-async fn permission_requests(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session().await?;
-    play.attempt(&session, AgentTask::Edit).await?;
-    requests(play)
+/// Makes the agent edit, and returns its permission requests. The edit may fail.
+async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session().await?;
+    harness.attempt(&session, AgentTask::Edit).await?;
+    requests(harness)
 }
 
-/// As [`permission_requests`], of a turn that succeeds.
-async fn permission_requests_of_turn(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Edit).await?;
-    requests(play)
+/// Like `permission_requests`, for a turn that succeeds.
+async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Edit).await?;
+    requests(harness)
 }
 
-fn requests(play: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let asked = play.requests().filter(|(method, _)| *method == METHOD);
+fn requests(harness: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let asked = harness.requests().filter(|(method, _)| *method == METHOD);
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
         return skip("the agent requested no permission");
@@ -45,14 +45,14 @@ fn requests(play: &AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(asked)
 }
 
-fn notes(play: &AgentHarness) -> Result<String, CheckStop> {
-    let file = play.place().file("notes.txt");
+fn notes(harness: &AgentHarness) -> Result<String, CheckStop> {
+    let file = harness.place().file("notes.txt");
     std::fs::read_to_string(&file)
         .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
 }
 
-async fn unique_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for params in permission_requests(play).await? {
+async fn unique_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for params in permission_requests(harness).await? {
         let options = params["options"].as_array().into_iter().flatten();
         let mut ids: Vec<&Value> = Vec::new();
         for option in options {
@@ -64,8 +64,8 @@ async fn unique_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn has_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for params in permission_requests(play).await? {
+async fn has_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for params in permission_requests(harness).await? {
         let some = params["options"]
             .as_array()
             .is_some_and(|options| !options.is_empty());
@@ -74,10 +74,10 @@ async fn has_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn known_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    permission_requests(play).await?;
+async fn known_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    permission_requests(harness).await?;
     let mut known: Vec<&Value> = Vec::new();
-    for message in &play.messages {
+    for message in &harness.messages {
         let params = message.params();
         if params["update"]["sessionUpdate"] == "tool_call" {
             known.push(&params["update"]["toolCallId"]);
@@ -90,29 +90,29 @@ async fn known_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.host.permission = PermissionReply::Reject;
-    let before = notes(play)?;
-    permission_requests(play).await?;
-    let after = notes(play)?;
+async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.host.permission = PermissionReply::Reject;
+    let before = notes(harness)?;
+    permission_requests(harness).await?;
+    let after = notes(harness)?;
     require(before == after, || {
         format!("every permission was rejected, but the file was changed to {after:?}")
     })
 }
 
-async fn runs_after_allow(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    permission_requests_of_turn(play).await?;
-    let after = notes(play)?;
+async fn runs_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    permission_requests_of_turn(harness).await?;
+    let after = notes(harness)?;
     require(after.contains("delta"), || {
         format!("every permission was granted, but the file was not changed: {after:?}")
     })
 }
 
-async fn in_progress(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let asked = permission_requests_of_turn(play).await?;
+async fn in_progress(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let asked = permission_requests_of_turn(harness).await?;
     for params in &asked {
         let id = &params["toolCall"]["toolCallId"];
-        let mut updates = play.updates().map(|params| &params["update"]);
+        let mut updates = harness.updates().map(|params| &params["update"]);
         let runs =
             updates.any(|update| &update["toolCallId"] == id && update["status"] == "in_progress");
         require(runs, || {
@@ -122,16 +122,20 @@ async fn in_progress(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn leaves_cancelled_action_undone(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let before = notes(play)?;
-    let (prompt, asked, _) = play.until_asked(&session, AgentTask::Edit, METHOD).await?;
-    play.cancel(&session).await?;
-    play.host.permission = PermissionReply::Cancel;
+async fn leaves_cancelled_action_undone(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let before = notes(harness)?;
+    let (prompt, asked, _) = harness
+        .until_asked(&session, AgentTask::Edit, METHOD)
+        .await?;
+    harness.cancel(&session).await?;
+    harness.host.permission = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
-    play.answer_open(asked, &json!({"result": outcome})).await?;
-    play.end_of(&prompt).await?;
-    let after = notes(play)?;
+    harness
+        .answer_open(asked, &json!({"result": outcome}))
+        .await?;
+    harness.end_of(&prompt).await?;
+    let after = notes(harness)?;
     require(before == after, || {
         format!(
             "the turn was cancelled during a permission request, but the file was changed to {after:?}"
@@ -139,20 +143,22 @@ async fn leaves_cancelled_action_undone(play: &mut AgentHarness) -> Result<(), C
     })
 }
 
-async fn handles_error_response(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn handles_error_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
-    play.task_with(&session, AgentTask::Edit, METHOD, error)
+    harness
+        .task_with(&session, AgentTask::Edit, METHOD, error)
         .await?;
-    play.goes_on(&session, "an error response to a permission request")
+    harness
+        .goes_on(&session, "an error response to a permission request")
         .await
         .map(drop)
 }
 
-async fn not_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.host.permission = PermissionReply::Reject;
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Edit).await?;
+async fn not_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.host.permission = PermissionReply::Reject;
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Edit).await?;
     if !turn.requests.iter().any(|(method, _)| method == METHOD) {
         return skip("the agent requested no permission");
     }

@@ -25,7 +25,7 @@ checks! { V1 Agent "prompt-turn";
     13 Must "Every prompt gets a response, even one sent during a running turn." => second_at_once;
 }
 
-/// Updates that come of what a model says or does. Others, such as those of usage, may come at any time.
+/// Updates that result from what a model says or does. Others, such as usage, may come at any time.
 pub(super) const OF_A_TURN: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -34,9 +34,9 @@ pub(super) const OF_A_TURN: [&str; 5] = [
     "plan",
 ];
 
-async fn stop_reason(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let turn = play.turn(&session, AgentTask::Answer).await?;
+async fn stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.turn(&session, AgentTask::Answer).await?;
     let there_are: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
     require(there_are.contains(&turn.stop.as_str()), || {
         let there_are = there_are.join(", ");
@@ -47,9 +47,9 @@ async fn stop_reason(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn reports(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Answer).await?;
+async fn reports(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Answer).await?;
     if turn.stop != "end_turn" {
         return skip(format!("the turn ended with {:?}", turn.stop));
     }
@@ -59,9 +59,9 @@ async fn reports(play: &mut AgentHarness) -> Result<(), CheckStop> {
     require(reported, || "the turn ended without any output".to_owned())
 }
 
-/// The first update of what a turn does that has come for a session, after so many messages.
-pub(super) fn of_a_turn(play: &AgentHarness, session: &str, after: usize) -> Option<String> {
-    let of_session = play.updates_since(after);
+/// Returns the first update of a turn's work for this session, after this many messages.
+pub(super) fn of_a_turn(harness: &AgentHarness, session: &str, after: usize) -> Option<String> {
+    let of_session = harness.updates_since(after);
     let mut kinds = of_session
         .filter(|params| params["sessionId"] == session)
         .filter_map(|params| params["update"]["sessionUpdate"].as_str());
@@ -70,12 +70,12 @@ pub(super) fn of_a_turn(play: &AgentHarness, session: &str, after: usize) -> Opt
         .map(str::to_owned)
 }
 
-async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Answer).await?;
-    let before = play.messages.len();
-    play.hush().await?;
-    match of_a_turn(play, &session, before) {
+async fn nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Answer).await?;
+    let before = harness.messages.len();
+    harness.hush().await?;
+    match of_a_turn(harness, &session, before) {
         Some(kind) => fail(format!(
             "`{kind}` was sent after the response to the prompt"
         )),
@@ -83,10 +83,10 @@ async fn nothing_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn updates_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Answer).await?;
-    let other = play
+async fn updates_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Answer).await?;
+    let other = harness
         .updates()
         .find(|params| params["sessionId"] != session.as_str());
     match other {
@@ -98,19 +98,19 @@ async fn updates_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Whether it is a request that has a `sessionId`.
+/// Returns `true` for a request that has a `sessionId`.
 fn is_session_method(method: &str) -> bool {
     method == "session/request_permission"
         || method.starts_with("fs/")
         || method.starts_with("terminal/")
 }
 
-async fn requests_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn requests_of_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        play.attempt(&session, task).await?;
+        harness.attempt(&session, task).await?;
     }
-    let mut asked = play
+    let mut asked = harness
         .requests()
         .filter(|(method, _)| is_session_method(method))
         .peekable();
@@ -126,42 +126,44 @@ async fn requests_of_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn second_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Answer).await?;
-    play.goes_on(&session, "a first turn").await.map(drop)
+async fn second_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Answer).await?;
+    harness.goes_on(&session, "a first turn").await.map(drop)
 }
 
-async fn uses_history(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Remember).await?;
-    let said = play.task(&session, AgentTask::Recall).await?.text();
+async fn uses_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Remember).await?;
+    let said = harness.task(&session, AgentTask::Recall).await?.text();
     require(said.contains("7351"), || {
         format!("asked to remember and repeat 7351, it said {said:?}")
     })
 }
 
-async fn not_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Answer).await?;
+async fn not_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the stop reason is \"cancelled\", but the turn was not cancelled".to_owned()
     })
 }
 
-async fn empty_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+async fn empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let params = json!({"sessionId": session, "prompt": []});
-    let prompt = play.wire.ask("session/prompt", params).await?;
-    // Whether it is done or refused is the agent's own.
-    play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "an empty prompt").await.map(drop)
+    let prompt = harness.wire.ask("session/prompt", params).await?;
+    // The agent may accept or reject it.
+    harness.turn_answer(&prompt).await?;
+    harness.goes_on(&session, "an empty prompt").await.map(drop)
 }
 
-async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.session().await?;
-    let prompt = play.begin_prompt("sess_nobody_has_opened", "Hello").await?;
-    match play.turn_answer(&prompt).await? {
+async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.session().await?;
+    let prompt = harness
+        .begin_prompt("sess_nobody_has_opened", "Hello")
+        .await?;
+    match harness.turn_answer(&prompt).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
             "a prompt for an unknown session succeeded with {result}"
@@ -169,18 +171,18 @@ async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session().await?;
-    let second = play.session().await?;
-    let text = play.text_for(AgentTask::Answer);
+async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session().await?;
+    let second = harness.session().await?;
+    let text = harness.text_for(AgentTask::Answer);
     let mut prompts: Vec<(String, Value)> = Vec::new();
     for session in [first, second] {
-        let prompt = play.begin_prompt(&session, &text).await?;
+        let prompt = harness.begin_prompt(&session, &text).await?;
         prompts.push((session, prompt));
     }
     for (session, prompt) in &prompts {
-        let answer = play.end_of(prompt).await?;
-        let turn = play.turn_since(session, answer, 0)?;
+        let answer = harness.end_of(prompt).await?;
+        let turn = harness.turn_since(session, answer, 0)?;
         let reported = OF_A_TURN
             .iter()
             .any(|kind| turn.of_kind(kind).next().is_some());
@@ -191,31 +193,31 @@ async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn not_kept_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let busy = play.session().await?;
-    let other = play.session().await?;
-    let prompt = play.long_turn(&busy).await?;
-    let turn = play.turn(&other, AgentTask::Answer).await;
-    play.cancel(&busy).await?;
+async fn not_kept_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let busy = harness.session().await?;
+    let other = harness.session().await?;
+    let prompt = harness.long_turn(&busy).await?;
+    let turn = harness.turn(&other, AgentTask::Answer).await;
+    harness.cancel(&busy).await?;
     match turn {
         Err(CheckStop::Fail(why)) => fail(format!(
             "while a turn was running in another session: {why}"
         )),
         turn => {
             turn?;
-            play.end_of(&prompt).await.map(drop)
+            harness.end_of(&prompt).await.map(drop)
         }
     }
 }
 
-async fn second_at_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Answer);
-    let first = play.begin_prompt(&session, &text).await?;
-    let second = play.begin_prompt(&session, &text).await?;
+async fn second_at_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Answer);
+    let first = harness.begin_prompt(&session, &text).await?;
+    let second = harness.begin_prompt(&session, &text).await?;
     for prompt in [first, second] {
-        // Whether it waits, is refused or ends the first is the agent's own.
-        play.end_of(&prompt).await?;
+        // The agent may queue it, reject it, or end the first turn.
+        harness.end_of(&prompt).await?;
     }
     Ok(())
 }

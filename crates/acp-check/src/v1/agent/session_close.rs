@@ -1,4 +1,4 @@
-//! Session setup, of sessions that are closed.
+//! Session setup: closing sessions.
 
 use serde_json::json;
 
@@ -19,25 +19,26 @@ checks! { V1 Agent "session-setup";
 
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
-async fn open_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(CLOSE)?;
-    play.session().await
+async fn open_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(CLOSE)?;
+    harness.session().await
 }
 
-async fn closes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = open_session(play).await?;
-    play.result("session/close", json!({"sessionId": session}))
+async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = open_session(harness).await?;
+    harness
+        .result("session/close", json!({"sessionId": session}))
         .await?;
     Ok(())
 }
 
-/// Closes a session in the middle of a turn, and gives the answer to the prompt.
-async fn close_in_turn(play: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
-    let session = open_session(play).await?;
-    let text = play.text_for(AgentTask::Long);
-    let prompt = play.begin_prompt(&session, &text).await?;
-    let runs = play
+/// Closes a session during a turn, and returns the response to the prompt.
+async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
+    let session = open_session(harness).await?;
+    let text = harness.text_for(AgentTask::Long);
+    let prompt = harness.begin_prompt(&session, &text).await?;
+    let runs = harness
         .until_in_turn("the beginning of a turn", |_, message| {
             let kind = message.params()["update"]["sessionUpdate"].as_str();
             match message.envelope() {
@@ -53,24 +54,24 @@ async fn close_in_turn(play: &mut AgentHarness) -> Result<ReceivedResponse, Chec
     if !runs {
         return skip("the turn ended before the session could be closed");
     }
-    let close = play
+    let close = harness
         .wire
         .ask("session/close", json!({"sessionId": session}))
         .await?;
-    let mut answers = play.answers(&[prompt, close]).await?;
+    let mut answers = harness.answers(&[prompt, close]).await?;
     Ok(answers.swap_remove(0))
 }
 
-async fn responds_to_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    close_in_turn(play).await?;
+async fn responds_to_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    close_in_turn(harness).await?;
     Ok(())
 }
 
-async fn cancels_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    match close_in_turn(play).await? {
+async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match close_in_turn(harness).await? {
         ReceivedResponse::Result(result) => {
             let reason = result["stopReason"].as_str().unwrap_or_default();
-            // It may have come to its end just then.
+            // It may have ended just then.
             require(matches!(reason, "cancelled" | "end_turn"), || {
                 format!("the turn ended with {reason:?}; expected \"cancelled\"")
             })
@@ -81,22 +82,23 @@ async fn cancels_open_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn others_stay(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let other = open_session(play).await?;
-    let session = play.session().await?;
-    play.result("session/close", json!({"sessionId": session}))
+async fn others_stay(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let other = open_session(harness).await?;
+    let session = harness.session().await?;
+    harness
+        .result("session/close", json!({"sessionId": session}))
         .await?;
-    play.turn(&other, AgentTask::Answer).await?;
+    harness.turn(&other, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn rejects_unsupported_close(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    if play.require_capability(CLOSE).is_ok() {
+async fn rejects_unsupported_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    if harness.require_capability(CLOSE).is_ok() {
         return skip("the agent supports `session/close`");
     }
     let params = json!({"sessionId": session});
-    match play.request("session/close", params).await? {
+    match harness.request("session/close", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
             fail("it does not support `session/close`, but the request succeeded")

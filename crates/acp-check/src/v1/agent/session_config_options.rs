@@ -32,9 +32,11 @@ checks! { V1 Agent "session-config-options";
     19 Must "Every config option of a resumed session has a valid value." => has_options_after_resume;
 }
 
-/// Opens a session, and gives its id and its config options, if it has any.
-async fn session_with_options(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    let opened = play.open_session().await?;
+/// Opens a session, and returns its id and its config options. Skips if it has none.
+async fn session_with_options(
+    harness: &mut AgentHarness,
+) -> Result<(String, Vec<Value>), CheckStop> {
+    let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     let options = options(&opened);
     if options.is_empty() {
@@ -43,7 +45,7 @@ async fn session_with_options(play: &mut AgentHarness) -> Result<(String, Vec<Va
     Ok((session, options))
 }
 
-/// The config options of an answer or an update.
+/// Returns the config options of a response or an update.
 fn options(of: &Value) -> Vec<Value> {
     of["configOptions"].as_array().cloned().unwrap_or_default()
 }
@@ -62,7 +64,7 @@ fn option_with_id<'a>(options: &'a [Value], id: &Value) -> &'a Value {
         .unwrap_or(&Value::Null)
 }
 
-/// The values that a choice has, in groups or not.
+/// Returns the values of a select option, grouped or not.
 fn values(option: &Value) -> Vec<&Value> {
     let entries = option["options"].as_array().into_iter().flatten();
     let values = entries.flat_map(|entry| match entry["options"].as_array() {
@@ -72,14 +74,14 @@ fn values(option: &Value) -> Vec<&Value> {
     values.collect()
 }
 
-/// Every option's value is one that it can have.
+/// Requires that every option has one of its possible values.
 fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     for option in options {
         let current = &option["currentValue"];
         let fits = match option["type"].as_str() {
             Some("select") => values(option).contains(&current),
             Some("boolean") => current.is_boolean(),
-            // The shape of others is not known.
+            // The values of other types are unknown.
             _ => true,
         };
         require(fits, || {
@@ -90,7 +92,7 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// The first option that is a choice; one of modes by preference, as setting another model may not be possible.
+/// Returns the first select option. Prefers modes, since setting another model may not be possible.
 fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     let choices = || options.iter().filter(|option| option["type"] == "select");
     let modes = choices().find(|option| option["category"] == "mode");
@@ -100,7 +102,7 @@ fn choice(options: &[Value]) -> Result<&Value, CheckStop> {
     }
 }
 
-/// A choice, and a value that it does not have yet.
+/// Returns a select option, and a value other than its current one.
 fn other_value(options: &[Value]) -> Result<(Value, Value), CheckStop> {
     let option = choice(options)?;
     let values = values(option);
@@ -119,19 +121,19 @@ fn setting(session: &str, id: &Value, value: &Value) -> Value {
 
 const SET: &str = "session/set_config_option";
 
-/// Sets an option to what it is: nothing else may change by that. Gives all options as they are.
+/// Sets an option to its current value, which must change nothing else. Returns all options.
 async fn current_options(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
     known: &[Value],
 ) -> Result<Vec<Value>, CheckStop> {
     let option = choice(known)?;
     let params = setting(session, &option["id"], &option["currentValue"]);
-    Ok(options(&play.result(SET, params).await?))
+    Ok(options(&harness.result(SET, params).await?))
 }
 
-async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = session_with_options(play).await?;
+async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = session_with_options(harness).await?;
     let ids = ids(&options);
     match ids
         .iter()
@@ -142,14 +144,14 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = session_with_options(play).await?;
+async fn defaults(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = session_with_options(harness).await?;
     require_values(&options, "at first")
 }
 
-async fn categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const KNOWN: [&str; 4] = ["mode", "model", "model_config", "thought_level"];
-    let (_, options) = session_with_options(play).await?;
+    let (_, options) = session_with_options(harness).await?;
     let mut categories = options
         .iter()
         .filter_map(|option| option["category"].as_str());
@@ -161,20 +163,21 @@ async fn categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn returns_all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, before) = session_with_options(play).await?;
-    let after = current_options(play, &session, &before).await?;
+async fn returns_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, before) = session_with_options(harness).await?;
+    let after = current_options(harness, &session, &before).await?;
     match ids(&before).iter().find(|id| !ids(&after).contains(id)) {
         Some(id) => fail(format!("the response does not contain option {id:?}")),
         None => Ok(()),
     }
 }
 
-/// Sets a choice to another value, if the agent lets it be set, and gives its id, the value and the answer.
-async fn set_other(play: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>), CheckStop> {
-    let (session, before) = session_with_options(play).await?;
+/// Sets a select option to another value, if the agent allows it. Returns its id, the value and the options in the
+/// response.
+async fn set_other(harness: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>), CheckStop> {
+    let (session, before) = session_with_options(harness).await?;
     let (id, value) = other_value(&before)?;
-    match play.request(SET, setting(&session, &id, &value)).await? {
+    match harness.request(SET, setting(&session, &id, &value)).await? {
         ReceivedResponse::Result(result) => Ok((id, value, options(&result))),
         ReceivedResponse::Error { code, message, .. } => skip(format!(
             "the option {id} could not be set to {value}: error {code}: {message}"
@@ -182,60 +185,60 @@ async fn set_other(play: &mut AgentHarness) -> Result<(Value, Value, Vec<Value>)
     }
 }
 
-async fn returns_new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (id, value, after) = set_other(play).await?;
+async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (id, value, after) = set_other(harness).await?;
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
     })
 }
 
-async fn returned_values_are_valid(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (.., after) = set_other(play).await?;
+async fn returned_values_are_valid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (.., after) = set_other(harness).await?;
     require_values(&after, "in the answer")
 }
 
-async fn refuses(play: &mut AgentHarness, params: Value, what: &str) -> Result<(), CheckStop> {
-    match play.request(SET, params).await? {
+async fn refuses(harness: &mut AgentHarness, params: Value, what: &str) -> Result<(), CheckStop> {
+    match harness.request(SET, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("{what} was set")),
     }
 }
 
-async fn unknown_option(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = session_with_options(play).await?;
+async fn unknown_option(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = session_with_options(harness).await?;
     let params = setting(&session, &json!("no-such-option"), &json!("x"));
-    refuses(play, params, "an unknown option").await
+    refuses(harness, params, "an unknown option").await
 }
 
-async fn unknown_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = session_with_options(play).await?;
+async fn unknown_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = session_with_options(harness).await?;
     let id = choice(&options)?["id"].clone();
     let params = setting(&session, &id, &json!("no-such-value"));
-    refuses(play, params, "an invalid value").await
+    refuses(harness, params, "an invalid value").await
 }
 
-/// Lets the agent change its options by itself, and gives what they were, and the last update.
+/// Makes the agent change its options by itself. Returns the options before, and the last update.
 async fn own_update(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
-    let (session, before) = session_with_options(play).await?;
-    let turn = play.task(&session, AgentTask::Plan).await?;
+    let (session, before) = session_with_options(harness).await?;
+    let turn = harness.task(&session, AgentTask::Plan).await?;
     match turn.of_kind("config_option_update").last() {
         Some(update) => Ok((session, before, options(update))),
         None => skip("the agent did not change its config options on its own"),
     }
 }
 
-async fn update_has_all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, before, updated) = own_update(play).await?;
-    // Which there are now is known by the answer to a request that changes nothing.
+async fn update_has_all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, before, updated) = own_update(harness).await?;
+    // The response to a request that changes nothing has the current options.
     let known = if updated.is_empty() {
         before
     } else {
         updated.clone()
     };
-    let now = current_options(play, &session, &known).await?;
+    let now = current_options(harness, &session, &known).await?;
     match ids(&now).iter().find(|id| !ids(&updated).contains(id)) {
         Some(id) => fail(format!(
             "the update does not have the option {id:?}, which there is"
@@ -244,13 +247,13 @@ async fn update_has_all_options(play: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-async fn updated_values_are_valid(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, updated) = own_update(play).await?;
+async fn updated_values_are_valid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, updated) = own_update(harness).await?;
     require_values(&updated, "in the update")
 }
 
-async fn booleans(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = session_with_options(play).await?;
+async fn booleans(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = session_with_options(harness).await?;
     match options.iter().find(|option| option["type"] == "boolean") {
         Some(option) => fail(format!(
             "option {} is boolean, but the client does not support boolean options",
@@ -260,36 +263,36 @@ async fn booleans(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn sets_boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
-    play.initialize_with(params).await?;
-    let (session, before) = session_with_options(play).await?;
+    harness.initialize_with(params).await?;
+    let (session, before) = session_with_options(harness).await?;
     let Some(option) = before.iter().find(|option| option["type"] == "boolean") else {
         return skip("no boolean config option");
     };
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
     let mut params = setting(&session, &id, &value);
     params["type"] = json!("boolean");
-    let after = options(&play.result(SET, params).await?);
+    let after = options(&harness.result(SET, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
     })
 }
 
-async fn at_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = session_with_options(play).await?;
+async fn at_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = session_with_options(harness).await?;
     choice(&options)?;
-    let set = async |play: &mut AgentHarness| current_options(play, &session, &options).await;
-    play.while_at_work(&session, set).await.map(drop)
+    let set = async |harness: &mut AgentHarness| current_options(harness, &session, &options).await;
+    harness.while_at_work(&session, set).await.map(drop)
 }
 
-async fn of_one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (other, theirs) = session_with_options(play).await?;
-    let (id, value, _) = set_other(play).await?;
+async fn of_one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (other, theirs) = session_with_options(harness).await?;
+    let (id, value, _) = set_other(harness).await?;
     let before = &option_with_id(&theirs, &id)["currentValue"];
-    // Setting this one would say nothing of what it was.
+    // Setting the same option would not show its value before.
     let Some(another) = theirs
         .iter()
         .find(|option| option["type"] == "select" && option["id"] != id)
@@ -297,21 +300,21 @@ async fn of_one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
         return skip("only one select config option");
     };
     let params = setting(&other, &another["id"], &another["currentValue"]);
-    let after = options(&play.result(SET, params).await?);
+    let after = options(&harness.result(SET, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
         format!("option {id} was set to {value} in one session, and changed to {now} in another")
     })
 }
 
-/// The config option that has the modes.
+/// Returns the config option that has the modes.
 fn mode_option(options: &[Value]) -> Option<&Value> {
     let mut modes = options.iter().filter(|option| option["type"] == "select");
     modes.find(|option| option["category"] == "mode")
 }
 
-async fn has_mode_option_and_modes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let opened = play.open_session().await?;
+async fn has_mode_option_and_modes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let opened = harness.open_session().await?;
     let options = options(&opened);
     match (opened["modes"].is_object(), mode_option(&options).is_some()) {
         (false, false) => skip("the agent's sessions have no modes"),
@@ -321,8 +324,8 @@ async fn has_mode_option_and_modes(play: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-async fn same_at_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let opened = play.open_session().await?;
+async fn same_at_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let opened = harness.open_session().await?;
     let options = options(&opened);
     let Some(option) = mode_option(&options).filter(|_| opened["modes"].is_object()) else {
         return skip("the agent does not report modes both ways");
@@ -333,51 +336,51 @@ async fn same_at_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn keeps_mode_in_sync(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let opened = play.open_session().await?;
+async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
     let options_there = options(&opened);
     let mode = mode_option(&options_there).filter(|_| opened["modes"].is_object());
     let Some(mode) = mode.map(|option| &option["id"]) else {
         return skip("the agent does not report modes both ways");
     };
-    // The answer to setting the mode's own option would say nothing of what it was.
+    // The response to setting the mode's own option would not show its value before.
     let mut others = options_there
         .iter()
         .filter(|option| option["type"] == "select");
     let Some(another) = others.find(|option| option["id"] != *mode) else {
         return skip("there is no other option by whose setting the mode's could be seen");
     };
-    let set = set_another(play, session, &opened["modes"]).await?;
+    let set = set_another(harness, session, &opened["modes"]).await?;
     let params = setting(session, &another["id"], &another["currentValue"]);
-    let after = options(&play.result(SET, params).await?);
+    let after = options(&harness.result(SET, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
         format!("the mode was set to {set:?}, but the config option says {now}")
     })
 }
 
-async fn has_options_after_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_options_after_reopen(play, "/agentCapabilities/loadSession", "session/load").await
+async fn has_options_after_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_options_after_reopen(harness, "/agentCapabilities/loadSession", "session/load").await
 }
 
-async fn has_options_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_options_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let capability = "/agentCapabilities/sessionCapabilities/resume";
-    require_options_after_reopen(play, capability, "session/resume").await
+    require_options_after_reopen(harness, capability, "session/resume").await
 }
 
 async fn require_options_after_reopen(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     capability: &str,
     method: &str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.require_capability(capability)?;
-    // A session in which nothing was said need not be kept.
-    play.task(&session, AgentTask::Answer).await?;
-    let mut params = play.session_params();
+    let session = harness.session().await?;
+    harness.require_capability(capability)?;
+    // An agent need not store a session without a turn.
+    harness.task(&session, AgentTask::Answer).await?;
+    let mut params = harness.session_params();
     params["sessionId"] = json!(session);
-    let opened = match play.request(method, params).await? {
+    let opened = match harness.request(method, params).await? {
         ReceivedResponse::Result(opened) => opened,
         ReceivedResponse::Error { code, message, .. } => {
             return skip(format!("`{method}` failed with error {code}: {message}"));

@@ -1,4 +1,4 @@
-//! Session delete: taking sessions out of the list.
+//! Session delete: removing sessions from the list.
 
 use serde_json::json;
 
@@ -19,19 +19,21 @@ checks! { V1 Agent "session-delete";
 
 const SESSION: &str = "/agentCapabilities/sessionCapabilities";
 
-/// A session in which something was said and which was then deleted. What deleting an open one does is the agent's
-/// business, so it is closed before.
-async fn deleted_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(&format!("{SESSION}/delete"))?;
-    let session = play.session().await?;
+/// Returns a session with a turn, which was deleted. It is closed first, since agents may treat deleting an open one
+/// as they like.
+async fn deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(&format!("{SESSION}/delete"))?;
+    let session = harness.session().await?;
     let params = json!({"sessionId": session});
-    play.turn(&session, AgentTask::Answer).await?;
-    let closes = play.require_capability(&format!("{SESSION}/close")).is_ok();
+    harness.turn(&session, AgentTask::Answer).await?;
+    let closes = harness
+        .require_capability(&format!("{SESSION}/close"))
+        .is_ok();
     if closes {
-        play.result("session/close", params.clone()).await?;
+        harness.result("session/close", params.clone()).await?;
     }
-    match play.request("session/delete", params).await? {
+    match harness.request("session/delete", params).await? {
         ReceivedResponse::Result(_) => Ok(session),
         ReceivedResponse::Error { message, .. } if !closes => skip(format!(
             "sessions cannot be closed, and the agent does not delete one that is open: {message}"
@@ -42,41 +44,43 @@ async fn deleted_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
     }
 }
 
-async fn omits_deleted_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = deleted_session(play).await?;
-    play.require_capability(&format!("{SESSION}/list"))?;
-    let listed = listed(play, json!({"cwd": play.place().project()})).await?;
+async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = deleted_session(harness).await?;
+    harness.require_capability(&format!("{SESSION}/list"))?;
+    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     let found = listed.iter().any(|listed| listed["sessionId"] == session);
     require(!found, || {
         format!("session {session:?} was deleted, but is still listed")
     })
 }
 
-async fn deletes_unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(&format!("{SESSION}/delete"))?;
-    play.result("session/delete", json!({"sessionId": NO_SESSION}))
+async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(&format!("{SESSION}/delete"))?;
+    harness
+        .result("session/delete", json!({"sessionId": NO_SESSION}))
         .await?;
     Ok(())
 }
 
-async fn deletes_twice(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = deleted_session(play).await?;
-    play.result("session/delete", json!({"sessionId": session}))
+async fn deletes_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = deleted_session(harness).await?;
+    harness
+        .result("session/delete", json!({"sessionId": session}))
         .await?;
     Ok(())
 }
 
-async fn rejects_unsupported_delete(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    if play
+async fn rejects_unsupported_delete(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    if harness
         .require_capability(&format!("{SESSION}/delete"))
         .is_ok()
     {
         return skip("the agent offers `session/delete`");
     }
     let params = json!({"sessionId": session});
-    match play.request("session/delete", params).await? {
+    match harness.request("session/delete", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
             fail("it does not support `session/delete`, but the request succeeded")

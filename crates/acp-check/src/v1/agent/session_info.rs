@@ -12,9 +12,9 @@ checks! { V1 Agent "session-info";
     2 Should "No title updates are sent for a deleted session." => not_after_deletion;
 }
 
-/// The last title that was told of a session.
-fn title(play: &AgentHarness, session: &str) -> Option<Value> {
-    let of_session = play
+/// Returns the last title that was reported for a session.
+fn title(harness: &AgentHarness, session: &str) -> Option<Value> {
+    let of_session = harness
         .updates()
         .filter(|params| params["sessionId"] == session);
     let mut titles = of_session.filter_map(|params| {
@@ -27,24 +27,24 @@ fn title(play: &AgentHarness, session: &str) -> Option<Value> {
     titles.next_back().cloned()
 }
 
-/// Lets the agent give a session a title.
-async fn titled_session(play: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
-    let session = play.session().await?;
-    play.task(&session, AgentTask::Answer).await?;
-    play.hush().await?;
-    match title(play, &session) {
+/// Makes the agent give a session a title.
+async fn titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
+    let session = harness.session().await?;
+    harness.task(&session, AgentTask::Answer).await?;
+    harness.hush().await?;
+    match title(harness, &session) {
         Some(title) => Ok((session, title)),
         None => skip("the agent sent no session title"),
     }
 }
 
-async fn title_in_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = titled_session(play).await?;
-    play.require_capability("/agentCapabilities/sessionCapabilities/list")?;
-    let params = json!({"cwd": play.place().project()});
-    let list = play.result("session/list", params).await?;
+async fn title_in_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = titled_session(harness).await?;
+    harness.require_capability("/agentCapabilities/sessionCapabilities/list")?;
+    let params = json!({"cwd": harness.place().project()});
+    let list = harness.result("session/list", params).await?;
     // Another title may have come meanwhile.
-    let told = title(play, &session).unwrap_or_default();
+    let told = title(harness, &session).unwrap_or_default();
     let sessions = list["sessions"].as_array().into_iter().flatten();
     let mut listed = sessions.filter(|listed| listed["sessionId"] == session.as_str());
     let Some(listed) = listed.next() else {
@@ -56,14 +56,15 @@ async fn title_in_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn not_after_deletion(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = titled_session(play).await?;
-    play.require_capability("/agentCapabilities/sessionCapabilities/delete")?;
-    play.result("session/delete", json!({"sessionId": session}))
+async fn not_after_deletion(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = titled_session(harness).await?;
+    harness.require_capability("/agentCapabilities/sessionCapabilities/delete")?;
+    harness
+        .result("session/delete", json!({"sessionId": session}))
         .await?;
-    let before = play.messages.len();
-    play.hush().await?;
-    let mut updates = play.updates_since(before);
+    let before = harness.messages.len();
+    harness.hush().await?;
+    let mut updates = harness.updates_since(before);
     let late = updates.any(|params| {
         params["sessionId"] == session.as_str()
             && params["update"]["sessionUpdate"] == "session_info_update"

@@ -1,4 +1,4 @@
-//! Session list: which sessions there are.
+//! Session list.
 
 use std::path::PathBuf;
 
@@ -31,18 +31,18 @@ const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
 /// The title that a check sets.
 pub(crate) const NEW_TITLE: &str = "Set by the check";
 
-/// How many pages are looked at.
+/// The maximum number of pages requested.
 const PAGES: usize = 200;
 
-/// Every session that is listed, page by page, as far as there is an end.
+/// Returns all listed sessions, page by page, up to the maximum.
 pub(super) async fn listed(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
     let mut sessions = Vec::new();
     let mut params = params;
     for _ in 0..PAGES {
-        let mut page = play.result("session/list", params.clone()).await?;
+        let mut page = harness.result("session/list", params.clone()).await?;
         match page["sessions"].take() {
             Value::Array(listed) => sessions.extend(listed),
             other => {
@@ -59,22 +59,25 @@ pub(super) async fn listed(
     skip(format!("the list has more than {PAGES} pages"))
 }
 
-/// Some sessions in which something was said.
-async fn open_sessions(play: &mut AgentHarness, how_many: usize) -> Result<Vec<String>, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(LIST)?;
+/// Opens sessions, each with a turn.
+async fn open_sessions(
+    harness: &mut AgentHarness,
+    how_many: usize,
+) -> Result<Vec<String>, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(LIST)?;
     let mut sessions = Vec::new();
     for _ in 0..how_many {
-        let session = play.session().await?;
-        play.turn(&session, AgentTask::Answer).await?;
+        let session = harness.session().await?;
+        harness.turn(&session, AgentTask::Answer).await?;
         sessions.push(session);
     }
     Ok(sessions)
 }
 
-/// A directory in which no session was opened.
-fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
-    let elsewhere = play.place().project().with_file_name("elsewhere");
+/// Creates a directory in which no session was opened.
+fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
+    let elsewhere = harness.place().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
         Ok(()) => Ok(elsewhere),
         Err(e) => Err(CheckStop::Harness(format!(
@@ -87,17 +90,17 @@ fn find_session<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
     listed.iter().find(|listed| listed["sessionId"] == session)
 }
 
-async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    open_sessions(play, 0).await?;
-    let page = play.result("session/list", json!({})).await?;
+async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(harness, 0).await?;
+    let page = harness.result("session/list", json!({})).await?;
     require(page["sessions"].is_array(), || {
         format!("the response has no `sessions` list: {page}")
     })
 }
 
-async fn lists_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let sessions = open_sessions(play, 1).await?;
-    let listed = listed(play, json!({"cwd": play.place().project()})).await?;
+async fn lists_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(harness, 1).await?;
+    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_some(), || {
             format!("session {session:?} had a turn, but is not listed")
@@ -106,27 +109,27 @@ async fn lists_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn of_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let sessions = open_sessions(play, 1).await?;
-    let other = other_directory(play)?;
-    let listed = listed(play, json!({"cwd": other})).await?;
+async fn of_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(harness, 1).await?;
+    let other = other_directory(harness)?;
+    let listed = listed(harness, json!({"cwd": other})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_none(), || {
             format!(
                 "requested sessions of {}, got {session:?}, which is in {}",
                 other.display(),
-                play.place().project().display()
+                harness.place().project().display()
             )
         })?;
     }
     Ok(())
 }
 
-async fn lists_nothing_for_other_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    open_sessions(play, 0).await?;
-    let elsewhere = other_directory(play)?;
+async fn lists_nothing_for_other_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(harness, 0).await?;
+    let elsewhere = other_directory(harness)?;
     let params = json!({"cwd": elsewhere});
-    match play.request("session/list", params).await? {
+    match harness.request("session/list", params).await? {
         ReceivedResponse::Result(page) => require(page["sessions"] == json!([]), || {
             format!(
                 "there are no sessions in {}, but it listed {}",
@@ -141,18 +144,18 @@ async fn lists_nothing_for_other_directory(play: &mut AgentHarness) -> Result<()
     }
 }
 
-async fn wrong_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    open_sessions(play, 0).await?;
+async fn wrong_cursor(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(harness, 0).await?;
     let params = json!({"cursor": "acp-check no such cursor"});
-    match play.request("session/list", params).await? {
+    match harness.request("session/list", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it accepted an unknown cursor"),
     }
 }
 
-async fn lists_each_session_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    open_sessions(play, 3).await?;
-    let listed = listed(play, json!({"cwd": play.place().project()})).await?;
+async fn lists_each_session_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    open_sessions(harness, 3).await?;
+    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     let mut ids: Vec<&Value> = listed.iter().map(|listed| &listed["sessionId"]).collect();
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || {
@@ -162,16 +165,16 @@ async fn lists_each_session_once(play: &mut AgentHarness) -> Result<(), CheckSto
     Ok(())
 }
 
-async fn directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let sessions = open_sessions(play, 1).await?;
-    let listed = listed(play, json!({})).await?;
+async fn directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = open_sessions(harness, 1).await?;
+    let listed = listed(harness, json!({})).await?;
     let Some(listed) = sessions
         .first()
         .and_then(|session| find_session(&listed, session))
     else {
         return skip("the session is not listed");
     };
-    let project = play.place().project();
+    let project = harness.place().project();
     require(listed["cwd"] == json!(project), || {
         format!(
             "the session was opened in {}, but is listed with {}",
@@ -181,12 +184,12 @@ async fn directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn rejects_unsupported_list(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    if play.require_capability(LIST).is_ok() {
+async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    if harness.require_capability(LIST).is_ok() {
         return skip("the agent offers `session/list`");
     }
-    match play.request("session/list", json!({})).await? {
+    match harness.request("session/list", json!({})).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
             fail("it does not support `session/list`, but the request succeeded")
@@ -194,24 +197,24 @@ async fn rejects_unsupported_list(play: &mut AgentHarness) -> Result<(), CheckSt
     }
 }
 
-/// A session of an agent that takes titles, in which something was said.
-async fn titled_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(TITLE)?;
-    let session = play.session().await?;
-    play.turn(&session, AgentTask::Answer).await?;
+/// Returns a session with a turn, of an agent that lets clients set titles.
+async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(TITLE)?;
+    let session = harness.session().await?;
+    harness.turn(&session, AgentTask::Answer).await?;
     Ok(session)
 }
 
-async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(play).await?;
+async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = titled_session(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let answer = play.result("session/set_title", params).await?;
+    let answer = harness.result("session/set_title", params).await?;
     let Some(kept) = answer["title"].as_str() else {
         return fail(format!("the answer has no `title`: {answer}"));
     };
-    play.require_capability(LIST)?;
-    let listed = listed(play, json!({"cwd": play.place().project()})).await?;
+    harness.require_capability(LIST)?;
+    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
     let Some(listed) = find_session(&listed, &session) else {
         return skip("the session is not listed");
     };
@@ -223,15 +226,19 @@ async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn empty_title(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(play).await?;
+async fn empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = titled_session(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
-    play.expect_error("session/set_title", params, -32602).await
+    harness
+        .expect_error("session/set_title", params, -32602)
+        .await
 }
 
-async fn rejects_title_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(TITLE)?;
+async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(TITLE)?;
     let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
-    play.expect_error("session/set_title", params, -32002).await
+    harness
+        .expect_error("session/set_title", params, -32002)
+        .await
 }

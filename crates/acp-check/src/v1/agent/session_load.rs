@@ -1,4 +1,4 @@
-//! Session setup, of old sessions: loading them, which replays them, and resuming them, which does not.
+//! Session setup: loading old sessions, with a replay, and resuming them, without.
 
 use serde_json::{Value, json};
 
@@ -30,41 +30,42 @@ const LOAD: &str = "/agentCapabilities/loadSession";
 const RESUME: &str = "/agentCapabilities/sessionCapabilities/resume";
 const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 
-/// A session in which something was said, and that was closed, if the agent closes sessions.
+/// Returns a session with a turn, which was closed if the agent supports closing sessions.
 async fn closed_session(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     offered: &str,
 ) -> Result<(String, CheckTurn), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(offered)?;
-    let session = play.session().await?;
-    let turn = play.turn(&session, AgentTask::Answer).await?;
-    if play.require_capability(CLOSE).is_ok() {
-        play.result("session/close", json!({"sessionId": session}))
+    harness.initialize().await?;
+    harness.require_capability(offered)?;
+    let session = harness.session().await?;
+    let turn = harness.turn(&session, AgentTask::Answer).await?;
+    if harness.require_capability(CLOSE).is_ok() {
+        harness
+            .result("session/close", json!({"sessionId": session}))
             .await?;
     }
     Ok((session, turn))
 }
 
-/// Params with which a session is opened again.
-fn params_for(play: &AgentHarness, session: &str) -> Value {
-    let mut params = play.session_params();
+/// Returns params that open a session again.
+fn params_for(harness: &AgentHarness, session: &str) -> Value {
+    let mut params = harness.session_params();
     params["sessionId"] = json!(session);
     params
 }
 
-/// Opens an old session, and gives what was told between the request and its answer.
+/// Opens an old session, and returns the updates between the request and its response.
 async fn reopen(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
-    let before = play.messages.len();
-    let id = play.wire.ask(method, params).await?;
-    match play.turn_answer(&id).await? {
-        ReceivedResponse::Result(_) => Ok(play.updates_since(before).cloned().collect()),
-        // Nothing says that a session can be opened while it is open.
-        ReceivedResponse::Error { message, .. } if play.require_capability(CLOSE).is_err() => {
+    let before = harness.messages.len();
+    let id = harness.wire.ask(method, params).await?;
+    match harness.turn_answer(&id).await? {
+        ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
+        // The specification does not say that an open session can be opened again.
+        ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
             skip(format!(
                 "sessions cannot be closed, and the agent does not open one that is open: {message}"
             ))
@@ -75,11 +76,11 @@ async fn reopen(
     }
 }
 
-/// Has a session loaded, and gives its id, its one turn, and what was replayed.
-async fn load(play: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
-    let (session, turn) = closed_session(play, LOAD).await?;
-    let params = params_for(play, &session);
-    let replayed = reopen(play, "session/load", params).await?;
+/// Loads a session, and returns its id, its one turn, and the replay.
+async fn load(harness: &mut AgentHarness) -> Result<(String, CheckTurn, Vec<Value>), CheckStop> {
+    let (session, turn) = closed_session(harness, LOAD).await?;
+    let params = params_for(harness, &session);
+    let replayed = reopen(harness, "session/load", params).await?;
     Ok((session, turn, replayed))
 }
 
@@ -87,12 +88,12 @@ fn kind(told: &Value) -> &str {
     told["update"]["sessionUpdate"].as_str().unwrap_or_default()
 }
 
-/// Whether an update is of what somebody said.
+/// Returns `true` for an update of a user or agent message.
 fn is_message(told: &&Value) -> bool {
     matches!(kind(told), "user_message_chunk" | "agent_message_chunk")
 }
 
-/// Whether an update repeats what was said in a turn. The agent may say something new at any time.
+/// Returns `true` if an update repeats a part of a turn. The agent may send something new at any time.
 fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
     match kind(told) {
         "user_message_chunk" => true,
@@ -104,7 +105,7 @@ fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
     }
 }
 
-/// The text in updates of a kind. White space does not count: it may be cut into chunks in another way.
+/// Returns the text in updates of one type, without white space: it may be chunked differently.
 fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let chunks = told.into_iter().filter(|told| kind(told) == of);
     let text: String = chunks
@@ -117,17 +118,17 @@ fn without_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-async fn replays_user(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, replayed) = load(play).await?;
-    let said = play.text_for(AgentTask::Answer);
+async fn replays_user(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, replayed) = load(harness).await?;
+    let said = harness.text_for(AgentTask::Answer);
     let text = text(&replayed, "user_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was not replayed as `user_message_chunk` before the response")
     })
 }
 
-async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(play).await?;
+async fn replays_agent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn, replayed) = load(harness).await?;
     let said = turn.text();
     if said.trim().is_empty() {
         return skip("the agent said nothing");
@@ -138,12 +139,12 @@ async fn replays_agent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn, replayed) = load(play).await?;
+async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn, replayed) = load(harness).await?;
     let user = replayed
         .iter()
         .position(|told| kind(told) == "user_message_chunk");
-    // The last: it may have said something before the first prompt.
+    // Take the last one: it may have sent something before the first prompt.
     let agent = replayed
         .iter()
         .rposition(|told| kind(told) == "agent_message_chunk");
@@ -155,11 +156,11 @@ async fn replays_in_order(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn, _) = load(play).await?;
-    let before = play.messages.len();
-    play.collect(QUIET).await?;
-    let mut late = play.updates_since(before);
+async fn replays_first(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn, _) = load(harness).await?;
+    let before = harness.messages.len();
+    harness.collect(QUIET).await?;
+    let mut late = harness.updates_since(before);
     match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` was sent after the response to `session/load`",
@@ -169,8 +170,8 @@ async fn replays_first(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, replayed) = load(play).await?;
+async fn replays_own(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _, replayed) = load(harness).await?;
     for told in replayed.iter().filter(is_message) {
         require(told["sessionId"] == session, || {
             format!(
@@ -183,47 +184,47 @@ async fn replays_own(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn continues_after_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _, _) = load(play).await?;
-    play.turn(&session, AgentTask::Answer).await?;
+async fn continues_after_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _, _) = load(harness).await?;
+    harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
-/// Asks for a session that there is not.
+/// Requires that opening an unknown session fails.
 async fn reject_unknown_session(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    play.session().await?;
-    play.require_capability(offered)?;
-    let params = params_for(play, NO_SESSION);
-    match play.request(method, params).await? {
+    harness.session().await?;
+    harness.require_capability(offered)?;
+    let params = params_for(harness, NO_SESSION);
+    match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
     }
 }
 
-async fn rejects_load_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(play, "session/load", LOAD).await
+async fn rejects_load_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(harness, "session/load", LOAD).await
 }
 
-async fn rejects_resume_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    reject_unknown_session(play, "session/resume", RESUME).await
+async fn rejects_resume_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    reject_unknown_session(harness, "session/resume", RESUME).await
 }
 
-/// Asks for what is not offered.
+/// Requires that an unsupported method is rejected.
 async fn require_unsupported_rejected(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    if play.require_capability(offered).is_ok() {
+    let session = harness.session().await?;
+    if harness.require_capability(offered).is_ok() {
         return skip(format!("the agent offers `{method}`"));
     }
-    let params = params_for(play, &session);
-    match play.request(method, params).await? {
+    let params = params_for(harness, &session);
+    match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
             "it does not support `{method}`, but the request succeeded"
@@ -231,18 +232,18 @@ async fn require_unsupported_rejected(
     }
 }
 
-async fn rejects_unsupported_load(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(play, "session/load", LOAD).await
+async fn rejects_unsupported_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(harness, "session/load", LOAD).await
 }
 
-async fn rejects_unsupported_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_unsupported_rejected(play, "session/resume", RESUME).await
+async fn rejects_unsupported_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_unsupported_rejected(harness, "session/resume", RESUME).await
 }
 
-async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, turn) = closed_session(play, RESUME).await?;
-    let params = params_for(play, &session);
-    let told = reopen(play, "session/resume", params).await?;
+async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, turn) = closed_session(harness, RESUME).await?;
+    let params = params_for(harness, &session);
+    let told = reopen(harness, "session/resume", params).await?;
     match told.iter().find(|told| belongs_to_turn(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` was sent before the response to `session/resume`",
@@ -252,17 +253,17 @@ async fn resume_replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop
     }
 }
 
-async fn continues_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(play, RESUME).await?;
-    let params = params_for(play, &session);
-    reopen(play, "session/resume", params).await?;
-    play.turn(&session, AgentTask::Answer).await?;
+async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(harness, RESUME).await?;
+    let params = params_for(harness, &session);
+    reopen(harness, "session/resume", params).await?;
+    harness.turn(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
-async fn resumed_without_servers(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = closed_session(play, RESUME).await?;
-    let params = json!({"sessionId": session, "cwd": play.place().project()});
-    reopen(play, "session/resume", params).await?;
+async fn resumed_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = closed_session(harness, RESUME).await?;
+    let params = json!({"sessionId": session, "cwd": harness.place().project()});
+    reopen(harness, "session/resume", params).await?;
     Ok(())
 }

@@ -18,11 +18,11 @@ checks! { V1 Agent "session-modes";
     7 Should "`session/set_mode` for an unknown session fails." => unknown_session;
 }
 
-/// Opens a session, and gives its id and its modes, if it has any.
+/// Opens a session, and returns its id and its modes. Skips if it has none.
 pub(super) async fn session_with_modes(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
 ) -> Result<(String, Value), CheckStop> {
-    let opened = play.open_session().await?;
+    let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     match &opened["modes"] {
         Value::Object(_) => Ok((session, opened["modes"].clone())),
@@ -30,16 +30,16 @@ pub(super) async fn session_with_modes(
     }
 }
 
-/// The ids of the modes that are available.
+/// Returns the ids of the available modes.
 fn available_ids(modes: &Value) -> Vec<&str> {
     let modes = modes["availableModes"].as_array().into_iter().flatten();
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// Sets a mode that is not the current one, and gives its id. One that may not be set here and now, as one that
-/// asks for nothing may be for root, is no reason to fail while there are others.
+/// Sets a mode other than the current one, and returns its id. If one mode cannot be set here and now, another is
+/// tried: for example, root may not be able to set one that never asks.
 pub(super) async fn set_another(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
     modes: &Value,
 ) -> Result<String, CheckStop> {
@@ -47,7 +47,7 @@ pub(super) async fn set_another(
     let ids = available_ids(modes).into_iter();
     for id in ids.filter(|id| modes["currentModeId"] != *id) {
         let params = json!({"sessionId": session, "modeId": id});
-        match play.request("session/set_mode", params).await? {
+        match harness.request("session/set_mode", params).await? {
             ReceivedResponse::Result(_) => return Ok(id.to_owned()),
             ReceivedResponse::Error { code, message, .. } => refused = Some((code, message)),
         }
@@ -60,8 +60,8 @@ pub(super) async fn set_another(
     }
 }
 
-async fn current_is_available(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, modes) = session_with_modes(play).await?;
+async fn current_is_available(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, modes) = session_with_modes(harness).await?;
     let current = modes["currentModeId"].as_str().unwrap_or_default();
     require(available_ids(&modes).contains(&current), || {
         format!(
@@ -71,8 +71,8 @@ async fn current_is_available(play: &mut AgentHarness) -> Result<(), CheckStop> 
     })
 }
 
-async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, modes) = session_with_modes(play).await?;
+async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, modes) = session_with_modes(harness).await?;
     let ids = available_ids(&modes);
     let twice = ids
         .iter()
@@ -83,23 +83,23 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn sets(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, modes) = session_with_modes(play).await?;
-    set_another(play, &session, &modes).await.map(drop)
+async fn sets(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, modes) = session_with_modes(harness).await?;
+    set_another(harness, &session, &modes).await.map(drop)
 }
 
-async fn unknown_mode(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = session_with_modes(play).await?;
+async fn unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = session_with_modes(harness).await?;
     let params = json!({"sessionId": session, "modeId": "no-such-mode"});
-    match play.request("session/set_mode", params).await? {
+    match harness.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it accepted the unavailable mode \"no-such-mode\""),
     }
 }
 
-async fn own_change(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, modes) = session_with_modes(play).await?;
-    let turn = play.task(&session, AgentTask::Plan).await?;
+async fn own_change(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, modes) = session_with_modes(harness).await?;
+    let turn = harness.task(&session, AgentTask::Plan).await?;
     let mut changes = turn.of_kind("current_mode_update").peekable();
     if changes.peek().is_none() {
         return skip("the agent did not change its mode on its own");
@@ -120,16 +120,16 @@ async fn own_change(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn at_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, modes) = session_with_modes(play).await?;
-    let set = async |play: &mut AgentHarness| set_another(play, &session, &modes).await;
-    play.while_at_work(&session, set).await.map(drop)
+async fn at_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, modes) = session_with_modes(harness).await?;
+    let set = async |harness: &mut AgentHarness| set_another(harness, &session, &modes).await;
+    harness.while_at_work(&session, set).await.map(drop)
 }
 
-async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, modes) = session_with_modes(play).await?;
+async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, modes) = session_with_modes(harness).await?;
     let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
-    match play.request("session/set_mode", params).await? {
+    match harness.request("session/set_mode", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it set the mode of an unknown session"),
     }

@@ -1,4 +1,4 @@
-//! Session setup: new sessions, and what they are opened with.
+//! Session setup: new sessions, and their params.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,15 +25,15 @@ checks! { V1 Agent "session-setup";
     10 Must "An agent with the capability accepts `additionalDirectories`." => further_directories;
 }
 
-async fn has_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let id = play.session().await?;
+async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let id = harness.session().await?;
     require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
 }
 
-async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn ids_differ(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut ids: Vec<String> = Vec::new();
     for _ in 0..3 {
-        let id = play.session().await?;
+        let id = harness.session().await?;
         require(!ids.contains(&id), || {
             format!("it opened two sessions with id {id:?}")
         })?;
@@ -42,37 +42,37 @@ async fn ids_differ(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-/// Another directory than the project, in which the agent was not started.
-fn other_directory(play: &AgentHarness) -> Result<PathBuf, CheckStop> {
-    let other = play.place().project().with_file_name("other");
+/// Creates a directory outside the project, which is not the agent's own working directory.
+fn other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
+    let other = harness.place().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
         .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
     made.map_err(|e| CheckStop::Harness(format!("cannot create a directory: {e}")))?;
     Ok(other)
 }
 
-async fn working_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let other = other_directory(play)?;
-    play.initialize().await?;
-    let mut params = play.session_params();
+async fn working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let other = other_directory(harness)?;
+    harness.initialize().await?;
+    let mut params = harness.session_params();
     params["cwd"] = json!(other);
-    let opened = play.open_session_with(params).await?;
+    let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    let turn = play.turn(&session, AgentTask::Read).await?;
+    let turn = harness.turn(&session, AgentTask::Read).await?;
     let read = turn.requests.iter().map(|(_, params)| &params["path"]);
     let located = turn.updates.iter().flat_map(|update| {
         let locations = update["locations"].as_array().into_iter().flatten();
         locations.map(|location| &location["path"])
     });
     let mut files = read.chain(located).filter_map(Value::as_str);
-    let project = play.place().project();
+    let project = harness.place().project();
     if let Some(wrong) = files.find(|file| Path::new(file).starts_with(project)) {
         return fail(format!(
             "the session is in {}, but it used {wrong}",
             other.display()
         ));
     }
-    // What it says of the file tells which it has read.
+    // What it says about the file shows which one it has read.
     let said = turn.text().to_lowercase();
     let told = reported_files(&turn.updates) + &said;
     match (told.contains("omega"), told.contains("alpha")) {
@@ -86,17 +86,17 @@ async fn working_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// What tool calls have shown, as text.
+/// Returns the output of tool calls, as text.
 fn reported_files(updates: &[Value]) -> String {
     let shown = updates.iter().map(|update| &update["content"]);
     let shown = shown.filter(|content| content.is_array());
     shown.map(ToString::to_string).collect()
 }
 
-async fn rejects_relative_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.session().await?;
+async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.session().await?;
     let params = json!({"cwd": "project", "mcpServers": []});
-    match play.request("session/new", params).await? {
+    match harness.request("session/new", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
             fail("it opened a session in \"project\", which is not an absolute path")
@@ -104,42 +104,45 @@ async fn rejects_relative_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// An MCP server that notes how it was started. The script needs a shell.
+/// An MCP server that writes down how it was started. The script requires a shell.
 const MCP_SERVER: &str = include_str!("mcp_server.sh");
 
-/// How often it is looked whether the server has noted something.
+/// How often to check for the server's notes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Opens a session with an MCP server and prompts in it, and gives what the server has noted in `of`: "started" has
-/// its argument and a variable of its environment, "initialized" the client's first request.
-async fn server_note(play: &mut AgentHarness, of: &str) -> Result<Option<String>, CheckStop> {
+/// Opens a session with an MCP server, sends a prompt, and returns the server's note `of`: "started" has its argument
+/// and an environment variable, "initialized" the client's first request.
+async fn server_note(harness: &mut AgentHarness, of: &str) -> Result<Option<String>, CheckStop> {
     if !cfg!(unix) {
         return skip("the server that is tried is a shell script");
     }
-    let (script, notes) = (play.place().file("server.sh"), play.place().file("server"));
+    let (script, notes) = (
+        harness.place().file("server.sh"),
+        harness.place().file("server"),
+    );
     std::fs::write(&script, MCP_SERVER)
         .map_err(|e| CheckStop::Harness(format!("cannot write the server script: {e}")))?;
-    play.initialize().await?;
-    let mut params = play.session_params();
+    harness.initialize().await?;
+    let mut params = harness.session_params();
     params["mcpServers"] = json!([{
         "name": "acp-check",
         "command": "/bin/sh",
         "args": [script, notes, "an argument"],
         "env": [{"name": "ACP_CHECK", "value": "a variable"}],
     }]);
-    let opened = play.open_session_with(params).await?;
+    let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    // It may connect when it needs to: for the first prompt at the latest.
-    play.turn(&session, AgentTask::Answer).await?;
+    // It may connect lazily, but not after the first prompt.
+    harness.turn(&session, AgentTask::Answer).await?;
     let file = notes.with_extension(of);
-    let patience = play.wire.patience();
+    let patience = harness.wire.patience();
     let looking = async {
         loop {
             if let Ok(noted) = std::fs::read_to_string(&file) {
                 return Ok(Some(noted));
             }
-            play.collect(LOOK).await?;
-            if play.wire.has_ended() {
+            harness.collect(LOOK).await?;
+            if harness.wire.has_ended() {
                 return Ok(None);
             }
         }
@@ -149,15 +152,15 @@ async fn server_note(play: &mut AgentHarness, of: &str) -> Result<Option<String>
         .unwrap_or(Ok(None))
 }
 
-async fn mcp_stdio(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    match server_note(play, "initialized").await? {
+async fn mcp_stdio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    match server_note(harness, "initialized").await? {
         Some(_) => Ok(()),
         None => fail("the session was opened and prompted, but its MCP server got no `initialize`"),
     }
 }
 
-async fn mcp_arguments(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let Some(noted) = server_note(play, "started").await? else {
+async fn mcp_arguments(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let Some(noted) = server_note(harness, "started").await? else {
         return skip("the agent did not start the MCP server");
     };
     let mut lines = noted.lines();
@@ -170,26 +173,26 @@ async fn mcp_arguments(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn supports_several_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let sessions = [play.session().await?, play.session().await?];
-    let text = play.text_for(AgentTask::Answer);
+async fn supports_several_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let sessions = [harness.session().await?, harness.session().await?];
+    let text = harness.text_for(AgentTask::Answer);
     let mut prompts = Vec::new();
     for session in &sessions {
-        prompts.push(play.begin_prompt(session, &text).await?);
+        prompts.push(harness.begin_prompt(session, &text).await?);
     }
-    for (answer, session) in play.answers(&prompts).await?.into_iter().zip(&sessions) {
-        play.turn_since(session, answer, 0)?;
+    for (answer, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
+        harness.turn_since(session, answer, 0)?;
     }
     Ok(())
 }
 
-async fn own_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    play.session().await?;
-    let before = play.messages.len();
-    play.turn(&session, AgentTask::Answer).await?;
-    // Other sessions may be told something at any time; but not all that belongs to this turn.
-    let of_turn = play.updates_since(before).filter(|told| {
+async fn own_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    harness.session().await?;
+    let before = harness.messages.len();
+    harness.turn(&session, AgentTask::Answer).await?;
+    // Other sessions may get updates at any time, but not everything of this turn.
+    let of_turn = harness.updates_since(before).filter(|told| {
         let kind = told["update"]["sessionUpdate"].as_str();
         matches!(
             kind,
@@ -206,22 +209,22 @@ async fn own_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn rejects_unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.session().await?;
-    let text = play.text_for(AgentTask::Answer);
-    let id = play.begin_prompt(NO_SESSION, &text).await?;
-    match play.turn_answer(&id).await? {
+async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.session().await?;
+    let text = harness.text_for(AgentTask::Answer);
+    let id = harness.begin_prompt(NO_SESSION, &text).await?;
+    match harness.turn_answer(&id).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
     }
 }
 
-async fn further_directories(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
-    let other = other_directory(play)?;
-    let mut params = play.session_params();
+async fn further_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/agentCapabilities/sessionCapabilities/additionalDirectories")?;
+    let other = other_directory(harness)?;
+    let mut params = harness.session_params();
     params["additionalDirectories"] = json!([other]);
-    play.open_session_with(params).await?;
+    harness.open_session_with(params).await?;
     Ok(())
 }

@@ -18,18 +18,18 @@ checks! { V1 Agent "slash-commands";
     6 Must "An unknown slash command is treated as a normal prompt." => unknown;
 }
 
-/// How long is waited for commands, which an agent need not have.
+/// How long to wait for commands, which an agent need not have.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Commands that do no harm, which can be told by their names alone.
+/// Names of commands that do no harm.
 const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
 
-/// Opens a session, and gives its id and its commands, if it has any.
-async fn commands(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    let session = play.session().await?;
+/// Opens a session, and returns its id and its commands. Skips if it has none.
+async fn commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+    let session = harness.session().await?;
     let told = async {
         loop {
-            let update = play
+            let update = harness
                 .updates()
                 .map(|params| &params["update"])
                 .find(|update| update["sessionUpdate"] == "available_commands_update");
@@ -37,7 +37,7 @@ async fn commands(play: &mut AgentHarness) -> Result<(String, Vec<Value>), Check
             {
                 return Ok(commands.clone());
             }
-            if play.next().await?.is_none() {
+            if harness.next().await?.is_none() {
                 return fail("it closed its output");
             }
         }
@@ -55,8 +55,8 @@ fn name(command: &Value) -> &str {
     command["name"].as_str().unwrap_or_default()
 }
 
-async fn names(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(play).await?;
+async fn names(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = commands(harness).await?;
     let wrong =
         |name: &str| name.is_empty() || name.starts_with('/') || name.contains(char::is_whitespace);
     match commands.iter().map(name).find(|name| wrong(name)) {
@@ -65,8 +65,8 @@ async fn names(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn descriptions(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(play).await?;
+async fn descriptions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = commands(harness).await?;
     let silent = |command: &&Value| {
         command["description"]
             .as_str()
@@ -81,8 +81,8 @@ async fn descriptions(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn hints(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, commands) = commands(play).await?;
+async fn hints(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, commands) = commands(harness).await?;
     let mut hints = commands
         .iter()
         .filter(|command| command["input"].is_object())
@@ -101,9 +101,9 @@ async fn hints(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// A command that can be run without harm, if there is one.
-async fn harmless(play: &mut AgentHarness) -> Result<(String, String), CheckStop> {
-    let (session, commands) = commands(play).await?;
+/// Returns a session and a command that can be run without harm. Skips if there is none.
+async fn harmless(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
+    let (session, commands) = commands(harness).await?;
     match commands
         .iter()
         .map(name)
@@ -114,23 +114,29 @@ async fn harmless(play: &mut AgentHarness) -> Result<(String, String), CheckStop
     }
 }
 
-async fn run(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, command) = harmless(play).await?;
+async fn run(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, command) = harmless(harness).await?;
     let text = json!({"type": "text", "text": command});
-    play.prompt(&session, json!([text])).await.map(drop)
+    harness.prompt(&session, json!([text])).await.map(drop)
 }
 
-async fn run_with_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, command) = harmless(play).await?;
+async fn run_with_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, command) = harmless(harness).await?;
     let text = json!({"type": "text", "text": command});
-    let uri = format!("file://{}", play.place().file("notes.txt").display());
+    let uri = format!("file://{}", harness.place().file("notes.txt").display());
     let link = json!({"type": "resource_link", "name": "notes.txt", "uri": uri});
-    play.prompt(&session, json!([text, link])).await.map(drop)
+    harness
+        .prompt(&session, json!([text, link]))
+        .await
+        .map(drop)
 }
 
-async fn unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let prompt = play.begin_prompt(&session, "/no-such-command").await?;
-    play.turn_answer(&prompt).await?;
-    play.goes_on(&session, "an unknown command").await.map(drop)
+async fn unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let prompt = harness.begin_prompt(&session, "/no-such-command").await?;
+    harness.turn_answer(&prompt).await?;
+    harness
+        .goes_on(&session, "an unknown command")
+        .await
+        .map(drop)
 }

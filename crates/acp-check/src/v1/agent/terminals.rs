@@ -1,4 +1,4 @@
-//! Terminals: commands through the client.
+//! Terminals: running commands through the client.
 
 use std::collections::HashSet;
 
@@ -28,13 +28,13 @@ const WAIT: &str = "terminal/wait_for_exit";
 const OUTPUT: &str = "terminal/output";
 const RELEASE: &str = "terminal/release";
 
-async fn if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn if_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"]["terminal"] = json!(false);
-    play.initialize_with(params).await?;
-    let session = play.session().await?;
-    play.attempt(&session, AgentTask::Run).await?;
-    match play
+    harness.initialize_with(params).await?;
+    let session = harness.session().await?;
+    harness.attempt(&session, AgentTask::Run).await?;
+    match harness
         .requests()
         .find(|(method, _)| method.starts_with("terminal/"))
     {
@@ -45,38 +45,43 @@ async fn if_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Lets the agent run a command in a turn of its own.
-async fn run(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = play.session().await?;
-    play.attempt(&session, AgentTask::Run).await?;
-    if play.requests().any(|(method, _)| method == CREATE) {
+/// Makes the agent run a command, in a turn of its own.
+async fn run(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = harness.session().await?;
+    harness.attempt(&session, AgentTask::Run).await?;
+    if harness.requests().any(|(method, _)| method == CREATE) {
         Ok(session)
     } else {
         skip("the agent does not use the client's terminals")
     }
 }
 
-/// The terminals that were created and are not released.
-fn open(play: &AgentHarness) -> Vec<&String> {
+/// Returns the terminals that were created and not released.
+fn open(harness: &AgentHarness) -> Vec<&String> {
     let released = |id: &str| {
-        let mut calls = play.requests();
+        let mut calls = harness.requests();
         calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
     };
-    play.host
+    harness
+        .host
         .created
         .iter()
         .filter(|id| !released(id))
         .collect()
 }
 
-/// Every terminal is released, at the latest when its session is closed.
-async fn all_released(play: &mut AgentHarness, session: &str, when: &str) -> Result<(), CheckStop> {
+/// Requires that every terminal is released, at the latest when its session is closed.
+async fn all_released(
+    harness: &mut AgentHarness,
+    session: &str,
+    when: &str,
+) -> Result<(), CheckStop> {
     let mut asked_to_close = false;
     loop {
-        let patience = play.wire.patience();
+        let patience = harness.wire.patience();
         let releasing = async {
-            while !open(play).is_empty() {
-                if play.next().await?.is_none() {
+            while !open(harness).is_empty() {
+                if harness.next().await?.is_none() {
                     break;
                 }
             }
@@ -85,42 +90,43 @@ async fn all_released(play: &mut AgentHarness, session: &str, when: &str) -> Res
         if let Ok(released) = timeout(patience, releasing).await {
             released?;
         }
-        let closes = play
+        let closes = harness
             .capability("/agentCapabilities/sessionCapabilities/close")
             .is_object();
-        if open(play).is_empty() || asked_to_close || !closes {
+        if open(harness).is_empty() || asked_to_close || !closes {
             break;
         }
         asked_to_close = true;
-        play.request("session/close", json!({"sessionId": session}))
+        harness
+            .request("session/close", json!({"sessionId": session}))
             .await?;
     }
-    match open(play).first() {
+    match open(harness).first() {
         Some(id) => fail(format!("{when}, but terminal {id:?} was not released")),
         None => Ok(()),
     }
 }
 
-async fn released(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = run(play).await?;
-    all_released(play, &session, "the command has ended, and the turn").await
+async fn released(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = run(harness).await?;
+    all_released(harness, &session, "the command has ended, and the turn").await
 }
 
-async fn released_when_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let (prompt, asked, _) = play.until_asked(&session, AgentTask::Run, WAIT).await?;
-    play.cancel(&session).await?;
+async fn released_when_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let (prompt, asked, _) = harness.until_asked(&session, AgentTask::Run, WAIT).await?;
+    harness.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
-    play.answer_open(asked, &ended).await?;
-    play.end_of(&prompt).await?;
-    all_released(play, &session, "the turn was cancelled").await
+    harness.answer_open(asked, &ended).await?;
+    harness.end_of(&prompt).await?;
+    all_released(harness, &session, "the turn was cancelled").await
 }
 
-async fn not_used_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(play).await?;
-    play.hush().await?;
+async fn not_used_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run(harness).await?;
+    harness.hush().await?;
     let mut released: HashSet<&str> = HashSet::new();
-    for (method, params) in play
+    for (method, params) in harness
         .requests()
         .filter(|(method, _)| method.starts_with("terminal/"))
     {
@@ -135,13 +141,13 @@ async fn not_used_afterwards(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn known_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(play).await?;
-    let used = play
+async fn known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run(harness).await?;
+    let used = harness
         .requests()
         .filter(|(method, _)| method.starts_with("terminal/"));
     let used = used.filter_map(|(method, params)| Some((method, params["terminalId"].as_str()?)));
-    let known = |id: &str| play.host.created.iter().any(|created| created == id);
+    let known = |id: &str| harness.host.created.iter().any(|created| created == id);
     match used.into_iter().find(|(_, id)| !known(id)) {
         Some((method, id)) => fail(format!(
             "`{method}` uses terminal {id:?}, which the client did not create"
@@ -150,9 +156,9 @@ async fn known_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn absolute_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    run(play).await?;
-    let created = play.requests().filter(|(method, _)| *method == CREATE);
+async fn absolute_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    run(harness).await?;
+    let created = harness.requests().filter(|(method, _)| *method == CREATE);
     let mut places = created
         .filter_map(|(_, params)| params["cwd"].as_str())
         .peekable();
@@ -167,44 +173,54 @@ async fn absolute_cwd(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// The turn ends, well or not, when the first `method` is answered by an error; the session goes on.
-async fn fails(play: &mut AgentHarness, method: &'static str, what: &str) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+/// Responds to the first `method` with an error, and requires that the turn ends and the session continues.
+async fn fails(
+    harness: &mut AgentHarness,
+    method: &'static str,
+    what: &str,
+) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
-    play.task_with(&session, AgentTask::Run, method, error)
+    harness
+        .task_with(&session, AgentTask::Run, method, error)
         .await?;
-    play.goes_on(&session, what).await.map(drop)
+    harness.goes_on(&session, what).await.map(drop)
 }
 
-async fn not_started(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    fails(play, CREATE, "a command that failed to start").await
+async fn not_started(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    fails(harness, CREATE, "a command that failed to start").await
 }
 
-async fn no_waiting(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    fails(play, WAIT, "a command that could not be waited for").await
+async fn no_waiting(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    fails(harness, WAIT, "a command that could not be waited for").await
 }
 
-/// The turn ends with a stop reason when the first `method` has this result.
+/// Responds to the first `method` with this result, and requires that the turn ends with a stop reason.
 async fn takes(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     method: &'static str,
     result: Value,
 ) -> Result<(), CheckStop> {
-    let session = play.session().await?;
+    let session = harness.session().await?;
     let answer = json!({"result": result});
-    let answer = play
+    let answer = harness
         .task_with(&session, AgentTask::Run, method, answer)
         .await?;
-    play.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, answer, 0).map(drop)
 }
 
-async fn signalled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    takes(play, WAIT, json!({"exitCode": null, "signal": "SIGKILL"})).await
-}
-
-async fn truncated(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn signalled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     takes(
-        play,
+        harness,
+        WAIT,
+        json!({"exitCode": null, "signal": "SIGKILL"}),
+    )
+    .await
+}
+
+async fn truncated(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    takes(
+        harness,
         OUTPUT,
         json!({"output": "checked\n", "truncated": true}),
     )

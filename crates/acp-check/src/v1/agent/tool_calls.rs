@@ -24,23 +24,23 @@ checks! { V1 Agent "tool-calls";
     11 Must "A terminal is embedded in a tool call before it is released." => shown_before_release;
 }
 
-/// Lets the agent use its tools, in turns one after the other, and gives the session's updates and the requests in
-/// between, in order. Where there is no tool call at all, there is nothing to be seen.
+/// Makes the agent use its tools in several turns, and returns the session's updates and the requests in between, in
+/// order. Skips if there is no tool call.
 pub(super) async fn work(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     tasks: &[AgentTask],
 ) -> Result<Vec<ReceivedMessage>, CheckStop> {
-    let session = play.session().await?;
+    let session = harness.session().await?;
     for task in tasks {
-        play.attempt(&session, *task).await?;
+        harness.attempt(&session, *task).await?;
     }
-    if calls(&play.messages).next().is_none() {
+    if calls(&harness.messages).next().is_none() {
         return skip("the agent has reported no tool call");
     }
-    Ok(play.messages.clone())
+    Ok(harness.messages.clone())
 }
 
-/// What is told of tool calls, in order: whether it is new, and the update.
+/// Returns the updates of tool calls in order, each with `true` if it is a new call.
 fn calls(messages: &[ReceivedMessage]) -> impl Iterator<Item = (bool, &Value)> {
     let updates = messages
         .iter()
@@ -63,7 +63,7 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Every change of status: the call's id, the status before (a new call's is `pending`), and the one after.
+/// Returns all changes of status: the call's id, the status before (`pending` for a new call), and the one after.
 fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
@@ -81,9 +81,9 @@ fn changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)> {
     changes
 }
 
-async fn reported(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Read).await?;
+async fn reported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Read).await?;
     let used = turn
         .requests
         .iter()
@@ -98,18 +98,18 @@ async fn reported(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let tasks = [
         AgentTask::Read,
         AgentTask::Read,
         AgentTask::Edit,
         AgentTask::Run,
     ];
-    let messages = work(play, &tasks).await?;
+    let messages = work(harness, &tasks).await?;
     let mut finished: HashSet<&str> = HashSet::new();
     for (new, update) in calls(&messages) {
         let id = id(update);
-        // One that is reported twice before it has finished is one that was told again.
+        // A call that is announced again before it has finished is a repetition.
         require(!(new && finished.contains(id)), || {
             format!("the id {id:?} of a finished tool call was reused")
         })?;
@@ -120,8 +120,8 @@ async fn unique_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn known_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
+async fn known_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let mut known: HashSet<&str> = HashSet::new();
     for (new, update) in calls(&messages) {
         let id = id(update);
@@ -135,8 +135,8 @@ async fn known_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn stays_finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
+async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
     let wrong = changes(&messages);
     let mut wrong = wrong
         .iter()
@@ -149,8 +149,8 @@ async fn stays_finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn does_not_go_back(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
+async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let back = changes(&messages);
     let mut back = back
         .iter()
@@ -163,14 +163,14 @@ async fn does_not_go_back(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let turn = play.task(&session, AgentTask::Read).await?;
-    if turn.stop != "end_turn" || calls(&play.messages).next().is_none() {
+async fn finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let turn = harness.task(&session, AgentTask::Read).await?;
+    if turn.stop != "end_turn" || calls(&harness.messages).next().is_none() {
         return skip("there was no turn with a tool call that ended by itself");
     }
     let mut last: HashMap<String, String> = HashMap::new();
-    for (id, _, after) in changes(&play.messages) {
+    for (id, _, after) in changes(&harness.messages) {
         last.insert(id, after);
     }
     match last.iter().find(|(_, status)| !is_final(status)) {
@@ -181,18 +181,18 @@ async fn finished(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// What updates of tool calls have in one of their lists.
+/// Returns the items of one list in all updates of tool calls.
 fn items<'a>(messages: &'a [ReceivedMessage], list: &'a str) -> impl Iterator<Item = &'a Value> {
     calls(messages).flat_map(move |(_, update)| update[list].as_array().into_iter().flatten())
 }
 
-/// The diffs that tool calls show.
+/// Returns the diffs that tool calls show.
 fn diffs_in(messages: &[ReceivedMessage]) -> impl Iterator<Item = &Value> {
     items(messages, "content").filter(|content| content["type"] == "diff")
 }
 
-async fn absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
+async fn absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let places = items(&messages, "locations").chain(diffs_in(&messages));
     let paths: Vec<&str> = places.filter_map(|place| place["path"].as_str()).collect();
     if paths.is_empty() {
@@ -207,8 +207,8 @@ async fn absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Read, AgentTask::Edit]).await?;
+async fn lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let lines: Vec<u64> = items(&messages, "locations")
         .filter_map(|location| location["line"].as_u64())
         .collect();
@@ -220,18 +220,18 @@ async fn lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn diffs(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let file = play.place().file("notes.txt");
+async fn diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let file = harness.place().file("notes.txt");
     let read = || {
         std::fs::read_to_string(&file)
             .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
     };
     let before = read()?;
-    let messages = work(play, &[AgentTask::Edit]).await?;
+    let messages = work(harness, &[AgentTask::Edit]).await?;
     let after = read()?;
     let path = file.display().to_string();
     let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
-    // The last is the one that was carried out.
+    // The last diff is the one that was applied.
     let Some(diff) = of_file.last().filter(|_| before != after) else {
         return skip("no tool call changed the file and sent a diff");
     };
@@ -250,7 +250,7 @@ async fn diffs(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// The terminals that the update of a tool call shows.
+/// Returns the terminals in a tool call's update.
 fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     let content = message.params()["update"]["content"].as_array();
     let shown = content
@@ -260,23 +260,23 @@ fn terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
     shown.filter_map(|content| content["terminalId"].as_str())
 }
 
-async fn created_terminals(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Run]).await?;
+async fn created_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Run]).await?;
     let shown: Vec<&str> = messages.iter().flat_map(terminals).collect();
     if shown.is_empty() {
         return skip("no tool call embedded a terminal");
     }
     match shown
         .iter()
-        .find(|id| !play.host.created.iter().any(|created| created == *id))
+        .find(|id| !harness.host.created.iter().any(|created| created == *id))
     {
         Some(id) => fail(format!("terminal {id:?} was embedded, but never created")),
         None => Ok(()),
     }
 }
 
-async fn shown_before_release(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(play, &[AgentTask::Run]).await?;
+async fn shown_before_release(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let messages = work(harness, &[AgentTask::Run]).await?;
     let mut seen: HashSet<&str> = HashSet::new();
     let mut released: HashSet<&str> = HashSet::new();
     for message in &messages {

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON over stdin and stdout, and how that ends.
+//! Transports: lines of JSON over stdin and stdout, and how the connection ends.
 
 use serde_json::{Value, json};
 
@@ -31,15 +31,15 @@ checks! { V1 Agent "transports";
     20 Should "When the agent exits, no child processes keep running." => leaves_nothing;
 }
 
-/// Lets the agent say a few things, and gives what of it was no JSON. If it says nothing that can be read, that is
-/// what the check is about, and no fault of its own.
-async fn noise(play: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
+/// Makes the agent send a few messages, and returns its output that was not JSON. Errors are ignored: output that
+/// cannot be parsed is what the check is about.
+async fn noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
-        let session = play.session().await?;
-        play.turn(&session, AgentTask::Read).await
+        let session = harness.session().await?;
+        harness.turn(&session, AgentTask::Read).await
     };
     let said = said.await;
-    let noise = play.wire.noise().to_vec();
+    let noise = harness.wire.noise().to_vec();
     match said {
         Err(stop) if noise.is_empty() => Err(stop),
         _ => Ok(noise),
@@ -49,20 +49,21 @@ async fn noise(play: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
 fn is_utf8(line: &[u8]) -> bool {
     match std::str::from_utf8(line) {
         Ok(_) => true,
-        // The kept beginning of a long line may end within a character.
+        // A long line may be truncated within a character.
         Err(e) => e.error_len().is_none(),
     }
 }
 
-/// Whether a line is a part of a message that was written over several. Lines of a log begin with brackets as well.
+/// Returns `true` if a line is part of a message that spans several lines. Lines of a log may start with brackets,
+/// too.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
     is_utf8(line) && (text.starts_with(['{', '}', '"']) || matches!(text, "[" | "]" | "],"))
 }
 
-async fn only_messages(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(play).await?;
+async fn only_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = noise(harness).await?;
     match noise.iter().find(|line| !is_part(line) && is_utf8(line)) {
         Some(line) => fail(format!(
             "unexpected output on stdout: {:?}",
@@ -72,8 +73,8 @@ async fn only_messages(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn one_line(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(play).await?;
+async fn one_line(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = noise(harness).await?;
     match noise.iter().find(|line| is_part(line)) {
         Some(line) => fail(format!(
             "incomplete message on one line: {:?}",
@@ -83,8 +84,8 @@ async fn one_line(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let noise = noise(play).await?;
+async fn utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let noise = noise(harness).await?;
     match noise.iter().find(|line| !is_utf8(line)) {
         Some(line) => fail(format!(
             "line is not valid UTF-8: {:?}",
@@ -94,64 +95,64 @@ async fn utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// A request as text, with the id `id`.
-fn request(play: &AgentHarness, id: &str, method: &str) -> String {
+/// Returns a request as text, with the id `id`.
+fn request(harness: &AgentHarness, id: &str, method: &str) -> String {
     let params = match method {
-        "initialize" => play.initialize_params(),
+        "initialize" => harness.initialize_params(),
         _ => json!({}),
     };
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-async fn pieces(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(play, "pieces", "initialize") + "\n";
+async fn pieces(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request(harness, "pieces", "initialize") + "\n";
     for piece in line.as_bytes().chunks(40) {
-        play.wire.send_bytes(piece).await?;
+        harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
     }
-    play.answer(&json!("pieces")).await?;
+    harness.answer(&json!("pieces")).await?;
     Ok(())
 }
 
-async fn together(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn together(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let ids = ["a", "b", "c"];
-    let lines = ids.map(|id| request(play, id, UNKNOWN) + "\n").concat();
-    play.wire.send_bytes(lines.as_bytes()).await?;
-    play.answers(&ids.map(Value::from)).await?;
+    let lines = ids.map(|id| request(harness, id, UNKNOWN) + "\n").concat();
+    harness.wire.send_bytes(lines.as_bytes()).await?;
+    harness.answers(&ids.map(Value::from)).await?;
     Ok(())
 }
 
-async fn carriage_return(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(play, "cr", "initialize") + "\r";
-    play.wire.send_line(line.as_bytes()).await?;
-    play.answer(&json!("cr")).await?;
+async fn carriage_return(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request(harness, "cr", "initialize") + "\r";
+    harness.wire.send_line(line.as_bytes()).await?;
+    harness.answer(&json!("cr")).await?;
     Ok(())
 }
 
-async fn empty_lines(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire.send_bytes(b"\n\n\n").await?;
-    play.require_responsive("empty lines").await
+async fn empty_lines(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.wire.send_bytes(b"\n\n\n").await?;
+    harness.require_responsive("empty lines").await
 }
 
-async fn white_space(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let params = play.initialize_params();
+async fn white_space(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let params = harness.initialize_params();
     let line = format!(
         " {{ \"params\" :\t{params} , \"method\" : \"initialize\", \"id\": \"spaced\" , \"jsonrpc\" : \"2.0\" }} "
     );
-    play.wire.send_line(line.as_bytes()).await?;
-    play.answer(&json!("spaced")).await?;
+    harness.wire.send_line(line.as_bytes()).await?;
+    harness.answer(&json!("spaced")).await?;
     Ok(())
 }
 
-async fn escapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let params = play.initialize_params();
+async fn escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let params = harness.initialize_params();
     let line = format!(
         r#"{{"jsonrpc":"2.0","id":"\u0065scaped \ud83d\ude00","m\u0065thod":"initi\u0061lize","params":{params}}}"#
     );
-    play.wire.send_line(line.as_bytes()).await?;
-    match play.answer(&json!("escaped 😀")).await?.code() {
+    harness.wire.send_line(line.as_bytes()).await?;
+    match harness.answer(&json!("escaped 😀")).await?.code() {
         None => Ok(()),
         Some(code) => fail(format!(
             "`initialize`, written as \"initi\\u0061lize\", was answered with error {code}"
@@ -159,61 +160,63 @@ async fn escapes(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn split_character(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let line = request(play, "Grüße 😀", "initialize") + "\n";
-    // Each byte of a character beyond ASCII begins a piece.
+async fn split_character(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let line = request(harness, "Grüße 😀", "initialize") + "\n";
+    // Each byte of a non-ASCII character starts a piece.
     for piece in line.as_bytes().chunk_by(|_, next| next.is_ascii()) {
-        play.wire.send_bytes(piece).await?;
+        harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
     }
-    play.answer(&json!("Grüße 😀")).await?;
+    harness.answer(&json!("Grüße 😀")).await?;
     Ok(())
 }
 
-async fn languages(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
-    play.prompt(&session, json!([{"type": "text", "text": text}]))
+async fn languages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
+    harness
+        .prompt(&session, json!([{"type": "text", "text": text}]))
         .await?;
     Ok(())
 }
 
-async fn megabyte(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn megabyte(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
-    // To a method that no agent knows: none has to give a megabyte to a model.
-    play.request(UNKNOWN, params).await?;
+    // Use a method that no agent knows: no agent should send a megabyte to a model.
+    harness.request(UNKNOWN, params).await?;
     Ok(())
 }
 
-async fn invalid_utf8(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn invalid_utf8(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"text":""#.to_vec();
     line.extend_from_slice(b"\xff\xfe\xc3\"}}");
-    play.wire.send_line(&line).await?;
-    play.require_responsive("a line that is not UTF-8").await
+    harness.wire.send_line(&line).await?;
+    harness.require_responsive("a line that is not UTF-8").await
 }
 
-async fn garbage(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn garbage(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     for line in [&b"hello"[..], b"{", b"]]]", b"\x00\x01\x02", b"{\"a\":}"] {
-        play.wire.send_line(line).await?;
+        harness.wire.send_line(line).await?;
     }
-    play.require_responsive("lines of invalid JSON").await
+    harness.require_responsive("lines of invalid JSON").await
 }
 
-async fn nested(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn nested(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     const DEPTH: usize = 100_000;
-    play.initialize().await?;
+    harness.initialize().await?;
     let open = r#"{"jsonrpc":"2.0","method":"_acp-check/hello","params":{"list":"#.to_owned();
     let line = open + &"[".repeat(DEPTH) + &"]".repeat(DEPTH) + "}}";
-    play.wire.send_line(line.as_bytes()).await?;
-    play.require_responsive("a message nested 100,000 levels deep")
+    harness.wire.send_line(line.as_bytes()).await?;
+    harness
+        .require_responsive("a message nested 100,000 levels deep")
         .await
 }
 
-async fn no_message(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn no_message(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let lines = [
         json!(null),
         json!(17),
@@ -223,18 +226,20 @@ async fn no_message(play: &mut AgentHarness) -> Result<(), CheckStop> {
         json!({}),
     ];
     for line in &lines {
-        play.wire.send(line).await?;
+        harness.wire.send(line).await?;
     }
-    play.require_responsive("JSON that is not a message").await
+    harness
+        .require_responsive("JSON that is not a message")
+        .await
 }
 
 /// Closes the agent's input and waits for the end of its output.
-async fn end(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.wire.close();
-    let patience = play.wire.patience();
-    // Not by `next` of the play: nothing can be answered any more.
+async fn end(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.wire.close();
+    let patience = harness.wire.patience();
+    // Do not use `next` of the harness: it would send responses, and the output is closed.
     let ending = async {
-        while play.wire.next().await?.is_some() {}
+        while harness.wire.next().await?.is_some() {}
         Ok(())
     };
     match tokio::time::timeout(patience, ending).await {
@@ -245,28 +250,29 @@ async fn end(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    end(play).await
+async fn ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    end(harness).await
 }
 
-async fn ends_in_turn(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session().await?;
-    let text = play.text_for(AgentTask::Long);
-    play.begin_prompt(&session, &text).await?;
-    play.until_in_turn("the beginning of a turn", |play, message| {
-        let began = message.method() == "session/update" || play.wire.has_ended();
-        began.then_some(())
-    })
-    .await?;
-    end(play).await
+async fn ends_in_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session().await?;
+    let text = harness.text_for(AgentTask::Long);
+    harness.begin_prompt(&session, &text).await?;
+    harness
+        .until_in_turn("the beginning of a turn", |harness, message| {
+            let began = message.method() == "session/update" || harness.wire.has_ended();
+            began.then_some(())
+        })
+        .await?;
+    end(harness).await
 }
 
-async fn process_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.wire.close();
-    let patience = play.wire.patience();
-    let Some(process) = play.process() else {
+async fn process_ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.wire.close();
+    let patience = harness.wire.patience();
+    let Some(process) = harness.process() else {
         return skip("the agent is not a process");
     };
     match tokio::time::timeout(patience, process.wait()).await {
@@ -277,11 +283,11 @@ async fn process_ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn leaves_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.session().await?;
-    play.wire.close();
-    let patience = play.wire.patience();
-    let Some(process) = play.process() else {
+async fn leaves_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.session().await?;
+    harness.wire.close();
+    let patience = harness.wire.patience();
+    let Some(process) = harness.process() else {
         return skip("the agent is not a process");
     };
     if tokio::time::timeout(patience, process.wait())

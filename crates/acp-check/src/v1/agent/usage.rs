@@ -1,4 +1,4 @@
-//! Usage: how full the context is, and what a session has cost.
+//! Usage: the context usage and the cost of a session.
 
 use serde_json::Value;
 
@@ -12,15 +12,15 @@ checks! { V1 Agent "usage";
     2 Must "The reported cost is cumulative and never decreases." => cumulative;
 }
 
-/// Lets the agent take two turns, and gives what it has told of usage.
-async fn usage(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session().await?;
+/// Makes the agent take two turns, and returns the usage it has reported.
+async fn usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session().await?;
     for _ in 0..2 {
-        play.task(&session, AgentTask::Answer).await?;
+        harness.task(&session, AgentTask::Answer).await?;
     }
-    // What the last turn has cost may be told behind it.
-    play.hush().await?;
-    let updates = play.updates().map(|params| &params["update"]);
+    // The cost of the last turn may be reported after it.
+    harness.hush().await?;
+    let updates = harness.updates().map(|params| &params["update"]);
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");
     let usage: Vec<Value> = usage.cloned().collect();
     if usage.is_empty() {
@@ -29,8 +29,8 @@ async fn usage(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(usage)
 }
 
-async fn fits(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for update in usage(play).await? {
+async fn fits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for update in usage(harness).await? {
         let (used, size) = (&update["used"], &update["size"]);
         let fits = used
             .as_u64()
@@ -43,8 +43,8 @@ async fn fits(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn cumulative(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let usage = usage(play).await?;
+async fn cumulative(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let usage = usage(harness).await?;
     let cost = |update: &Value| {
         Some((
             update["cost"]["amount"].as_f64()?,

@@ -22,15 +22,15 @@ fn entry(priority: &str, status: &str) -> Value {
     json!({"content": format!("{priority}, {status}"), "priority": priority, "status": status})
 }
 
-async fn every(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn every(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let priorities = ["high", "medium", "low"];
     let entries = priorities.into_iter().flat_map(|priority| {
         ["pending", "in_progress", "completed"].map(|status| entry(priority, status))
     });
-    takes(play, "a plan", [plan(entries.collect())]).await
+    takes(harness, "a plan", [plan(entries.collect())]).await
 }
 
-async fn replaced(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn replaced(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [
         plan(vec![
             entry("high", "pending"),
@@ -41,13 +41,13 @@ async fn replaced(play: &mut ClientHarness) -> Result<(), CheckStop> {
         plan(Vec::new()),
         plan(vec![entry("medium", "in_progress")]),
     ];
-    takes(play, "a replaced plan", plans).await
+    takes(harness, "a replaced plan", plans).await
 }
 
-async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let plans = [plan(vec![
         entry("urgent", "blocked"),
         entry("high", "pending"),
     ])];
-    takes(play, "a plan with an unknown status", plans).await
+    takes(harness, "a plan with an unknown status", plans).await
 }

@@ -16,38 +16,39 @@ checks! { V1 Client "authentication";
     104 Must "After a failed login, no prompt is sent." => failed;
 }
 
-/// What is sent in a session.
+/// Methods that belong to a session.
 const IN_A_SESSION: &[&str] = &[
     "session/prompt",
     "session/set_mode",
     "session/set_config_option",
 ];
 
-/// Refuses the first session for want of a login.
-async fn unauthenticated(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["authMethods"] = json!([
+/// Rejects the first session because a login is required.
+async fn unauthenticated(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["authMethods"] = json!([
         {"id": "acp-check/login", "name": "By a word", "description": "No word is asked for."},
         {"id": "other", "name": "By another"},
     ]);
-    let (id, _) = play.expect("session/new").await?;
-    play.wire
+    let (id, _) = harness.expect("session/new").await?;
+    harness
+        .wire
         .refuse(&id, -32000, "Authentication required")
         .await
 }
 
-/// The client's login, unless it leaves that to the person.
-async fn login(play: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
-    unauthenticated(play).await?;
-    match maybe(play, "authenticate").await? {
+/// Waits for the client's login. Skips if it leaves that to the user.
+async fn login(harness: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
+    unauthenticated(harness).await?;
+    match maybe(harness, "authenticate").await? {
         Some(login) => Ok(login),
         None => skip("the client did not send `authenticate`"),
     }
 }
 
-async fn no_prompt(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    unauthenticated(play).await?;
+async fn no_prompt(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    unauthenticated(harness).await?;
     let until = Instant::now() + WATCHED;
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
         };
@@ -56,9 +57,10 @@ async fn no_prompt(play: &mut ClientHarness) -> Result<(), CheckStop> {
         require(!IN_A_SESSION.contains(&method), || {
             format!("it sent `{method}` though there is no session")
         })?;
-        // Whatever it tries, the agent lets nobody in.
+        // Reject every attempt.
         if !method.is_empty() && !id.is_null() {
-            play.wire
+            harness
+                .wire
                 .refuse(&id, -32000, "Authentication required")
                 .await?;
         }
@@ -66,32 +68,33 @@ async fn no_prompt(play: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn named_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, params) = login(play).await?;
+async fn named_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, params) = login(harness).await?;
     let method = &params["methodId"];
     require(*method == "acp-check/login" || *method == "other", || {
         format!("it used unknown auth method {method}")
     })?;
-    play.wire.answer(&id, json!({})).await
+    harness.wire.answer(&id, json!({})).await
 }
 
-async fn goes_on(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = login(play).await?;
-    play.wire.answer(&id, json!({})).await?;
-    match maybe(play, "session/new").await? {
+async fn goes_on(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = login(harness).await?;
+    harness.wire.answer(&id, json!({})).await?;
+    match maybe(harness, "session/new").await? {
         Some((id, _)) => {
-            let session = play.session.clone();
-            play.wire.answer(&id, session).await
+            let session = harness.session.clone();
+            harness.wire.answer(&id, session).await
         }
         None => fail("it did not send `session/new` after the login"),
     }
 }
 
-async fn failed(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = login(play).await?;
-    play.wire
+async fn failed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = login(harness).await?;
+    harness
+        .wire
         .refuse(&id, -32603, "That was not the word")
         .await?;
-    play.session = Value::Null;
-    watch(play, IN_A_SESSION, "although the login failed").await
+    harness.session = Value::Null;
+    watch(harness, IN_A_SESSION, "although the login failed").await
 }

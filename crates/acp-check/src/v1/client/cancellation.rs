@@ -16,65 +16,71 @@ checks! { V1 Client "cancellation";
     104 Should "A client cancels only its own requests." => own_requests;
 }
 
-async fn permission(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn permission(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let params = json!({
         "sessionId": prompted.session,
         "toolCall": {"toolCallId": "cancelled", "title": PLEASE_WAIT, "kind": "other", "status": "pending"},
         "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}],
     });
-    let id = play.wire.ask("session/request_permission", params).await?;
-    play.wire
+    let id = harness
+        .wire
+        .ask("session/request_permission", params)
+        .await?;
+    harness
+        .wire
         .notify("$/cancel_request", json!({"requestId": id}))
         .await?;
-    after("`$/cancel_request`", play.answer(&id).await)?;
-    play.end_turn(&prompted, "end_turn").await
+    after("`$/cancel_request`", harness.answer(&id).await)?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn waiting(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, "exec sleep 60", json!({})).await?;
-    let id = play
+async fn waiting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, "exec sleep 60", json!({})).await?;
+    let id = harness
         .wire
         .ask("terminal/wait_for_exit", terminal.params())
         .await?;
-    play.wire
+    harness
+        .wire
         .notify("$/cancel_request", json!({"requestId": id}))
         .await?;
-    // The client may also wait for the end: it comes when the command is ended.
-    let killed = play.wire.ask("terminal/kill", terminal.params()).await?;
+    // The client may also wait for the exit, which comes when the command is killed.
+    let killed = harness.wire.ask("terminal/kill", terminal.params()).await?;
     for id in [id, killed] {
-        after("`$/cancel_request`", answer(play, &id).await)?;
+        after("`$/cancel_request`", answer(harness, &id).await)?;
     }
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn not_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn not_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
-        play.wire
+        harness
+            .wire
             .notify("$/cancel_request", json!({"requestId": id}))
             .await?;
     }
-    lives(play, "`$/cancel_request` for an unknown request").await?;
-    play.end_turn(&prompted, "end_turn").await
+    lives(harness, "`$/cancel_request` for an unknown request").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn own_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    // A list that does not come: some clients wait for it no longer than it is of use.
-    play.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
-    if maybe_after_turns(play, "session/list").await?.is_none() {
+async fn own_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    // Do not respond to the list. Some clients cancel it when they no longer need it.
+    harness.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
+    if maybe_after_turns(harness, "session/list").await?.is_none() {
         return skip("the client sent no request that it could cancel");
     }
-    let cancelled = maybe_after_turns(play, "$/cancel_request").await?;
+    let cancelled = maybe_after_turns(harness, "$/cancel_request").await?;
     let Some((_, params)) = cancelled else {
         return skip("the client has cancelled no request");
     };
     let asked = |m: &crate::wire::ReceivedMessage| {
         !m.method().is_empty() && !m.0["id"].is_null() && m.0["id"] == params["requestId"]
     };
-    require(play.messages.iter().any(asked), || {
+    require(harness.messages.iter().any(asked), || {
         format!(
             "it cancelled request {}, which it did not send",
             params["requestId"]

@@ -1,4 +1,4 @@
-//! Content: every kind of block, in what the agent says.
+//! Content: every type of block, in the agent's messages.
 
 use serde_json::{Value, json};
 
@@ -18,12 +18,12 @@ checks! { V1 Client "content";
     107 Must "A prompt contains only content types the agent supports." => prompted;
 }
 
-/// What is said.
+/// Returns an update with a block.
 fn said(block: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": block})
 }
 
-async fn annotations(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn annotations(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = [
         json!({"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-02T03:04:05Z"}),
         json!({"audience": ["user", "assistant"]}),
@@ -32,25 +32,25 @@ async fn annotations(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ];
     let blocks = annotations
         .map(|of| said(json!({"type": "text", "text": "With annotations.", "annotations": of})));
-    takes(play, "text with annotations", blocks).await
+    takes(harness, "text with annotations", blocks).await
 }
 
-async fn image(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn image(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // One transparent pixel.
     let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
     let blocks = [
         json!({"type": "image", "mimeType": "image/png", "data": pixel}),
         json!({"type": "image", "mimeType": "image/png", "data": pixel, "uri": "file:///pixel.png"}),
     ];
-    takes(play, "images", blocks.map(said)).await
+    takes(harness, "images", blocks.map(said)).await
 }
 
-async fn audio(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn audio(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRiQAAABXQVZF"});
-    takes(play, "sound", [said(block)]).await
+    takes(harness, "sound", [said(block)]).await
 }
 
-async fn link(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn link(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let blocks = [
         json!({"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt"}),
         json!({
@@ -59,28 +59,28 @@ async fn link(play: &mut ClientHarness) -> Result<(), CheckStop> {
         }),
         json!({"type": "resource_link", "uri": "example:1", "name": "x", "title": null, "size": null}),
     ];
-    takes(play, "links to resources", blocks.map(said)).await
+    takes(harness, "links to resources", blocks.map(said)).await
 }
 
-async fn embedded(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn embedded(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let resources = [
         json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": "text/plain"}),
         json!({"uri": "file:///notes.txt", "text": "alpha\n", "mimeType": null}),
         json!({"uri": "file:///notes.bin", "blob": "AAEC"}),
     ];
     let blocks = resources.map(|of| said(json!({"type": "resource", "resource": of})));
-    takes(play, "embedded resources", blocks).await
+    takes(harness, "embedded resources", blocks).await
 }
 
-async fn unknown(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = said(json!({"type": "smell", "data": "roses"}));
-    takes(play, "an unknown content type", [block]).await
+    takes(harness, "an unknown content type", [block]).await
 }
 
-async fn prompted(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
-    let prompted = play.wait_for_prompt().await?;
-    for params in sent(play, "session/prompt") {
+async fn prompted(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
+    let prompted = harness.wait_for_prompt().await?;
+    for params in sent(harness, "session/prompt") {
         for block in params["prompt"].as_array().into_iter().flatten() {
             let kind = block["type"].as_str().unwrap_or_default();
             require(matches!(kind, "text" | "resource_link" | "image"), || {
@@ -90,5 +90,5 @@ async fn prompted(play: &mut ClientHarness) -> Result<(), CheckStop> {
             })?;
         }
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }

@@ -1,4 +1,4 @@
-//! Elicitation: asking the person for input.
+//! Elicitation: requesting input from the user.
 
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ checks! { V1 Client "elicitation";
 const FORM: &str = "/clientCapabilities/elicitation/form";
 
 async fn ask(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
     schema: Value,
 ) -> Result<Value, CheckStop> {
@@ -27,8 +27,8 @@ async fn ask(
         "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
         "requestedSchema": schema,
     });
-    // A person may have to answer; where nobody is there, it is declined or cancelled.
-    result(play, "elicitation/create", params).await
+    // A user may have to answer. Without one, it is declined or cancelled.
+    result(harness, "elicitation/create", params).await
 }
 
 fn form() -> Value {
@@ -43,18 +43,18 @@ fn form() -> Value {
     })
 }
 
-async fn answered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, FORM).await?;
-    let answer = ask(play, &prompted, form()).await?;
+async fn answered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, FORM).await?;
+    let answer = ask(harness, &prompted, form()).await?;
     let action = answer["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
     require(known, || format!("the answer was {answer}"))?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn as_asked(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, FORM).await?;
-    let answer = ask(play, &prompted, form()).await?;
+async fn as_asked(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, FORM).await?;
+    let answer = ask(harness, &prompted, form()).await?;
     if answer["action"] != "accept" {
         return skip(format!("the answer was {}", answer["action"]));
     }
@@ -78,44 +78,45 @@ async fn as_asked(play: &mut ClientHarness) -> Result<(), CheckStop> {
             "the form has no field {other:?}, and the answer has"
         ));
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn completed(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.wire
+async fn completed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness
+        .wire
         .notify("elicitation/complete", json!({"elicitationId": "nobodys"}))
         .await?;
-    lives(play, "`elicitation/complete` for an unknown elicitation").await?;
-    play.end_turn(&prompted, "end_turn").await
+    lives(harness, "`elicitation/complete` for an unknown elicitation").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    if offers(play, FORM) || offers(play, "/clientCapabilities/elicitation") {
+async fn not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    if offers(harness, FORM) || offers(harness, "/clientCapabilities/elicitation") {
         return skip("the client supports it");
     }
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": form(),
     });
     refused(
-        play,
+        harness,
         "elicitation/create",
         params,
         "a form, which it does not offer,",
     )
     .await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_field(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, FORM).await?;
+async fn unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, FORM).await?;
     let mut schema = form();
     schema["properties"]["colour"] = json!({"type": "_example.org/colour", "title": "Colour"});
-    // Answered in any way, also as what cannot be done.
+    // Any response will do, including an error.
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Which one?", "requestedSchema": schema,
     });
-    play.request("elicitation/create", params).await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.request("elicitation/create", params).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }

@@ -17,50 +17,53 @@ checks! { V1 Client "extensibility";
     105 May "Unknown notifications are ignored, even without a leading underscore." => other_notification;
 }
 
-/// What no client has.
+/// A method that no client has.
 const METHOD: &str = "_example.org/acp-check/unheard-of";
 
-async fn custom_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.request(METHOD, json!({"language": "rust"})).await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn custom_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.request(METHOD, json!({"language": "rust"})).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    match play.request(METHOD, json!([1, 2])).await? {
-        ReceivedResponse::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
+async fn not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    match harness.request(METHOD, json!([1, 2])).await? {
+        ReceivedResponse::Error { code: -32601, .. } => {
+            harness.end_turn(&prompted, "end_turn").await
+        }
         ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
         ReceivedResponse::Result(result) => fail(format!("it succeeded with {result}")),
     }
 }
 
-async fn custom_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.wire.notify(METHOD, json!({"path": "/x"})).await?;
-    lives(play, "a notification of an extension").await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn custom_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.wire.notify(METHOD, json!({"path": "/x"})).await?;
+    lives(harness, "a notification of an extension").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn meta(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta =
         json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
-    play.introduction["_meta"] = meta.clone();
-    play.introduction["agentCapabilities"]["_meta"] = meta.clone();
-    play.session["_meta"] = meta.clone();
+    harness.introduction["_meta"] = meta.clone();
+    harness.introduction["agentCapabilities"]["_meta"] = meta.clone();
+    harness.session["_meta"] = meta.clone();
     let update = json!({
         "sessionUpdate": "tool_call", "toolCallId": "meta", "title": "With `_meta`", "_meta": meta,
         "content": [{"type": "content", "content": {"type": "text", "text": "x", "_meta": meta}, "_meta": null}],
     });
-    takes(play, "`_meta` everywhere", [update]).await
+    takes(harness, "`_meta` everywhere", [update]).await
 }
 
-async fn other_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.wire.notify("$/acp_check", json!({"a": 1})).await?;
-    play.wire
+async fn other_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.wire.notify("$/acp_check", json!({"a": 1})).await?;
+    harness
+        .wire
         .notify("acp_check/unheard_of", json!({"a": 1}))
         .await?;
-    lives(play, "an unknown notification").await?;
-    play.end_turn(&prompted, "end_turn").await
+    lives(harness, "an unknown notification").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }

@@ -1,4 +1,4 @@
-//! The file system: files that a client lends.
+//! The file system: files that a client gives access to.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ const WRITING: &str = "/clientCapabilities/fs/writeTextFile";
 const TEXT: &str = "one\ntwo\nthree\nfour\n";
 
 async fn read(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
     part: Value,
@@ -39,7 +39,7 @@ async fn read(
     if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
         params.extend(part);
     }
-    let answer = result(play, "fs/read_text_file", params).await?;
+    let answer = result(harness, "fs/read_text_file", params).await?;
     match answer["content"].as_str() {
         Some(text) => Ok(text.to_owned()),
         None => fail(format!("the answer has no `content`: {answer}")),
@@ -48,25 +48,25 @@ async fn read(
 
 /// Reads a part of a file of four lines.
 async fn reads_part(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     part: Value,
     expected: &str,
 ) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
-    let text = read(play, &prompted.session, &path, part.clone()).await?;
-    // Whether the end of the last line belongs to it, is not said.
+    let text = read(harness, &prompted.session, &path, part.clone()).await?;
+    // The specification does not say whether the line end belongs to the last line.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
     require(same, || {
         format!("for {TEXT:?}, it returned {text:?} for {part}; expected {expected:?}")
     })?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn reads(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     for text in [
         "alpha\nbeta\n",
         "ends without\na line end",
@@ -74,41 +74,41 @@ async fn reads(play: &mut ClientHarness) -> Result<(), CheckStop> {
         "Grüße, 世界 🦀\n\ttab\n\n",
     ] {
         let path = scratch.with("notes.txt", text)?;
-        let read = read(play, &prompted.session, &path, json!({})).await?;
+        let read = read(harness, &prompted.session, &path, json!({})).await?;
         require(read == text, || format!("of {text:?} it gave {read:?}"))?;
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn from_line(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(play, json!({"line": 3}), "three\nfour\n").await
+async fn from_line(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    reads_part(harness, json!({"line": 3}), "three\nfour\n").await
 }
 
-async fn limited(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(play, json!({"limit": 2}), "one\ntwo\n").await
+async fn limited(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    reads_part(harness, json!({"limit": 2}), "one\ntwo\n").await
 }
 
-async fn part(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    reads_part(play, json!({"line": 2, "limit": 2}), "two\nthree\n").await
+async fn part(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    reads_part(harness, json!({"line": 2, "limit": 2}), "two\nthree\n").await
 }
 
-async fn missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    refused(play, "fs/read_text_file", params, "a missing file").await?;
-    play.end_turn(&prompted, "end_turn").await
+    refused(harness, "fs/read_text_file", params, "a missing file").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn says_missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn says_missing(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let answer = refused(play, "fs/read_text_file", params, "a missing file").await?;
+    let answer = refused(harness, "fs/read_text_file", params, "a missing file").await?;
     let ReceivedResponse::Error { code, error, .. } = answer else {
         return Ok(());
     };
-    // Agents that look whether a file is there go by one or the other.
+    // Agents that test whether a file exists rely on one or the other.
     let words = error.to_string().to_lowercase();
     let says = [
         "not found",
@@ -121,22 +121,22 @@ async fn says_missing(play: &mut ClientHarness) -> Result<(), CheckStop> {
         code == -32002 || says.iter().any(|says| words.contains(says)),
         || format!("the error does not say that the file is missing: {error}"),
     )?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-/// Writes, and gives what is in the file then.
+/// Writes a file, and returns its content afterwards.
 async fn write(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     session: &str,
     path: &std::path::Path,
     text: &str,
 ) -> Result<String, CheckStop> {
     let params = json!({"sessionId": session, "path": path, "content": text});
-    result(play, "fs/write_text_file", params).await?;
+    result(harness, "fs/write_text_file", params).await?;
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         // An editor may keep it unsaved.
-        Err(_) if offers(play, READING) => read(play, session, path, json!({})).await,
+        Err(_) if offers(harness, READING) => read(harness, session, path, json!({})).await,
         Err(e) => fail(format!(
             "cannot read {} after it was written: {e}",
             path.display()
@@ -144,62 +144,62 @@ async fn write(
     }
 }
 
-async fn creates(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, WRITING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn creates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, WRITING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("new.txt");
-    let found = write(play, &prompted.session, &path, "new\n").await?;
+    let found = write(harness, &prompted.session, &path, "new\n").await?;
     require(found == "new\n", || {
         format!("wrote \"new\\n\", found {found:?}")
     })?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn replaces(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, WRITING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn replaces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, WRITING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.with("notes.txt", TEXT)?;
-    write(play, &prompted.session, &path, "short\n").await?;
-    // Of an editor with the file open, what it shows counts.
-    let found = if offers(play, READING) {
-        read(play, &prompted.session, &path, json!({})).await?
+    write(harness, &prompted.session, &path, "short\n").await?;
+    // If an editor has the file open, its buffer counts.
+    let found = if offers(harness, READING) {
+        read(harness, &prompted.session, &path, json!({})).await?
     } else {
         std::fs::read_to_string(&path).unwrap_or_default()
     };
     require(found == "short\n", || {
         format!("wrote \"short\\n\", found {found:?}")
     })?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reads_back(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, WRITING).await?;
-    super::steps::needs(play, READING)?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn reads_back(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, WRITING).await?;
+    super::steps::needs(harness, READING)?;
+    let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("odd.txt");
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
-    write(play, &prompted.session, &path, text).await?;
-    let found = read(play, &prompted.session, &path, json!({})).await?;
+    write(harness, &prompted.session, &path, text).await?;
+    let found = read(harness, &prompted.session, &path, json!({})).await?;
     require(found == text, || format!("wrote {text:?}, read {found:?}"))?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn relative(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn relative(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let file = scratch.with("notes.txt", TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
         return skip("the check's file is not below the session's `cwd`");
     };
     let params = json!({"sessionId": prompted.session, "path": path});
-    refused(play, "fs/read_text_file", params, "a relative path").await?;
-    play.end_turn(&prompted, "end_turn").await
+    refused(harness, "fs/read_text_file", params, "a relative path").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn outside(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, READING).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn outside(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, READING).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("the check cannot create a directory outside the session's directory");
     };
@@ -215,44 +215,44 @@ async fn outside(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
     let params = json!({"sessionId": prompted.session, "path": path});
     refused(
-        play,
+        harness,
         "fs/read_text_file",
         params,
         "a file outside the session's directories",
     )
     .await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reading_not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    if offers(play, READING) {
+async fn reading_not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    if offers(harness, READING) {
         return skip("the client offers it");
     }
-    let params = json!({"sessionId": prompted.session, "path": play.place().file("notes.txt")});
+    let params = json!({"sessionId": prompted.session, "path": harness.place().file("notes.txt")});
     refused(
-        play,
+        harness,
         "fs/read_text_file",
         params,
         "reading, which it does not offer,",
     )
     .await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn writing_not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    if offers(play, WRITING) {
+async fn writing_not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    if offers(harness, WRITING) {
         return skip("the client offers it");
     }
-    let path = play.place().file("new.txt");
+    let path = harness.place().file("new.txt");
     let params = json!({"sessionId": prompted.session, "path": path, "content": "new\n"});
     refused(
-        play,
+        harness,
         "fs/write_text_file",
         params,
         "writing, which it does not offer,",
     )
     .await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }

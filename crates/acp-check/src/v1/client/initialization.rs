@@ -21,15 +21,15 @@ checks! { V1 Client "initialization";
     110 Must "No session is opened when `initialize` fails." => opens_no_session_after_failure;
 }
 
-async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.expect("initialize").await?;
-    require(play.messages.len() == 1, || {
+async fn begins(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.expect("initialize").await?;
+    require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
-async fn says_version(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("initialize").await?;
+async fn says_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("initialize").await?;
     match params.get("protocolVersion").and_then(Value::as_u64) {
         Some(1..=2) => Ok(()),
         _ => fail(format!(
@@ -39,14 +39,14 @@ async fn says_version(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["protocolVersion"] = json!(999);
-    let (id, _) = play.expect("initialize").await?;
-    let introduction = play.introduction.clone();
-    play.wire.answer(&id, introduction).await?;
-    let patience = play.wire.patience();
+async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["protocolVersion"] = json!(999);
+    let (id, _) = harness.expect("initialize").await?;
+    let introduction = harness.introduction.clone();
+    harness.wire.answer(&id, introduction).await?;
+    let patience = harness.wire.patience();
     let ending = async {
-        while let Some(message) = play.next().await? {
+        while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
                 return fail(format!("it went on with `{}`", message.method()));
             }
@@ -61,8 +61,8 @@ async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn nothing_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     for block in blocks {
         let kind = block["type"].as_str().unwrap_or_default();
@@ -72,7 +72,7 @@ async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
             )
         })?;
     }
-    let sent = play.messages.iter().map(|message| message.method());
+    let sent = harness.messages.iter().map(|message| message.method());
     let baseline = [
         "initialize",
         "authenticate",
@@ -87,12 +87,12 @@ async fn nothing_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
         Some(method) => fail(format!(
             "it sent `{method}`, which the agent does not support"
         )),
-        None => play.end_turn(&prompted, "end_turn").await,
+        None => harness.end_turn(&prompted, "end_turn").await,
     }
 }
 
-async fn says_its_name(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("initialize").await?;
+async fn says_its_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("initialize").await?;
     let says = |name: &str| {
         let said = params["clientInfo"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
@@ -102,51 +102,53 @@ async fn says_its_name(play: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn unknown_capabilities(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
-    play.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
-    play.introduction["agentCapabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
-    play.introduction["mood"] = json!("good");
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
+    harness.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
+    harness.introduction["agentCapabilities"]["_meta"] =
+        json!({"example.org": {"telepathy": true}});
+    harness.introduction["mood"] = json!("good");
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn initializes_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    lives(play, "its prompt").await?;
-    let times = sent(play, "initialize").count();
+async fn initializes_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    lives(harness, "its prompt").await?;
+    let times = sent(harness, "initialize").count();
     require(times == 1, || format!("it sent `initialize` {times} times"))?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn accepts_minimal_initialize(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction = json!({"protocolVersion": 1, "agentInfo": null});
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn accepts_minimal_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction = json!({"protocolVersion": 1, "agentInfo": null});
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, params) = play.expect("initialize").await?;
-    play.initialized = Some(params);
+async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, params) = harness.expect("initialize").await?;
+    harness.initialized = Some(params);
     watch(
-        play,
+        harness,
         &["session/new", "session/load", "session/prompt"],
         "before the response to `initialize`",
     )
     .await?;
-    let introduction = play.introduction.clone();
-    play.wire.answer(&id, introduction).await?;
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+    let introduction = harness.introduction.clone();
+    harness.wire.answer(&id, introduction).await?;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn opens_no_session_after_failure(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = play.expect("initialize").await?;
-    play.wire
+async fn opens_no_session_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = harness.expect("initialize").await?;
+    harness
+        .wire
         .refuse(&id, -32603, "The agent is not well")
         .await?;
     watch(
-        play,
+        harness,
         &["session/new", "session/load", "session/prompt"],
         "although `initialize` failed",
     )

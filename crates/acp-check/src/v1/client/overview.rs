@@ -1,4 +1,4 @@
-//! Overview: the messages of JSON-RPC 2.0, as a client answers them.
+//! Overview: JSON-RPC 2.0 messages, as a client responds to them.
 
 use serde_json::{Value, json};
 
@@ -23,67 +23,69 @@ checks! { V1 Client "overview";
     110 Should "Unknown fields are ignored." => unknown_fields;
 }
 
-/// The ids of all answers that the client has given.
-fn received_responses(play: &ClientHarness) -> Vec<Value> {
-    let answers = play.messages.iter().filter_map(|m| match m.envelope() {
+/// Returns the ids of all responses of the client.
+fn received_responses(harness: &ClientHarness) -> Vec<Value> {
+    let answers = harness.messages.iter().filter_map(|m| match m.envelope() {
         Some(Envelope::Response { id, .. }) => Some(id.clone()),
         _ => None,
     });
     answers.collect()
 }
 
-async fn with_id(play: &mut ClientHarness, id: Value) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn with_id(harness: &mut ClientHarness, id: Value) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
-    play.wire.send(&asked).await?;
-    play.answer(&id).await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.wire.send(&asked).await?;
+    harness.answer(&id).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn responds_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    let id = play.wire.ask("_acp_check/once", json!({})).await?;
-    play.answer(&id).await?;
-    // A second answer would come ahead of this one's.
-    play.request("_acp_check/then", json!({})).await?;
-    let times = received_responses(play)
+async fn responds_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    let id = harness.wire.ask("_acp_check/once", json!({})).await?;
+    harness.answer(&id).await?;
+    // A second response would come before the response to this one.
+    harness.request("_acp_check/then", json!({})).await?;
+    let times = received_responses(harness)
         .iter()
         .filter(|of| **of == id)
         .count();
     require(times == 1, || format!("request {id} got {times} responses"))?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn string_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_id(play, json!("17")).await
+async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    with_id(harness, json!("17")).await
 }
 
-async fn large_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    // The largest that every language's numbers hold.
-    with_id(play, json!(9_007_199_254_740_991_u64)).await
+async fn large_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    // The largest that numbers of every language represent exactly.
+    with_id(harness, json!(9_007_199_254_740_991_u64)).await
 }
 
-async fn same_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn same_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let id = prompted.id.clone();
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
-    play.wire.send(&asked).await?;
-    let answer = play.answer(&id).await;
+    harness.wire.send(&asked).await?;
+    let answer = harness.answer(&id).await;
     after("a request with the id of its own prompt", answer)?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let what = "a request of `acp_check/unheard_of`";
-    refused(play, "acp_check/unheard_of", json!({}), what).await?;
-    play.end_turn(&prompted, "end_turn").await
+    refused(harness, "acp_check/unheard_of", json!({}), what).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn method_not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    match play.request("acp_check/unheard_of", json!({})).await? {
-        ReceivedResponse::Error { code: -32601, .. } => play.end_turn(&prompted, "end_turn").await,
+async fn method_not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    match harness.request("acp_check/unheard_of", json!({})).await? {
+        ReceivedResponse::Error { code: -32601, .. } => {
+            harness.end_turn(&prompted, "end_turn").await
+        }
         ReceivedResponse::Error { code, .. } => fail(format!("the error's code is {code}")),
         ReceivedResponse::Result(result) => {
             fail(format!("it was answered with the result {result}"))
@@ -91,40 +93,45 @@ async fn method_not_found(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn notifications(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.say(&prompted.session, "One moment.").await?;
-    play.wire.notify("_acp_check/note", json!({})).await?;
-    play.wire.notify("acp_check/note", json!({})).await?;
-    let id = play.wire.ask("_acp_check/alive", json!({})).await?;
-    play.answer(&id).await?;
-    let others: Vec<Value> = received_responses(play)
+async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.say(&prompted.session, "One moment.").await?;
+    harness.wire.notify("_acp_check/note", json!({})).await?;
+    harness.wire.notify("acp_check/note", json!({})).await?;
+    let id = harness.wire.ask("_acp_check/alive", json!({})).await?;
+    harness.answer(&id).await?;
+    let others: Vec<Value> = received_responses(harness)
         .into_iter()
         .filter(|of| *of != id)
         .collect();
     require(others.is_empty(), || {
         format!("it responded to a notification, with id {}", json!(others))
     })?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn stray_answer(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.wire
+async fn stray_answer(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness
+        .wire
         .answer(&json!(424_242), json!({"stray": true}))
         .await?;
-    play.wire.answer(&json!("stray"), json!(null)).await?;
-    play.wire.refuse(&json!(424_243), -32603, "stray").await?;
-    lives(play, "a response to an unknown request").await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.wire.answer(&json!("stray"), json!(null)).await?;
+    harness
+        .wire
+        .refuse(&json!(424_243), -32603, "stray")
+        .await?;
+    lives(harness, "a response to an unknown request").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn handles_many_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let mut open = Vec::new();
     for number in 0..20 {
         open.push(
-            play.wire
+            harness
+                .wire
                 .ask("_acp_check/many", json!({"number": number}))
                 .await?,
         );
@@ -132,7 +139,7 @@ async fn handles_many_requests(play: &mut ClientHarness) -> Result<(), CheckStop
     let last = open.last().cloned().unwrap_or_default();
     let mut waiting = open.clone();
     while !waiting.is_empty() {
-        let next = tokio::time::timeout(play.wire.patience(), play.next()).await;
+        let next = tokio::time::timeout(harness.wire.patience(), harness.next()).await;
         let Ok(Some(message)) = next.unwrap_or(Ok(None)) else {
             return fail(format!(
                 "of the concurrent requests 0 to {last}, these got no response: {}",
@@ -141,19 +148,19 @@ async fn handles_many_requests(play: &mut ClientHarness) -> Result<(), CheckStop
         };
         match message.envelope() {
             Some(Envelope::Response { id, .. }) => waiting.retain(|of| of != id),
-            _ => play.serve(&message).await?,
+            _ => harness.serve(&message).await?,
         }
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn unknown_fields(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["mood"] = json!("good");
-    play.session["mood"] = json!(["good"]);
+async fn unknown_fields(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["mood"] = json!("good");
+    harness.session["mood"] = json!(["good"]);
     let update = json!({
         "sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "Hello.", "mood": 1},
         "mood": null,
     });
-    takes(play, "unknown fields", [update]).await
+    takes(harness, "unknown fields", [update]).await
 }

@@ -25,7 +25,7 @@ fn permission_params(session: &str, call: Value, options: Value) -> Value {
     json!({"sessionId": session, "toolCall": call, "options": options})
 }
 
-/// That the outcome is one of the options, or that it was cancelled.
+/// Requires that the outcome is one of the options, or cancelled.
 fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckStop> {
     let outcome = &answer["outcome"];
     match outcome["outcome"].as_str() {
@@ -42,15 +42,15 @@ fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckSt
 }
 
 async fn permission_response(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     call: Value,
     options: Value,
 ) -> Result<Value, CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+    let prompted = harness.wait_for_prompt().await?;
     let params = permission_params(&prompted.session, call, options.clone());
-    let answer = result(play, "session/request_permission", params).await?;
+    let answer = result(harness, "session/request_permission", params).await?;
     require_offered_option(&answer, &options)?;
-    play.end_turn(&prompted, "end_turn").await?;
+    harness.end_turn(&prompted, "end_turn").await?;
     Ok(answer)
 }
 
@@ -67,60 +67,71 @@ fn yes_or_no() -> Value {
     ])
 }
 
-async fn subagent(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    if play.capability("/clientCapabilities/subagents").is_null() {
+async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    if harness
+        .capability("/clientCapabilities/subagents")
+        .is_null()
+    {
         return skip("the client does not support subagents");
     }
     let child = "acp-check-subagent";
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
-    play.update(&prompted.session, announced).await?;
-    play.say(child, "I look around.").await?;
+    harness.update(&prompted.session, announced).await?;
+    harness.say(child, "I look around.").await?;
     let options = yes_or_no();
     let params = permission_params(child, edit(), options.clone());
-    let answer = result(play, "session/request_permission", params).await?;
+    let answer = result(harness, "session/request_permission", params).await?;
     require_offered_option(&answer, &options)?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn an_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    permission_response(play, edit(), yes_or_no())
+async fn an_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    permission_response(harness, edit(), yes_or_no())
         .await
         .map(drop)
 }
 
-async fn odd_options(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn odd_options(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "0", "name": "Yes", "kind": "allow_once"},
         {"optionId": " a/b?c=\"ja\"\\ ", "name": "Yes, always", "kind": "allow_always"},
         {"optionId": "нет🦀", "name": "No", "kind": "reject_once"},
     ]);
-    permission_response(play, edit(), options).await.map(drop)
+    permission_response(harness, edit(), options)
+        .await
+        .map(drop)
 }
 
-async fn same_kind(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn same_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "this-file", "name": "This file", "kind": "allow_once"},
         {"optionId": "all-files", "name": "All files", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
         {"optionId": "no-and-stop", "name": "No, and stop", "kind": "reject_once"},
     ]);
-    permission_response(play, edit(), options).await.map(drop)
+    permission_response(harness, edit(), options)
+        .await
+        .map(drop)
 }
 
-async fn one_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn one_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([{"optionId": "go", "name": "Go on", "kind": "allow_once"}]);
-    permission_response(play, edit(), options).await.map(drop)
+    permission_response(harness, edit(), options)
+        .await
+        .map(drop)
 }
 
-async fn bare_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn bare_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let call = json!({"toolCallId": "call/never announced"});
-    permission_response(play, call, yes_or_no()).await.map(drop)
+    permission_response(harness, call, yes_or_no())
+        .await
+        .map(drop)
 }
 
-async fn handles_several_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let mut open = Vec::new();
     for number in 0..3 {
         let call =
@@ -130,34 +141,39 @@ async fn handles_several_requests(play: &mut ClientHarness) -> Result<(), CheckS
             {"optionId": format!("no-{number}"), "name": "No", "kind": "reject_once"},
         ]);
         let params = permission_params(&prompted.session, call, options.clone());
-        let id = play.wire.ask("session/request_permission", params).await?;
+        let id = harness
+            .wire
+            .ask("session/request_permission", params)
+            .await?;
         open.push((id, options));
     }
     for (id, options) in open {
-        match answer(play, &id).await? {
+        match answer(harness, &id).await? {
             ReceivedResponse::Result(answer) => require_offered_option(&answer, &options)?,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("request {id} failed with error {code}: {message}"));
             }
         }
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_cancelled(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = permission_response(play, edit(), yes_or_no()).await?;
-    let cancelled = sent(play, "session/cancel").next().is_some();
+async fn not_cancelled(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let answer = permission_response(harness, edit(), yes_or_no()).await?;
+    let cancelled = sent(harness, "session/cancel").next().is_some();
     require(
         cancelled || answer["outcome"]["outcome"] != "cancelled",
         || "it responded with `cancelled`, but did not cancel the turn".to_owned(),
     )
 }
 
-async fn unknown_kind(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_kind(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = json!([
         {"optionId": "maybe", "name": "Maybe", "kind": "shrug"},
         {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
         {"optionId": "no", "name": "No", "kind": "reject_once"},
     ]);
-    permission_response(play, edit(), options).await.map(drop)
+    permission_response(harness, edit(), options)
+        .await
+        .map(drop)
 }

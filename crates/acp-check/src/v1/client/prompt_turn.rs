@@ -1,4 +1,4 @@
-//! The prompt turn: what comes in it, and how it is cancelled.
+//! The prompt turn: its messages, and how it is cancelled.
 
 use serde_json::json;
 
@@ -25,14 +25,14 @@ checks! { V1 Client "prompt-turn";
     111 Must "Requests from the agent between turns get a response." => between_turns;
 }
 
-async fn one_turn(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.say(&prompted.session, "One moment.").await?;
-    watch(play, &["session/prompt"], "while a turn was running").await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn one_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.say(&prompted.session, "One moment.").await?;
+    watch(harness, &["session/prompt"], "while a turn was running").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "user_message_chunk",
         "agent_thought_chunk",
@@ -49,10 +49,10 @@ async fn chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
         "content": {"type": "text", "text": "No id."},
         "messageId": null,
     });
-    takes(play, "pieces of messages", pieces.chain([last])).await
+    takes(harness, "pieces of messages", pieces.chain([last])).await
 }
 
-async fn session_itself(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn session_itself(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "A check", "updatedAt": "2026-01-02T03:04:05Z"}),
         json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
@@ -60,29 +60,29 @@ async fn session_itself(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"sessionUpdate": "usage_update", "used": 0, "size": 0, "cost": {"amount": 0.25, "currency": "EUR"}}),
         json!({"sessionUpdate": "usage_update", "used": 300_000, "size": 200_000, "cost": null}),
     ];
-    takes(play, "updates of the session's title and use", updates).await
+    takes(harness, "updates of the session's title and use", updates).await
 }
 
-async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "mood_update", "mood": "good"}),
         json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
     ];
-    takes(play, "unknown update types", updates).await
+    takes(harness, "unknown update types", updates).await
 }
 
-async fn unknown_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.say("sess_nobodys", "Is there anyone?").await?;
+async fn unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.say("sess_nobodys", "Is there anyone?").await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
-    play.update("sess_nobodys", call).await?;
-    lives(play, "updates of an unknown session").await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.update("sess_nobodys", call).await?;
+    lives(harness, "updates of an unknown session").await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-/// The client's next prompt, unless it has none.
-async fn next_prompt(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
-    match maybe(play, "session/prompt").await? {
+/// Waits for the client's next prompt. Skips if there is none.
+async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+    match maybe(harness, "session/prompt").await? {
         Some((id, params)) => Ok(ReceivedPrompt {
             id,
             session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
@@ -92,67 +92,67 @@ async fn next_prompt(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckSt
     }
 }
 
-/// What is asked when the turn has ended: a client that has ended, too, cannot be blamed for what it does not answer.
-async fn answers_still(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let asked = play.request("_acp_check/alive", json!({})).await;
+/// Sends a request after the end of the turn. A client that has ended as well is not blamed for not responding.
+async fn answers_still(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let asked = harness.request("_acp_check/alive", json!({})).await;
     let Err(CheckStop::Fail(why)) = asked else {
         return asked.map(drop);
     };
-    // If it has, that comes at once.
-    let draining = async { while let Ok(Some(_)) = play.next().await {} };
+    // If it has ended, its output ends at once.
+    let draining = async { while let Ok(Some(_)) = harness.next().await {} };
     let _ = tokio::time::timeout(WATCHED, draining).await;
-    if play.wire.has_ended() {
+    if harness.wire.has_ended() {
         return skip("the client exited after its turn");
     }
     fail(why)
 }
 
-async fn late_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
+async fn late_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
     let content = json!({"type": "text", "text": "One thing more."});
     for update in [
         json!({"sessionUpdate": "agent_message_chunk", "content": content}),
         json!({"sessionUpdate": "usage_update", "used": 10, "size": 1000}),
     ] {
-        if play.update(&prompted.session, update).await.is_err() {
+        if harness.update(&prompted.session, update).await.is_err() {
             return skip("the client exited after its turn");
         }
     }
     after(
         "updates after the end of the turn",
-        answers_still(play).await,
+        answers_still(harness).await,
     )
 }
 
-async fn same_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let first = play.wait_for_prompt().await?;
-    play.end_turn(&first, "end_turn").await?;
-    let second = next_prompt(play).await?;
-    let opened = sent(play, "session/new").count();
+async fn same_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let first = harness.wait_for_prompt().await?;
+    harness.end_turn(&first, "end_turn").await?;
+    let second = next_prompt(harness).await?;
+    let opened = sent(harness, "session/new").count();
     require(opened > 1 || second.session == first.session, || {
         format!(
             "it sent a prompt to unknown session {:?}; the first prompt was for {:?}",
             second.session, first.session
         )
     })?;
-    play.end_turn(&second, "end_turn").await
+    harness.end_turn(&second, "end_turn").await
 }
 
-/// A turn in which the agent has asked to be cancelled.
-async fn asking_to_be_cancelled(play: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+/// Runs a turn in which the agent asks the user to cancel.
+async fn asking_to_be_cancelled(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let call = json!({
         "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
     });
-    play.update(&prompted.session, call).await?;
-    play.say(&prompted.session, PLEASE_CANCEL).await?;
+    harness.update(&prompted.session, call).await?;
+    harness.say(&prompted.session, PLEASE_CANCEL).await?;
     Ok(prompted)
 }
 
-async fn cancels_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = asking_to_be_cancelled(play).await?;
-    let Some((_, params)) = maybe(play, "session/cancel").await? else {
+async fn cancels_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = asking_to_be_cancelled(harness).await?;
+    let Some((_, params)) = maybe(harness, "session/cancel").await? else {
         return skip("the client has not cancelled the turn");
     };
     let named = &params["sessionId"];
@@ -162,15 +162,15 @@ async fn cancels_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
             prompted.session
         )
     })?;
-    play.end_turn(&prompted, "cancelled").await
+    harness.end_turn(&prompted, "cancelled").await
 }
 
 fn says_cancelled(answer: &ReceivedResponse) -> bool {
     matches!(answer, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
 }
 
-async fn cancelled_permissions(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn cancelled_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let mut open = Vec::new();
     for (number, title) in [PLEASE_WAIT, PLEASE_CANCEL].into_iter().enumerate() {
         let call = format!("open-{number}");
@@ -182,42 +182,47 @@ async fn cancelled_permissions(play: &mut ClientHarness) -> Result<(), CheckStop
                 {"optionId": "no", "name": "No", "kind": "reject_once"},
             ],
         });
-        open.push(play.wire.ask("session/request_permission", params).await?);
+        open.push(
+            harness
+                .wire
+                .ask("session/request_permission", params)
+                .await?,
+        );
     }
-    // Those that are answered before the client has cancelled are the person's choice.
-    if maybe(play, "session/cancel").await?.is_none() {
+    // If the client responds before it cancels, the user chose to.
+    if maybe(harness, "session/cancel").await?.is_none() {
         return skip("the client has not cancelled the turn");
     }
-    // Some say `cancelled` first and cancel then.
-    open.retain(|id| come(play, id).as_ref().is_none_or(says_cancelled));
+    // Some clients respond with `cancelled` first, and cancel then.
+    open.retain(|id| come(harness, id).as_ref().is_none_or(says_cancelled));
     if open.is_empty() {
         return skip("the client responded to its permission requests before it cancelled");
     }
     for id in open {
-        let said = after("`session/cancel`", answer(play, &id).await)?;
+        let said = after("`session/cancel`", answer(harness, &id).await)?;
         require(says_cancelled(&said), || {
             format!("a pending permission request got {said:?} instead of `cancelled`")
         })?;
     }
-    play.end_turn(&prompted, "cancelled").await
+    harness.end_turn(&prompted, "cancelled").await
 }
 
-async fn updates_after_cancel(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = asking_to_be_cancelled(play).await?;
-    if maybe(play, "session/cancel").await?.is_none() {
+async fn updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = asking_to_be_cancelled(harness).await?;
+    if maybe(harness, "session/cancel").await?.is_none() {
         return skip("the client has not cancelled the turn");
     }
     let last = json!({
         "sessionUpdate": "tool_call_update", "toolCallId": "long", "status": "failed",
         "content": [{"type": "content", "content": {"type": "text", "text": "Got to 17."}}],
     });
-    play.update(&prompted.session, last).await?;
-    lives(play, "a tool call update after `session/cancel`").await?;
-    play.end_turn(&prompted, "cancelled").await
+    harness.update(&prompted.session, last).await?;
+    lives(harness, "a tool call update after `session/cancel`").await?;
+    harness.end_turn(&prompted, "cancelled").await
 }
 
-async fn between_turns(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
-    after("the end of its turn", answers_still(play).await)
+async fn between_turns(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
+    after("the end of its turn", answers_still(harness).await)
 }

@@ -24,32 +24,32 @@ fn mode(value: &str) -> Value {
     })
 }
 
-/// Lets the client open the session, prompt, and set what it likes.
-async fn setting(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let options = play.session["configOptions"].clone();
-    play.answers.insert(
+/// Lets the client open the session, send a prompt, and set options.
+async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let options = harness.session["configOptions"].clone();
+    harness.answers.insert(
         "session/set_config_option",
         json!({"configOptions": options}),
     );
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
     let method = "session/set_config_option";
-    if sent(play, method).next().is_some() {
+    if sent(harness, method).next().is_some() {
         return Ok(());
     }
-    match maybe(play, method).await? {
+    match maybe(harness, method).await? {
         Some((id, _)) => {
-            let answer = play.answers.get(method).cloned().unwrap_or_default();
-            play.wire.answer(&id, answer).await
+            let answer = harness.answers.get(method).cloned().unwrap_or_default();
+            harness.wire.answer(&id, answer).await
         }
         None => skip("the client has set no config option"),
     }
 }
 
-async fn known_value(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.session["configOptions"] = json!([mode("ask")]);
-    setting(play).await?;
-    for params in sent(play, "session/set_config_option") {
+async fn known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = json!([mode("ask")]);
+    setting(harness).await?;
+    for params in sent(harness, "session/set_config_option") {
         let value = params["value"].as_str().unwrap_or_default();
         require(
             params["configId"] == "mode" && ["ask", "code"].contains(&value),
@@ -64,14 +64,18 @@ async fn known_value(play: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn opens_with(play: &mut ClientHarness, what: &str, options: Value) -> Result<(), CheckStop> {
-    play.session["configOptions"] = options;
-    let prompted = play.wait_for_prompt().await?;
-    lives(play, what).await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn opens_with(
+    harness: &mut ClientHarness,
+    what: &str,
+    options: Value,
+) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = options;
+    let prompted = harness.wait_for_prompt().await?;
+    lives(harness, what).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn categories(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn categories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let categories = [
         json!("model"),
         json!("thought_level"),
@@ -92,30 +96,30 @@ async fn categories(play: &mut ClientHarness) -> Result<(), CheckStop> {
         fields.remove("category");
     }
     options.push(without);
-    opens_with(play, "unknown categories", json!(options)).await
+    opens_with(harness, "unknown categories", json!(options)).await
 }
 
-async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let slider = json!({
         "id": "heat", "name": "Heat", "type": "slider", "currentValue": 0.5, "minimum": 0, "maximum": 1,
     });
     opens_with(
-        play,
+        harness,
         "an option of an unknown type",
         json!([slider, mode("ask")]),
     )
     .await
 }
 
-async fn follows_option_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.session["configOptions"] = json!([mode("ask")]);
+async fn follows_option_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = json!([mode("ask")]);
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [update(json!([mode("code")])), update(json!([]))];
-    takes(play, "a change of the config options", updates).await
+    takes(harness, "a change of the config options", updates).await
 }
 
-async fn groups(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn groups(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let model = json!({
         "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "large",
         "options": [
@@ -123,21 +127,21 @@ async fn groups(play: &mut ClientHarness) -> Result<(), CheckStop> {
             {"group": "far", "name": "There", "options": [{"value": "large", "name": "Large"}]},
         ],
     });
-    opens_with(play, "values in groups", json!([model])).await
+    opens_with(harness, "values in groups", json!([model])).await
 }
 
-async fn not_both(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.session["configOptions"] = json!([mode("ask")]);
-    play.session["modes"] = json!({
+async fn not_both(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = json!([mode("ask")]);
+    harness.session["modes"] = json!({
         "currentModeId": "ask",
         "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}],
     });
-    setting(play).await?;
-    // Were there a mode to set, it would come ahead of the answer.
-    if !play.wire.has_ended() {
-        let _ = play.request("_acp_check/alive", json!({})).await;
+    setting(harness).await?;
+    // A request that sets a mode would come before the response.
+    if !harness.wire.has_ended() {
+        let _ = harness.request("_acp_check/alive", json!({})).await;
     }
-    require(sent(play, "session/set_mode").next().is_none(), || {
+    require(sent(harness, "session/set_mode").next().is_none(), || {
         "it sent both `session/set_mode` and `session/set_config_option`".to_owned()
     })
 }

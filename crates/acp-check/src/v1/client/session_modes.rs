@@ -15,9 +15,9 @@ checks! { V1 Client "session-modes";
     104 Must "`session/set_mode` has a known session id." => known_session;
 }
 
-/// The agent has modes.
-fn with_modes(play: &mut ClientHarness) {
-    play.session["modes"] = json!({
+/// Gives the agent modes.
+fn with_modes(harness: &mut ClientHarness) {
+    harness.session["modes"] = json!({
         "currentModeId": "https://example.org/modes#ask",
         "availableModes": [
             {"id": "https://example.org/modes#ask", "name": "Ask", "description": "Asks first"},
@@ -26,22 +26,22 @@ fn with_modes(play: &mut ClientHarness) {
     });
 }
 
-/// A client that sets modes, if it does.
-async fn setting(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_modes(play);
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
-    if sent(play, "session/set_mode").next().is_none()
-        && maybe(play, "session/set_mode").await?.is_none()
+/// Waits for the client to set a mode. Skips if it does not.
+async fn setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    with_modes(harness);
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
+    if sent(harness, "session/set_mode").next().is_none()
+        && maybe(harness, "session/set_mode").await?.is_none()
     {
         return skip("the client has set no mode");
     }
     Ok(())
 }
 
-async fn known_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    setting(play).await?;
-    for params in sent(play, "session/set_mode") {
+async fn known_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    setting(harness).await?;
+    for params in sent(harness, "session/set_mode") {
         let mode = params["modeId"].as_str().unwrap_or_default();
         let known = [
             "https://example.org/modes#ask",
@@ -54,25 +54,25 @@ async fn known_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn follows_mode_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    with_modes(play);
+async fn follows_mode_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    with_modes(harness);
     let mode = |id: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": id});
     let modes = [
         mode("https://example.org/modes#code"),
         mode("https://example.org/modes#ask"),
     ];
-    takes(play, "a change of the mode", modes).await
+    takes(harness, "a change of the mode", modes).await
 }
 
-async fn unknown_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mode = json!({"sessionUpdate": "current_mode_update", "currentModeId": "dreaming"});
-    takes(play, "an unknown mode", [mode]).await
+    takes(harness, "an unknown mode", [mode]).await
 }
 
-async fn known_session(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    setting(play).await?;
-    for params in sent(play, "session/set_mode") {
-        require(params["sessionId"] == play.session["sessionId"], || {
+async fn known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    setting(harness).await?;
+    for params in sent(harness, "session/set_mode") {
+        require(params["sessionId"] == harness.session["sessionId"], || {
             format!("it set a mode of unknown session {}", params["sessionId"])
         })?;
     }

@@ -1,4 +1,4 @@
-//! Session setup: what sessions are opened with, and what they are called.
+//! Session setup: the params of sessions, and their ids.
 
 use std::path::Path;
 
@@ -26,15 +26,15 @@ checks! { V1 Client "session-setup";
     113 Should "Existing sessions are opened only with ids from the agent, and with methods it supports." => old_sessions;
 }
 
-async fn absolute(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("session/new").await?;
+async fn absolute(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("session/new").await?;
     let cwd = params["cwd"].as_str().unwrap_or_default();
     require(absolute_anywhere(cwd), || {
         format!("`cwd` is {}, which is not absolute", params["cwd"])
     })
 }
 
-/// Whether a path is absolute, by the rules of Unix or by those of Windows.
+/// Returns `true` for a path that is absolute on Unix or on Windows.
 fn absolute_anywhere(path: &str) -> bool {
     let drive = path.as_bytes().get(1..3);
     Path::new(path).is_absolute()
@@ -42,15 +42,15 @@ fn absolute_anywhere(path: &str) -> bool {
         || drive.is_some_and(|drive| drive == b":\\" || drive == b":/")
 }
 
-async fn servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("session/new").await?;
+async fn servers(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("session/new").await?;
     require(params["mcpServers"].is_array(), || {
         format!("`mcpServers` is {}", params["mcpServers"])
     })
 }
 
-async fn offered_transports(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("session/new").await?;
+async fn offered_transports(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("session/new").await?;
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
         require(transport == "stdio", || {
@@ -60,8 +60,8 @@ async fn offered_transports(play: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn absolute_command(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("session/new").await?;
+async fn absolute_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("session/new").await?;
     let servers = params["mcpServers"].as_array();
     let mut commands = servers
         .into_iter()
@@ -77,99 +77,110 @@ async fn absolute_command(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
-    play.session["sessionId"] = json!(id);
-    let prompted = play.wait_for_prompt().await?;
-    let params = sent(play, "session/prompt").next();
+async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
+    harness.session["sessionId"] = json!(id);
+    let prompted = harness.wait_for_prompt().await?;
+    let params = sent(harness, "session/prompt").next();
     let said = params.map_or(&Value::Null, |params| &params["sessionId"]);
     require(*said == id, || {
         format!("session {id:?} became {said} in `session/prompt`")
     })?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn number_like_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(play, "0").await
+async fn number_like_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(harness, "0").await
 }
 
-async fn odd_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(play, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
+async fn odd_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(harness, "file:///a b/\"ç\"\\{0}?x=%41&y=<é>#🦀\t").await
 }
 
-async fn long_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(play, &"0123456789abcdef".repeat(64)).await
+async fn long_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(harness, &"0123456789abcdef".repeat(64)).await
 }
 
-async fn no_directories(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.expect("session/new").await?;
+async fn no_directories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.expect("session/new").await?;
     let directories = params["additionalDirectories"].as_array();
     require(directories.is_none_or(Vec::is_empty), || {
         "it passed `additionalDirectories`, which the agent does not support".to_owned()
     })
 }
 
-async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = play.expect("session/new").await?;
+async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = harness.expect("session/new").await?;
     let in_a_session = ["session/prompt", "session/set_mode"];
-    watch(play, &in_a_session, "before the response to `session/new`").await?;
-    let session = play.session.clone();
-    play.wire.answer(&id, session).await?;
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+    watch(
+        harness,
+        &in_a_session,
+        "before the response to `session/new`",
+    )
+    .await?;
+    let session = harness.session.clone();
+    harness.wire.answer(&id, session).await?;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn sends_no_prompt_after_failure(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = play.expect("session/new").await?;
-    play.wire.refuse(&id, -32603, "There is no room").await?;
-    watch(play, &["session/prompt"], "although `session/new` failed").await
+async fn sends_no_prompt_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = harness.expect("session/new").await?;
+    harness.wire.refuse(&id, -32603, "There is no room").await?;
+    watch(
+        harness,
+        &["session/prompt"],
+        "although `session/new` failed",
+    )
+    .await
 }
 
-async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = play.expect("session/new").await?;
+async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = harness.expect("session/new").await?;
     let commands = json!({
         "sessionUpdate": "available_commands_update",
         "availableCommands": [{"name": "early", "description": "Comes early"}],
     });
-    play.update(SESSION, commands).await?;
-    play.say(SESSION, "Good morning.").await?;
-    lives(play, "updates before the response to `session/new`").await?;
-    let session = play.session.clone();
-    play.wire.answer(&id, session).await?;
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.update(SESSION, commands).await?;
+    harness.say(SESSION, "Good morning.").await?;
+    lives(harness, "updates before the response to `session/new`").await?;
+    let session = harness.session.clone();
+    harness.wire.answer(&id, session).await?;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn nulls(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.session["modes"] = Value::Null;
-    play.session["configOptions"] = Value::Null;
-    play.session["_meta"] = Value::Null;
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.session["modes"] = Value::Null;
+    harness.session["configOptions"] = Value::Null;
+    harness.session["_meta"] = Value::Null;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn old_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn old_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     const OLD: &str = "sess_old";
-    play.introduction["agentCapabilities"] = json!({
+    harness.introduction["agentCapabilities"] = json!({
         "loadSession": true,
         "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
         "auth": {"logout": {}},
     });
-    let (id, params) = play.expect("session/new").await?;
+    let (id, params) = harness.expect("session/new").await?;
     let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "What was"});
     let empty = ["session/load", "session/resume", "session/delete"];
-    play.answers = empty
+    harness.answers = empty
         .into_iter()
         .map(|method| (method, json!({})))
         .collect();
-    play.answers
+    harness
+        .answers
         .insert("session/list", json!({"sessions": [old]}));
-    let session = play.session.clone();
-    play.wire.answer(&id, session).await?;
-    let prompted = play.wait_for_prompt().await?;
-    play.end_turn(&prompted, "end_turn").await?;
-    // What it does with old sessions, it does now, or has done; logging out is the last that can be expected.
-    if let Some((id, _)) = maybe_after_turns(play, "logout").await? {
-        play.wire.answer(&id, json!({})).await?;
+    let session = harness.session.clone();
+    harness.wire.answer(&id, session).await?;
+    let prompted = harness.wait_for_prompt().await?;
+    harness.end_turn(&prompted, "end_turn").await?;
+    // A client that uses old sessions does so now, or has done so already. Logging out is the last step to expect.
+    if let Some((id, _)) = maybe_after_turns(harness, "logout").await? {
+        harness.wire.answer(&id, json!({})).await?;
     }
     let about_old = [
         "session/load",
@@ -179,7 +190,7 @@ async fn old_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ];
     let mut seen = false;
     for method in about_old {
-        for params in sent(play, method) {
+        for params in sent(harness, method) {
             seen = true;
             let named = &params["sessionId"];
             require(*named == OLD || *named == SESSION, || {
@@ -187,7 +198,7 @@ async fn old_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
             })?;
         }
     }
-    require(sent(play, "session/fork").next().is_none(), || {
+    require(sent(harness, "session/fork").next().is_none(), || {
         "it sent `session/fork`, which the agent does not support".to_owned()
     })?;
     if seen {

@@ -18,23 +18,28 @@ fn available(commands: Value) -> Value {
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
-async fn commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands = json!([
         {"name": "web", "description": "Search the web", "input": {"hint": "what to search for"}},
         {"name": "test", "description": "Run the tests", "input": null},
         {"name": "mcp:server/prompt-1", "description": ""},
     ]);
-    takes(play, "commands", [available(commands)]).await
+    takes(harness, "commands", [available(commands)]).await
 }
 
-async fn follows_changed_commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn follows_changed_commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let one = json!([{"name": "plan", "description": "Make a plan"}]);
     let updates = [available(one.clone()), available(json!([])), available(one)];
-    takes(play, "a change of the commands", updates).await
+    takes(harness, "a change of the commands", updates).await
 }
 
-async fn unknown_input(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_input(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands =
         json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
-    takes(play, "a command with unknown input", [available(commands)]).await
+    takes(
+        harness,
+        "a command with unknown input",
+        [available(commands)],
+    )
+    .await
 }

@@ -1,4 +1,4 @@
-//! What many checks of clients do.
+//! Steps that many checks of clients share.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,16 +13,17 @@ use crate::verdict::{CheckStop, fail, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-/// What the agent says when a check needs the person to cancel the turn.
+/// The agent's message if a check needs the user to cancel the turn.
 pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
 
-/// What a permission request is called that a check needs to be left open until the turn is cancelled.
+/// The title of a permission request that must stay pending until the turn is cancelled.
 pub const PLEASE_WAIT: &str = "Please leave this open.";
 
-/// How long a client is watched that must not do something: long enough for it to have done it, had it not to wait.
+/// How long to watch the client for something that it must not do. It is long enough for a client that does it
+/// without waiting.
 pub(super) const WATCHED: Duration = Duration::from_millis(300);
 
-/// A failure, with what came before it.
+/// Adds to a failure what came before it.
 pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
@@ -30,83 +31,83 @@ pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, Chec
     }
 }
 
-/// That the client still reads and answers: every request gets an answer, also one of an extension.
-pub(super) async fn lives(play: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
-    let asked = play.request("_acp_check/alive", json!({})).await;
+/// Requires that the client still responds: every request gets a response, also one of an extension.
+pub(super) async fn lives(harness: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
+    let asked = harness.request("_acp_check/alive", json!({})).await;
     after(what, asked).map(drop)
 }
 
-/// That the client takes these updates in its first turn, and goes on.
+/// Requires that the client accepts these updates in its first turn, and continues.
 pub(super) fn takes<'a>(
-    play: &'a mut ClientHarness,
+    harness: &'a mut ClientHarness,
     what: &'a str,
     updates: impl IntoIterator<Item = Value>,
 ) -> CheckFuture<'a> {
     let updates: Vec<Value> = updates.into_iter().collect();
     Box::pin(async move {
-        let prompted = play.wait_for_prompt().await?;
+        let prompted = harness.wait_for_prompt().await?;
         for update in updates {
-            let sent = play.update(&prompted.session, update).await;
+            let sent = harness.update(&prompted.session, update).await;
             after(what, sent)?;
         }
-        lives(play, what).await?;
-        play.end_turn(&prompted, "end_turn").await
+        lives(harness, what).await?;
+        harness.end_turn(&prompted, "end_turn").await
     })
 }
 
-/// That nothing of `unwanted` comes for a while. What else comes is served.
+/// Requires that no message of `unwanted` comes for a while. Other messages are served.
 pub(super) async fn watch(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     unwanted: &[&str],
     before: &str,
 ) -> Result<(), CheckStop> {
     let until = Instant::now() + WATCHED;
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             return Ok(());
         };
         if unwanted.contains(&message.method()) {
             return fail(format!("it sent `{}` {before}", message.method()));
         }
-        play.serve(&message).await?;
+        harness.serve(&message).await?;
     }
     Ok(())
 }
 
-/// Goes on only if the client offers what is at `pointer`: true, or an object.
-pub(super) fn needs(play: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
-    if offers(play, pointer) {
+/// Skips unless the client supports the capability at `pointer`: the value is true or an object.
+pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
+    if offers(harness, pointer) {
         return Ok(());
     }
     let name = pointer.trim_start_matches('/').replace('/', ".");
     skip(format!("the client does not support `{name}`"))
 }
 
-/// Whether the client offers what is at `pointer`.
-pub(super) fn offers(play: &ClientHarness, pointer: &str) -> bool {
+/// Returns `true` if the client supports the capability at `pointer`.
+pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
     matches!(
-        play.capability(pointer),
+        harness.capability(pointer),
         Value::Bool(true) | Value::Object(_)
     )
 }
 
-/// The first prompt of a client that offers what is at `pointer`.
+/// Waits for the first prompt of a client that supports the capability at `pointer`.
 pub(super) async fn prompted_with(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     pointer: &str,
 ) -> Result<ReceivedPrompt, CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    needs(play, pointer)?;
+    let prompted = harness.wait_for_prompt().await?;
+    needs(harness, pointer)?;
     Ok(prompted)
 }
 
-/// Sends a request that must succeed, and gives its result.
+/// Sends a request that must succeed, and returns its result.
 pub(super) async fn result(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
     params: Value,
 ) -> Result<Value, CheckStop> {
-    match play.request(method, params).await? {
+    match harness.request(method, params).await? {
         ReceivedResponse::Result(result) => Ok(result),
         ReceivedResponse::Error { code, message, .. } => {
             fail(format!("`{method}` failed with error {code}: {message}"))
@@ -114,14 +115,14 @@ pub(super) async fn result(
     }
 }
 
-/// Sends a request that must fail, and gives its error.
+/// Sends a request that must fail, and returns its error.
 pub(super) async fn refused(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
     params: Value,
     what: &str,
 ) -> Result<ReceivedResponse, CheckStop> {
-    match play.request(method, params).await? {
+    match harness.request(method, params).await? {
         ReceivedResponse::Result(result) => {
             fail(format!("{what} succeeded with {result}; expected an error"))
         }
@@ -129,26 +130,26 @@ pub(super) async fn refused(
     }
 }
 
-/// Waits until the client asks or tells something of `method`, as long as a person may take, and gives its id and
-/// params; `None` if that does not happen, which nobody can demand.
+/// Waits for a request or notification with this method, as long as a user may take, and returns its id and params.
+/// Returns `None` if there is none, since no client has to send it.
 pub(super) async fn maybe(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    match play.expect(method).await {
+    match harness.expect(method).await {
         Ok(found) => Ok(Some(found)),
         Err(CheckStop::Fail(_)) => Ok(None),
         Err(stop) => Err(stop),
     }
 }
 
-/// As [`maybe`], while the client's further prompts are answered.
+/// Like [`maybe`], and serves the client's further prompts meanwhile.
 pub(super) async fn maybe_after_turns(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    let until = Instant::now() + play.wire.patience();
-    while let Ok(next) = timeout_at(until, play.next()).await {
+    let until = Instant::now() + harness.wire.patience();
+    while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
         };
@@ -157,17 +158,18 @@ pub(super) async fn maybe_after_turns(
             of if of == method => return Ok(Some((id, message.params().clone()))),
             "session/prompt" => {
                 let ended = json!({"stopReason": "end_turn"});
-                play.wire.answer(&id, ended).await?;
+                harness.wire.answer(&id, ended).await?;
             }
-            _ => play.serve(&message).await?,
+            _ => harness.serve(&message).await?,
         }
     }
     Ok(None)
 }
 
-/// The answer to a request, if it has come already.
-pub(super) fn come(play: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
-    play.messages
+/// Returns the response to a request, if it has arrived already.
+pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
+    harness
+        .messages
         .iter()
         .find_map(|message| match message.envelope() {
             Some(Envelope::Response { id: of, result }) if of == id => {
@@ -177,35 +179,35 @@ pub(super) fn come(play: &ClientHarness, id: &Value) -> Option<ReceivedResponse>
         })
 }
 
-/// The answer to one of several requests that are open: it may have come while another was waited for.
+/// Waits for the response to one of several pending requests, which may have arrived while another was awaited.
 pub(super) async fn answer(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
-    match come(play, id) {
+    match come(harness, id) {
         Some(answer) => Ok(answer),
-        None => play.answer(id).await,
+        None => harness.answer(id).await,
     }
 }
 
-/// What the client has sent of `method` so far: the params.
+/// Returns the params of everything that the client has sent with this method.
 pub(super) fn sent<'a>(
-    play: &'a ClientHarness,
+    harness: &'a ClientHarness,
     method: &'a str,
 ) -> impl Iterator<Item = &'a Value> {
-    let messages = play.messages.iter();
+    let messages = harness.messages.iter();
     messages
         .filter(move |message| message.method() == method)
         .map(|message| message.params())
 }
 
-/// A directory in that of the session, where the client lends files. Gone when it is dropped.
+/// A directory within the session's, where the client gives access to files. Removed when dropped.
 pub(super) struct ScratchDirectory(TempDir);
 
 impl ScratchDirectory {
-    /// Makes one, of a client that has opened its session.
-    pub(super) fn new(play: &ClientHarness) -> Result<Self, CheckStop> {
-        let cwd = sent(play, "session/new").next();
+    /// Creates a directory, for a client that has opened its session.
+    pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
+        let cwd = sent(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
             return skip("the session's `cwd` is not writable");
@@ -229,7 +231,7 @@ impl ScratchDirectory {
         self.0.path().join(name)
     }
 
-    /// A file with this text.
+    /// Creates a file with this text.
     pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {

@@ -1,4 +1,4 @@
-//! Terminals: what commands are started with, and what is kept of what they print.
+//! Terminals: how commands are started, and how much of their output is kept.
 
 use serde_json::{Value, json};
 
@@ -19,23 +19,23 @@ checks! { V1 Client "terminals";
     127 Must "Output includes stderr." => errors;
 }
 
-/// What a command prints in all, as `terminal/output` answers when it has ended.
+/// Returns the whole output of a command: the result of `terminal/output` after it has exited.
 async fn command_result(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     line: &str,
     more: Value,
 ) -> Result<Value, CheckStop> {
-    let terminal = CheckTerminal::run(play, line, more).await?;
-    finish_command(play, terminal).await
+    let terminal = CheckTerminal::run(harness, line, more).await?;
+    finish_command(harness, terminal).await
 }
 
 async fn finish_command(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     terminal: CheckTerminal,
 ) -> Result<Value, CheckStop> {
-    terminal.ask(play, "terminal/wait_for_exit").await?;
-    let answer = terminal.ask(play, "terminal/output").await?;
-    terminal.done(play).await?;
+    terminal.ask(harness, "terminal/wait_for_exit").await?;
+    let answer = terminal.ask(harness, "terminal/output").await?;
+    terminal.done(harness).await?;
     Ok(answer)
 }
 
@@ -43,9 +43,9 @@ fn output(answer: &Value) -> &str {
     answer["output"].as_str().unwrap_or_default()
 }
 
-async fn arguments(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, TERMINALS).await?;
-    // `$1` and not `$HOME`: what the shell is given is not read again.
+async fn arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, TERMINALS).await?;
+    // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
     let args = json!([
         "-c",
         "printf '<%s>' \"$@\"",
@@ -58,35 +58,35 @@ async fn arguments(play: &mut ClientHarness) -> Result<(), CheckStop> {
         ""
     ]);
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
-    let created = result(play, "terminal/create", params).await?;
+    let created = result(harness, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
-    let answer = finish_command(play, CheckTerminal { prompted, id }).await?;
+    let answer = finish_command(harness, CheckTerminal { prompted, id }).await?;
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
     require(output(&answer).trim_end() == expected, || {
         format!("the arguments {expected} arrived as {}", output(&answer))
     })
 }
 
-async fn environment(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn environment(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let env = json!([
         {"name": "ACP_CHECK_ONE", "value": "a b=\"c\""},
         {"name": "ACP_CHECK_TWO", "value": ""},
     ]);
     let line = "printf '<%s><%s>' \"$ACP_CHECK_ONE\" \"${ACP_CHECK_TWO-not set}\"";
-    let answer = command_result(play, line, json!({ "env": env })).await?;
+    let answer = command_result(harness, line, json!({ "env": env })).await?;
     require(output(&answer).trim_end() == "<a b=\"c\"><>", || {
         format!("variables of `env` arrived as {:?}", output(&answer))
     })
 }
 
-async fn directory(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, TERMINALS).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, TERMINALS).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     scratch.with("here", "")?;
     let line = "test -e here && echo yes || pwd";
     let terminal =
-        CheckTerminal::run_in(play, prompted, line, json!({"cwd": scratch.path()})).await?;
-    let answer = finish_command(play, terminal).await?;
+        CheckTerminal::run_in(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
+    let answer = finish_command(harness, terminal).await?;
     require(output(&answer).trim_end() == "yes", || {
         format!(
             "`cwd` was {}, but it ran in {}",
@@ -96,9 +96,9 @@ async fn directory(play: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn limit(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn limit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let line = "printf 0123456789abcdef";
-    let answer = command_result(play, line, json!({"outputByteLimit": 10})).await?;
+    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
     require(kept.len() <= 10, || {
         format!(
@@ -112,10 +112,10 @@ async fn limit(play: &mut ClientHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn boundary(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    // Three bytes each: ten bytes hold three of them, and one byte is left over.
+async fn boundary(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    // Three bytes each: ten bytes hold three of them, with one byte left over.
     let line = "printf '世界世界世界'";
-    let answer = command_result(play, line, json!({"outputByteLimit": 10})).await?;
+    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
     require(
         !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
@@ -127,13 +127,13 @@ async fn boundary(play: &mut ClientHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, TERMINALS).await?;
+async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, TERMINALS).await?;
     let long = json!({"outputByteLimit": 4});
-    let cut = CheckTerminal::run_in(play, prompted.clone(), "printf 0123456789", long).await?;
-    cut.ask(play, "terminal/wait_for_exit").await?;
-    let answer = cut.ask(play, "terminal/output").await?;
-    // A client that does not cut, which is another check's, and says so, is honest.
+    let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
+    cut.ask(harness, "terminal/wait_for_exit").await?;
+    let answer = cut.ask(harness, "terminal/output").await?;
+    // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
     let what = match output(&answer) {
         "0123456789" => "was not cut",
         _ => "was cut",
@@ -141,10 +141,10 @@ async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
     require(answer["truncated"] == (what == "was cut"), || {
         format!("output {what}, but `truncated` is {}", answer["truncated"])
     })?;
-    cut.ask(play, "terminal/release").await?;
+    cut.ask(harness, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
-    let whole = CheckTerminal::run_in(play, prompted, "printf 0123456789", short).await?;
-    let answer = finish_command(play, whole).await?;
+    let whole = CheckTerminal::run_in(harness, prompted, "printf 0123456789", short).await?;
+    let answer = finish_command(harness, whole).await?;
     require(answer["truncated"] == false, || {
         format!(
             "output was not truncated, but `truncated` is {}",
@@ -153,8 +153,8 @@ async fn reports_truncation(play: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn errors(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = command_result(play, "echo wrong >&2", json!({})).await?;
+async fn errors(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let answer = command_result(harness, "echo wrong >&2", json!({})).await?;
     require(output(&answer).trim_end() == "wrong", || {
         format!(
             "\"wrong\" was written to stderr, but the output is {:?}",

@@ -1,4 +1,4 @@
-//! Terminals: their life.
+//! Terminals: their life cycle.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ checks! { V1 Client "terminals";
 
 pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
 
-/// A command of the shell that runs until it is ended, after it has printed a word.
+/// A shell command that prints a word and runs until it is killed.
 const LONG: &str = "echo begun; exec sleep 60";
 
 /// A terminal of a check.
@@ -41,22 +41,22 @@ pub(super) struct CheckTerminal {
 }
 
 impl CheckTerminal {
-    /// Runs a line of the shell.
+    /// Runs a line in a shell.
     pub(super) async fn run(
-        play: &mut ClientHarness,
+        harness: &mut ClientHarness,
         line: &str,
         more: Value,
     ) -> Result<Self, CheckStop> {
         if cfg!(windows) {
             return skip("these checks use Unix commands");
         }
-        let prompted = prompted_with(play, TERMINALS).await?;
-        Self::run_in(play, prompted, line, more).await
+        let prompted = prompted_with(harness, TERMINALS).await?;
+        Self::run_in(harness, prompted, line, more).await
     }
 
-    /// The same, in a turn that is open.
+    /// Like `run`, in a running turn.
     pub(super) async fn run_in(
-        play: &mut ClientHarness,
+        harness: &mut ClientHarness,
         prompted: ReceivedPrompt,
         line: &str,
         more: Value,
@@ -67,7 +67,7 @@ impl CheckTerminal {
         if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
             params.extend(more);
         }
-        let answer = result(play, "terminal/create", params).await?;
+        let answer = result(harness, "terminal/create", params).await?;
         let id = answer["terminalId"].clone();
         require(id.is_string(), || {
             format!("the answer has no `terminalId`: {answer}")
@@ -75,25 +75,25 @@ impl CheckTerminal {
         Ok(Self { prompted, id })
     }
 
-    /// What is said of it in every request.
+    /// Returns the params that identify the terminal in every request.
     pub(super) fn params(&self) -> Value {
         json!({"sessionId": self.prompted.session, "terminalId": self.id})
     }
 
     pub(super) async fn ask(
         &self,
-        play: &mut ClientHarness,
+        harness: &mut ClientHarness,
         method: &str,
     ) -> Result<Value, CheckStop> {
-        result(play, method, self.params()).await
+        result(harness, method, self.params()).await
     }
 
-    /// What it has printed when it has printed something.
-    async fn output(&self, play: &mut ClientHarness) -> Result<String, CheckStop> {
-        let patience = play.wire.patience();
+    /// Waits until the command has printed something, and returns its output.
+    async fn output(&self, harness: &mut ClientHarness) -> Result<String, CheckStop> {
+        let patience = harness.wire.patience();
         let waiting = async {
             loop {
-                let answer = self.ask(play, "terminal/output").await?;
+                let answer = self.ask(harness, "terminal/output").await?;
                 match answer["output"].as_str() {
                     Some("") => tokio::task::yield_now().await,
                     Some(output) => return Ok(output.to_owned()),
@@ -107,135 +107,136 @@ impl CheckTerminal {
         }
     }
 
-    /// Releases it and ends the turn.
-    pub(super) async fn done(self, play: &mut ClientHarness) -> Result<(), CheckStop> {
-        self.ask(play, "terminal/release").await?;
-        play.end_turn(&self.prompted, "end_turn").await
+    /// Releases the terminal and ends the turn.
+    pub(super) async fn done(self, harness: &mut ClientHarness) -> Result<(), CheckStop> {
+        self.ask(harness, "terminal/release").await?;
+        harness.end_turn(&self.prompted, "end_turn").await
     }
 }
 
-async fn responds_at_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    CheckTerminal::run(play, LONG, json!({}))
+async fn responds_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    CheckTerminal::run(harness, LONG, json!({}))
         .await?
-        .done(play)
+        .done(harness)
         .await
 }
 
-async fn output_meanwhile(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
-    let output = terminal.output(play).await?;
+async fn output_meanwhile(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let output = terminal.output(harness).await?;
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but `terminal/output` returned {output:?}")
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn no_status(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
-    terminal.output(play).await?;
-    let answer = terminal.ask(play, "terminal/output").await?;
+async fn no_status(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    terminal.output(harness).await?;
+    let answer = terminal.ask(harness, "terminal/output").await?;
     require(answer["exitStatus"].is_null(), || {
         format!(
             "the command is running, but has exit status {}",
             answer["exitStatus"]
         )
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn status(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, "exit 3", json!({})).await?;
-    terminal.ask(play, "terminal/wait_for_exit").await?;
-    let answer = terminal.ask(play, "terminal/output").await?;
+async fn status(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, "exit 3", json!({})).await?;
+    terminal.ask(harness, "terminal/wait_for_exit").await?;
+    let answer = terminal.ask(harness, "terminal/output").await?;
     require(answer["exitStatus"]["exitCode"] == 3, || {
         format!(
             "the command exited with 3, but has exit status {}",
             answer["exitStatus"]
         )
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn exit_code(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, "exit 7", json!({})).await?;
-    let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
+async fn exit_code(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, "exit 7", json!({})).await?;
+    let answer = terminal.ask(harness, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] == 7, || {
         format!("the command exited with 7, but the response was {answer}")
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
-    let id = play
+async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let id = harness
         .wire
         .ask("terminal/wait_for_exit", terminal.params())
         .await?;
-    let early = tokio::time::timeout(WATCHED, play.answer(&id)).await;
+    let early = tokio::time::timeout(WATCHED, harness.answer(&id)).await;
     if let Ok(answer) = early {
         return fail(format!(
             "the command is running, but it returned {:?}",
             answer?
         ));
     }
-    terminal.ask(play, "terminal/kill").await?;
-    answer(play, &id).await?;
-    terminal.done(play).await
+    terminal.ask(harness, "terminal/kill").await?;
+    answer(harness, &id).await?;
+    terminal.done(harness).await
 }
 
-async fn two_wait(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
+async fn two_wait(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
     let mut open = Vec::new();
     for _ in 0..2 {
         open.push(
-            play.wire
+            harness
+                .wire
                 .ask("terminal/wait_for_exit", terminal.params())
                 .await?,
         );
     }
-    terminal.ask(play, "terminal/kill").await?;
+    terminal.ask(harness, "terminal/kill").await?;
     for id in open {
-        let answer = answer(play, &id).await;
+        let answer = answer(harness, &id).await;
         after("two had asked for the end of one command", answer)?;
     }
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn kill_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
-    terminal.ask(play, "terminal/kill").await?;
-    let ended = terminal.ask(play, "terminal/wait_for_exit").await;
+async fn kill_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    terminal.ask(harness, "terminal/kill").await?;
+    let ended = terminal.ask(harness, "terminal/wait_for_exit").await;
     after("`terminal/kill`", ended)?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn killed_output(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, LONG, json!({})).await?;
-    terminal.output(play).await?;
-    terminal.ask(play, "terminal/kill").await?;
+async fn killed_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    terminal.output(harness).await?;
+    terminal.ask(harness, "terminal/kill").await?;
     let answer = after(
         "`terminal/kill`",
-        terminal.ask(play, "terminal/output").await,
+        terminal.ask(harness, "terminal/output").await,
     )?;
     let output = answer["output"].as_str().unwrap_or_default();
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but after `terminal/kill` the output is {output:?}")
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }
 
-async fn release_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, TERMINALS).await?;
-    let scratch = ScratchDirectory::new(play)?;
+async fn release_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, TERMINALS).await?;
+    let scratch = ScratchDirectory::new(harness)?;
     let line = "while :; do echo x > alive; sleep 0.02; done";
     let here = json!({"cwd": scratch.path()});
-    let terminal = CheckTerminal::run_in(play, prompted, line, here).await?;
+    let terminal = CheckTerminal::run_in(harness, prompted, line, here).await?;
     let alive = scratch.file("alive");
-    if !appears(&alive, play.wire.patience()).await {
+    if !appears(&alive, harness.wire.patience()).await {
         return fail("the command did not begin");
     }
-    terminal.ask(play, "terminal/release").await?;
-    // What it had begun to write may still come; what comes after that does not.
+    terminal.ask(harness, "terminal/release").await?;
+    // A write that had started may still arrive; nothing after it does.
     let _ = std::fs::remove_file(&alive);
     tokio::time::sleep(WATCHED).await;
     let _ = std::fs::remove_file(&alive);
@@ -243,10 +244,10 @@ async fn release_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
     require(!still, || {
         "the command still runs after `terminal/release`".to_owned()
     })?;
-    play.end_turn(&terminal.prompted, "end_turn").await
+    harness.end_turn(&terminal.prompted, "end_turn").await
 }
 
-/// Whether a file comes to be there in time. What a command does elsewhere is told by nobody.
+/// Returns `true` if a file appears in time. Nothing reports what a command does elsewhere.
 async fn appears(path: &Path, time: std::time::Duration) -> bool {
     let looking = async {
         while !path.exists() {
@@ -256,47 +257,47 @@ async fn appears(path: &Path, time: std::time::Duration) -> bool {
     tokio::time::timeout(time, looking).await.is_ok()
 }
 
-async fn rejects_released_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, "echo checked", json!({})).await?;
-    terminal.ask(play, "terminal/release").await?;
+async fn rejects_released_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, "echo checked", json!({})).await?;
+    terminal.ask(harness, "terminal/release").await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let what = format!("`{method}` of a released terminal");
-        refused(play, method, terminal.params(), &what).await?;
+        refused(harness, method, terminal.params(), &what).await?;
     }
-    play.end_turn(&terminal.prompted, "end_turn").await
+    harness.end_turn(&terminal.prompted, "end_turn").await
 }
 
-async fn unknown_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(play, TERMINALS).await?;
+async fn unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = prompted_with(harness, TERMINALS).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
         let what = format!("`{method}` of an unknown terminal");
-        refused(play, method, params, &what).await?;
+        refused(harness, method, params, &what).await?;
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn not_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    if offers(play, TERMINALS) {
+async fn not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    if offers(harness, TERMINALS) {
         return skip("the client offers them");
     }
     let params = json!({"sessionId": prompted.session, "command": "true"});
     refused(
-        play,
+        harness,
         "terminal/create",
         params,
         "a terminal, which it does not offer,",
     )
     .await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn reports_no_success_after_signal(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(play, "kill -KILL $$", json!({})).await?;
-    let answer = terminal.ask(play, "terminal/wait_for_exit").await?;
+async fn reports_no_success_after_signal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let terminal = CheckTerminal::run(harness, "kill -KILL $$", json!({})).await?;
+    let answer = terminal.ask(harness, "terminal/wait_for_exit").await?;
     require(answer["exitCode"] != 0, || {
         format!("the command was terminated by a signal, but the response was {answer}")
     })?;
-    terminal.done(play).await
+    terminal.done(harness).await
 }

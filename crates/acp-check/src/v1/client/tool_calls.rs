@@ -22,7 +22,7 @@ checks! { V1 Client "tool-calls";
     111 May "Agent terminal output in `_meta` is accepted." => own_terminal;
 }
 
-/// A tool call that begins.
+/// Returns the update that starts a tool call.
 fn call(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": format!("Call {id}")}),
@@ -30,7 +30,7 @@ fn call(id: &str, fields: Value) -> Value {
     )
 }
 
-/// An update of one.
+/// Returns an update of a tool call.
 fn update(id: &str, fields: Value) -> Value {
     merge_fields(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
@@ -45,7 +45,7 @@ fn merge_fields(mut message: Value, fields: Value) -> Value {
     message
 }
 
-async fn kinds(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn kinds(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = [
         "read",
         "edit",
@@ -64,10 +64,10 @@ async fn kinds(play: &mut ClientHarness) -> Result<(), CheckStop> {
         updates.push(call(kind, json!({"kind": kind, "status": "pending"})));
         updates.extend(statuses.map(|status| update(kind, json!({"status": status}))));
     }
-    takes(play, "tool calls of every kind", updates).await
+    takes(harness, "tool calls of every kind", updates).await
 }
 
-async fn accepts_partial_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let nulls = json!({
         "kind": null, "status": null, "title": null, "content": null, "locations": null,
         "rawInput": null, "rawOutput": null, "_meta": null,
@@ -81,10 +81,10 @@ async fn accepts_partial_update(play: &mut ClientHarness) -> Result<(), CheckSto
         update("partial", nulls),
         update("partial", json!({"status": "completed"})),
     ];
-    takes(play, "partial updates of a tool call", updates).await
+    takes(harness, "partial updates of a tool call", updates).await
 }
 
-async fn diffs(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let diff = |old: Value, new: &str| json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new});
     let new = json!({"type": "diff", "path": "/project/new.txt", "newText": "alpha\n"});
     let content = json!([
@@ -97,10 +97,10 @@ async fn diffs(play: &mut ClientHarness) -> Result<(), CheckStop> {
         call("edit", json!({"kind": "edit", "content": content})),
         update("edit", json!({"status": "completed"})),
     ];
-    takes(play, "diffs", updates).await
+    takes(harness, "diffs", updates).await
 }
 
-async fn contents(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn contents(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = |block: Value| json!({"type": "content", "content": block});
     let content = json!([
         block(json!({"type": "text", "text": "alpha"})),
@@ -121,10 +121,10 @@ async fn contents(play: &mut ClientHarness) -> Result<(), CheckStop> {
         ),
         update("look", json!({"content": content, "locations": []})),
     ];
-    takes(play, "contents of tool calls", updates).await
+    takes(harness, "contents of tool calls", updates).await
 }
 
-async fn accepts_raw_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let deep = (0..32).fold(json!("deep"), |inner, _| json!({ "in": inner }));
     let any = [
         json!({"path": "/x"}),
@@ -140,10 +140,15 @@ async fn accepts_raw_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
             json!({"rawInput": value, "rawOutput": value}),
         )
     });
-    takes(play, "what tools were given", updates.collect::<Vec<_>>()).await
+    takes(
+        harness,
+        "what tools were given",
+        updates.collect::<Vec<_>>(),
+    )
+    .await
 }
 
-async fn odd_ids(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn odd_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
     let updates = ids.into_iter().flat_map(|id| {
         [
@@ -151,10 +156,10 @@ async fn odd_ids(play: &mut ClientHarness) -> Result<(), CheckStop> {
             update(id, json!({"status": "completed"})),
         ]
     });
-    takes(play, "odd ids of tool calls", updates).await
+    takes(harness, "odd ids of tool calls", updates).await
 }
 
-async fn accepts_unannounced_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         update("never-announced", json!({"status": "in_progress"})),
         update(
@@ -163,32 +168,32 @@ async fn accepts_unannounced_call(play: &mut ClientHarness) -> Result<(), CheckS
         ),
     ];
     takes(
-        play,
+        harness,
         "updates of a tool call that was not announced",
         updates,
     )
     .await
 }
 
-async fn accepts_call_twice(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         call("twice", json!({"status": "completed"})),
         call("twice", json!({"status": "pending", "kind": "read"})),
         update("twice", json!({"status": "in_progress"})),
     ];
-    takes(play, "a tool call announced twice", updates).await
+    takes(harness, "a tool call announced twice", updates).await
 }
 
-async fn unknown_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!([{"type": "terminal", "terminalId": "term_nobodys"}]);
     let updates = [
         call("run", json!({"kind": "execute", "content": content})),
         update("run", json!({"content": content, "status": "completed"})),
     ];
-    takes(play, "an unknown terminal", updates).await
+    takes(harness, "an unknown terminal", updates).await
 }
 
-async fn accepts_unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
         update(
@@ -196,10 +201,10 @@ async fn accepts_unknown_values(play: &mut ClientHarness) -> Result<(), CheckSto
             json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
         ),
     ];
-    takes(play, "unknown tool call kinds", updates).await
+    takes(harness, "unknown tool call kinds", updates).await
 }
 
-async fn own_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn own_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta = |fields: Value| json!({ "_meta": fields });
     let content = json!([{"type": "terminal", "terminalId": "own-1"}]);
     let begin = merge_fields(
@@ -219,5 +224,5 @@ async fn own_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
             ),
         ),
     ];
-    takes(play, "an agent terminal", updates).await
+    takes(harness, "an agent terminal", updates).await
 }

@@ -1,4 +1,4 @@
-//! Transports: lines of JSON, however they come.
+//! Transports: lines of JSON, however they are split.
 
 use std::time::Duration;
 
@@ -23,98 +23,104 @@ checks! { V1 Client "transport";
     110 Must "JSON escapes are decoded, and field order does not matter." => escapes;
 }
 
-/// How long lies between two pieces of a message, so that they are read one by one.
+/// The pause between two pieces of a message, so that they are read separately.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// A request, as a line without its end.
+/// Returns a request as a line, without its line end.
 fn request(id: &str) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/alive", "params": {}}).to_string()
 }
 
-async fn send_bytes(play: &mut ClientHarness, what: &str, bytes: &[u8]) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.wire.note(format!("{what} are sent"));
-    play.wire.send_bytes(bytes).await?;
-    lives(play, what).await?;
-    play.end_turn(&prompted, "end_turn").await
+async fn send_bytes(
+    harness: &mut ClientHarness,
+    what: &str,
+    bytes: &[u8],
+) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.wire.note(format!("{what} are sent"));
+    harness.wire.send_bytes(bytes).await?;
+    lives(harness, what).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn carriage_return(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn carriage_return(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let line = format!("{}\r", request("cr"));
-    play.wire.send_line(line.as_bytes()).await?;
+    harness.wire.send_line(line.as_bytes()).await?;
     after(
         "a line that ends with \\r\\n",
-        play.answer(&json!("cr")).await,
+        harness.answer(&json!("cr")).await,
     )?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn empty_lines(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    send_bytes(play, "empty lines", b"\n\n\n").await
+async fn empty_lines(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    send_bytes(harness, "empty lines", b"\n\n\n").await
 }
 
-async fn pieces(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn pieces(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let line = format!("{}\n", request("pieces"));
     let (head, tail) = line.split_at(line.len() / 2);
-    play.wire.note(format!("two pieces of {line:?} are sent"));
-    play.wire.send_bytes(head.as_bytes()).await?;
+    harness
+        .wire
+        .note(format!("two pieces of {line:?} are sent"));
+    harness.wire.send_bytes(head.as_bytes()).await?;
     tokio::time::sleep(BETWEEN).await;
-    let sent = play.wire.send_bytes(tail.as_bytes()).await;
+    let sent = harness.wire.send_bytes(tail.as_bytes()).await;
     after("a message in two pieces", sent)?;
     after(
         "a message in two pieces",
-        play.answer(&json!("pieces")).await,
+        harness.answer(&json!("pieces")).await,
     )?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn at_once(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let lines = format!("{}\n{}\n", request("one"), request("two"));
-    play.wire.note(format!("{lines:?} is sent"));
-    play.wire.send_bytes(lines.as_bytes()).await?;
+    harness.wire.note(format!("{lines:?} is sent"));
+    harness.wire.send_bytes(lines.as_bytes()).await?;
     for id in [json!("two"), json!("one")] {
-        after("two messages at once", answer(play, &id).await)?;
+        after("two messages at once", answer(harness, &id).await)?;
     }
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn noise(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn noise(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let lines = b"Loading the model... done\n{\"jsonrpc\": \"2.0\", \n[1, 2\n\"text\"\n";
-    send_bytes(play, "lines that are not messages", lines).await
+    send_bytes(harness, "lines that are not messages", lines).await
 }
 
-async fn large(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn large(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "0123456789abcdef".repeat(64 * 1024)});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-    takes(play, "a message of 1 MB", [update]).await
+    takes(harness, "a message of 1 MB", [update]).await
 }
 
-async fn utf8(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let id = json!("Grüße, κόσμε, 世界, 🦀");
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
-    play.wire.send(&asked).await?;
-    play.answer(&id).await?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.wire.send(&asked).await?;
+    harness.answer(&id).await?;
+    harness.end_turn(&prompted, "end_turn").await
 }
 
-async fn no_utf8(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn no_utf8(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut line = br#"{"jsonrpc":"2.0","method":"_acp_check/note","params":{"text":""#.to_vec();
     line.extend_from_slice(&[0xff, 0xfe, 0xc3]);
     line.extend_from_slice(b"\"}}\n");
-    send_bytes(play, "invalid UTF-8", &line).await
+    send_bytes(harness, "invalid UTF-8", &line).await
 }
 
-async fn agent_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
-    play.say(&prompted.session, "One moment").await?;
-    play.wire.close();
-    let patience = play.wire.patience();
+async fn agent_ends(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
+    harness.say(&prompted.session, "One moment").await?;
+    harness.wire.close();
+    let patience = harness.wire.patience();
     let ending = async {
-        while play.next().await?.is_some() {}
+        while harness.next().await?.is_some() {}
         Ok(())
     };
     match tokio::time::timeout(patience, ending).await {
@@ -125,13 +131,13 @@ async fn agent_ends(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn escapes(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.wait_for_prompt().await?;
+async fn escapes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.wait_for_prompt().await?;
     let line = br#" { "params" : { } , "method":"\u005facp_check\/alive","id" :"\u0065scapes", "jsonrpc":"2\u002e0" } "#;
-    play.wire.send_line(line).await?;
+    harness.wire.send_line(line).await?;
     after(
         "a message with escapes",
-        play.answer(&json!("escapes")).await,
+        harness.answer(&json!("escapes")).await,
     )?;
-    play.end_turn(&prompted, "end_turn").await
+    harness.end_turn(&prompted, "end_turn").await
 }

@@ -15,10 +15,10 @@ checks! { V2 Agent "agent-plan";
     4 Must "Custom statuses start with `_`." => own_statuses;
 }
 
-/// The plans that are shown for a task that needs one.
-async fn plans(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
-    let turn = play.turn_v2(&session, AgentTask::Plan).await?;
+/// Returns the plans that are shown for a task that requires one.
+async fn plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
+    let turn = harness.turn_v2(&session, AgentTask::Plan).await?;
     let plans = turn
         .updates
         .iter()
@@ -35,15 +35,15 @@ fn entries(plans: &[Value]) -> impl Iterator<Item = &Value> {
     items.flat_map(|plan| plan["entries"].as_array().into_iter().flatten())
 }
 
-async fn has_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     match plans.iter().find(|plan| !plan["planId"].is_string()) {
         Some(plan) => fail(format!("a plan of type {} has no `planId`", plan["type"])),
         None => Ok(()),
     }
 }
 
-/// Fails at a value that is neither known nor begins with `_`.
+/// Requires that values are known or start with `_`.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl Iterator<Item = &'a Value>,
@@ -58,9 +58,9 @@ fn require_known_or_custom<'a>(
     }
 }
 
-async fn own_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
-    // The last two are of the unstable schema.
+async fn own_types(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
+    // The last two are in the unstable schema.
     let known = ["items", "file", "markdown"];
     require_known_or_custom(
         "type of plans",
@@ -69,14 +69,14 @@ async fn own_types(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_priorities(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn own_priorities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     let priorities = entries(&plans).map(|entry| &entry["priority"]);
     require_known_or_custom("priority", priorities, &["high", "medium", "low"])
 }
 
-async fn own_statuses(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let plans = plans(play).await?;
+async fn own_statuses(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let plans = plans(harness).await?;
     let statuses = entries(&plans).map(|entry| &entry["status"]);
     require_known_or_custom(
         "status",

@@ -16,36 +16,37 @@ checks! { V2 Agent "authentication";
     5 Must "Environment variable names of a `terminal` auth method are unique." => variables;
 }
 
-/// The ways to authenticate that are named to a client with these capabilities. A skip if there are none.
-async fn methods(play: &mut AgentHarness, capabilities: Value) -> Result<Vec<Value>, CheckStop> {
-    let mut params = play.initialize_params();
+/// Returns the auth methods that are offered to a client with these capabilities. Skips if there are none.
+async fn methods(harness: &mut AgentHarness, capabilities: Value) -> Result<Vec<Value>, CheckStop> {
+    let mut params = harness.initialize_params();
     params["capabilities"] = capabilities;
-    let said = play.initialize_with(params).await?;
+    let said = harness.initialize_with(params).await?;
     match said["authMethods"].as_array() {
         Some(methods) if !methods.is_empty() => Ok(methods.clone()),
         _ => skip("the agent offers no auth methods"),
     }
 }
 
-async fn takes_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    methods(play, json!({})).await?;
-    // Of nobody's name: no login begins by it. Whoever is logged in may say so; who does not know it refuses.
-    let login = play.request("auth/login", json!({"methodId": "acp-check/none"}));
+async fn takes_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    methods(harness, json!({})).await?;
+    // An unknown method, so no login starts. An agent that is logged in may say so; others reject it.
+    let login = harness.request("auth/login", json!({"methodId": "acp-check/none"}));
     match login.await?.code() {
         Some(-32601) => fail("`authMethods` is not empty, but `auth/login` is an unknown method"),
         _ => Ok(()),
     }
 }
 
-async fn takes_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    methods(play, json!({})).await?;
-    // Who is logged out by a check must have said how to get in again.
-    let Some(method) = play.login().map(str::to_owned) else {
+async fn takes_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    methods(harness, json!({})).await?;
+    // Log out only if the options have an auth method to log in again.
+    let Some(method) = harness.login().map(str::to_owned) else {
         return skip("this would log you out; choose an auth method with --login");
     };
-    play.result("auth/login", json!({"methodId": method}))
+    harness
+        .result("auth/login", json!({"methodId": method}))
         .await?;
-    match play.request("auth/logout", json!({})).await? {
+    match harness.request("auth/logout", json!({})).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code: -32601, .. } => {
             fail("`authMethods` is not empty, but `auth/logout` is an unknown method")
@@ -56,16 +57,16 @@ async fn takes_logout(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let methods = methods(harness, json!({"auth": {"terminal": {}}})).await?;
     match repeated(methods.iter().map(|method| &method["methodId"])) {
         Some(id) => fail(format!("duplicate auth method id {id}")),
         None => Ok(()),
     }
 }
 
-async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(play, json!({})).await?;
+async fn offers_terminal_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let methods = methods(harness, json!({})).await?;
     let terminal = |method: &Value| method["type"] == "terminal";
     require(!methods.iter().any(terminal), || {
         "a `terminal` auth method was offered to a client that does not support `auth.terminal`"
@@ -73,8 +74,8 @@ async fn offers_terminal_login(play: &mut AgentHarness) -> Result<(), CheckStop>
     })
 }
 
-async fn variables(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let methods = methods(play, json!({"auth": {"terminal": {}}})).await?;
+async fn variables(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let methods = methods(harness, json!({"auth": {"terminal": {}}})).await?;
     let mut seen = false;
     for method in methods.iter().filter(|method| method["type"] == "terminal") {
         seen = true;

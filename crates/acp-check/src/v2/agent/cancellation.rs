@@ -1,4 +1,4 @@
-//! Cancellation: of what a session works on, and of single requests.
+//! Cancellation: of turns, and of single requests.
 
 use serde_json::{Value, json};
 
@@ -24,21 +24,23 @@ checks! { V2 Agent "prompt-lifecycle";
     40 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
-/// Begins a long task, and goes on when the agent is at work. One that is over at once cannot be cancelled: that is a
-/// skip, since its end and the cancel may cross.
+/// Starts a long task, and waits until the agent is at work. Skips if the turn ends at once: it cannot be cancelled,
+/// since its end and the cancel may cross.
 async fn start_long_prompt(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
 ) -> Result<AcceptedPrompt, CheckStop> {
-    let begun = play.begin_task_v2(session, AgentTask::Long).await?;
-    play.until("some output of a long task", |_, message| {
-        let update = &message.params()["update"];
-        let output = kind(update).starts_with("agent_") || kind(update).starts_with("tool_call");
-        output.then_some(())
-    })
-    .await?;
-    play.hush().await?;
-    if play.finished_turn_v2(&begun).is_some() {
+    let begun = harness.begin_task_v2(session, AgentTask::Long).await?;
+    harness
+        .until("some output of a long task", |_, message| {
+            let update = &message.params()["update"];
+            let output =
+                kind(update).starts_with("agent_") || kind(update).starts_with("tool_call");
+            output.then_some(())
+        })
+        .await?;
+    harness.hush().await?;
+    if harness.finished_turn_v2(&begun).is_some() {
         return skip(
             "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
         );
@@ -46,63 +48,64 @@ async fn start_long_prompt(
     Ok(begun)
 }
 
-async fn cancel(play: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
-    play.wire
+async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
+    harness
+        .wire
         .notify("session/cancel", json!({"sessionId": session}))
         .await
 }
 
-async fn ends(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let begun = start_long_prompt(play, &session).await?;
-    cancel(play, &session).await?;
-    play.finish_v2(&begun).await.map(drop)
+async fn ends(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let begun = start_long_prompt(harness, &session).await?;
+    cancel(harness, &session).await?;
+    harness.finish_v2(&begun).await.map(drop)
 }
 
-async fn says_cancelled(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let begun = start_long_prompt(play, &session).await?;
-    cancel(play, &session).await?;
-    let turn = play.finish_v2(&begun).await?;
+async fn says_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let begun = start_long_prompt(harness, &session).await?;
+    cancel(harness, &session).await?;
+    let turn = harness.finish_v2(&begun).await?;
     require(turn.stop == "cancelled", || {
         format!("it was cancelled, but ended with {:?}", turn.stop)
     })
 }
 
-async fn takes_another(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let begun = start_long_prompt(play, &session).await?;
-    cancel(play, &session).await?;
-    play.finish_v2(&begun).await?;
-    let turn = play.turn_v2(&session, AgentTask::Answer).await?;
+async fn takes_another(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let begun = start_long_prompt(harness, &session).await?;
+    cancel(harness, &session).await?;
+    harness.finish_v2(&begun).await?;
+    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the prompt after the cancelled one was cancelled, too".to_owned()
     })
 }
 
-async fn idle_is_left(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    cancel(play, &session).await?;
-    let turn = play.turn_v2(&session, AgentTask::Answer).await?;
+async fn idle_is_left(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    cancel(harness, &session).await?;
+    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "a cancel sent before the prompt cancelled it".to_owned()
     })
 }
 
-async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    cancel(play, "acp-check-nobodys").await?;
-    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
+async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    cancel(harness, "acp-check-nobodys").await?;
+    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session_v2().await?;
-    let second = play.session_v2().await?;
-    let begun = start_long_prompt(play, &first).await?;
-    cancel(play, &second).await?;
-    play.wait_until_quiet().await?;
-    // It may have come to its end by itself meanwhile.
-    let cancelled = play
+async fn other_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session_v2().await?;
+    let second = harness.session_v2().await?;
+    let begun = start_long_prompt(harness, &first).await?;
+    cancel(harness, &second).await?;
+    harness.wait_until_quiet().await?;
+    // It may have ended by itself meanwhile.
+    let cancelled = harness
         .updates_of_prompt_v2(&begun)
         .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
     require(!cancelled, || {
@@ -110,55 +113,58 @@ async fn other_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Begins a task for which permission is asked, and leaves the request open: its id.
+/// Starts a task that requests permission, leaves the request pending, and returns its id.
 async fn wait_for_permission(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
 ) -> Result<(AcceptedPrompt, Value), CheckStop> {
-    play.host.permission = PermissionReply::Hold;
-    let begun = play.begin_task_v2(session, AgentTask::Edit).await?;
-    let asked = play.wait_for_permission_v2(&begun).await?;
+    harness.host.permission = PermissionReply::Hold;
+    let begun = harness.begin_task_v2(session, AgentTask::Edit).await?;
+    let asked = harness.wait_for_permission_v2(&begun).await?;
     match asked {
         Some((id, _)) => Ok((begun, id)),
         None => skip("the agent requested no permission"),
     }
 }
 
-async fn cancels_while_asking(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let (begun, id) = wait_for_permission(play, &session).await?;
-    cancel(play, &session).await?;
-    // An agent need not wait for the answer to end its work, and the answer may take a moment.
-    play.wait_until_quiet().await?;
-    play.wire
+async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let (begun, id) = wait_for_permission(harness, &session).await?;
+    cancel(harness, &session).await?;
+    // An agent may end its turn without waiting for the response, and the response may take a moment.
+    harness.wait_until_quiet().await?;
+    harness
+        .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    let turn = play.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&begun).await?;
     require(turn.stop == "cancelled", || {
         format!("it was cancelled, but ended with {:?}", turn.stop)
     })
 }
 
-async fn leaves_action_undone(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let (begun, id) = wait_for_permission(play, &session).await?;
-    cancel(play, &session).await?;
-    play.wire
+async fn leaves_action_undone(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let (begun, id) = wait_for_permission(harness, &session).await?;
+    cancel(harness, &session).await?;
+    harness
+        .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    play.finish_v2(&begun).await?;
-    play.require_file_unchanged_v2()
+    harness.finish_v2(&begun).await?;
+    harness.require_file_unchanged_v2()
 }
 
-async fn answers_cancelled_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    let id = play.wire.ask("_acp-check/cancelled", json!({})).await?;
-    play.wire
+async fn answers_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    let id = harness.wire.ask("_acp-check/cancelled", json!({})).await?;
+    harness
+        .wire
         .notify("$/cancel_request", json!({"requestId": id}))
         .await?;
-    match play.answer(&id).await? {
+    match harness.answer(&id).await? {
         ReceivedResponse::Result(_) => Ok(()),
-        // Nobody knows the method: it may be refused for that before it is cancelled.
+        // Agents do not know the method, so they may reject it before it is cancelled.
         ReceivedResponse::Error {
             code: -32800 | -32601,
             ..
@@ -169,13 +175,14 @@ async fn answers_cancelled_request(play: &mut AgentHarness) -> Result<(), CheckS
     }
 }
 
-async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.wire
+async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness
+        .wire
         .notify(
             "$/cancel_request",
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
-    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }

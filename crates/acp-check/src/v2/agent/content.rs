@@ -1,4 +1,4 @@
-//! Content: what messages and tool calls are made of.
+//! Content: the blocks of messages and tool calls.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ checks! { V2 Agent "content";
     1 Must "Images, audio and binary resources are valid base64." => base64;
 }
 
-/// Gives every object in a value to `look`, but for what is in fields that anything may be in.
+/// Passes every object in a value to `look`, except in fields that may contain anything.
 pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {
@@ -28,15 +28,15 @@ pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     }
 }
 
-async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
+async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
     for task in [
         AgentTask::Answer,
         AgentTask::Read,
         AgentTask::Edit,
         AgentTask::Run,
     ] {
-        play.turn_v2(&session, task).await?;
+        harness.turn_v2(&session, task).await?;
     }
     let (mut seen, mut wrong) = (0, None);
     let mut look = |object: &Value| {
@@ -52,7 +52,7 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
             }
         }
     };
-    for params in play.updates() {
+    for params in harness.updates() {
         each_object(params, &mut look);
     }
     match (seen, wrong) {

@@ -1,4 +1,4 @@
-//! Tool calls, "Diffs": changes of files.
+//! Tool calls, section "Diffs": file changes.
 
 use serde_json::Value;
 
@@ -16,14 +16,14 @@ checks! { V2 Agent "tool-calls";
     24 Must "Every file of a patch is listed in `changes`." => patch_matches_changes;
 }
 
-/// The diffs that are shown when a file is edited.
-async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
-    play.turn_v2(&session, AgentTask::Edit).await?;
+/// Returns the diffs that are shown when a file is edited.
+async fn diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
+    harness.turn_v2(&session, AgentTask::Edit).await?;
     let mut diffs = Vec::new();
-    for params in play
+    for params in harness
         .updates()
-        .chain(play.requests().map(|(_, params)| params))
+        .chain(harness.requests().map(|(_, params)| params))
     {
         each_object(params, &mut |object| {
             if object["type"] == "diff" && object["changes"].is_array() {
@@ -37,9 +37,9 @@ async fn diffs(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     Ok(diffs)
 }
 
-/// The patches of the diffs in Git's form, with the diff each is of.
-async fn patches(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    let diffs = diffs(play).await?;
+/// Returns the patches of the diffs in Git's format, each with its diff.
+async fn patches(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
+    let diffs = diffs(harness).await?;
     let git = diffs
         .into_iter()
         .filter(|diff| diff["patch"]["format"] == "git_patch");
@@ -52,8 +52,8 @@ async fn patches(play: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckS
     Ok(patches)
 }
 
-/// The paths in a patch: of the lines before each file's first hunk. One in quotes has bytes in it that are told by
-/// numbers; those are left as they are.
+/// Returns the paths in a patch, from the lines before each file's first hunk. Quoted paths contain escaped bytes,
+/// and are left as they are.
 fn paths(patch: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut head = false;
@@ -83,16 +83,16 @@ fn paths(patch: &str) -> Vec<String> {
     paths
 }
 
-/// On any system: `/a`, `C:\a`, `\\host\a`.
+/// Returns `true` for a path that is absolute on any system: `/a`, `C:\a`, `\\host\a`.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-async fn has_patch(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let diffs = diffs(play).await?;
-    // Of other files there may be none to show.
+async fn has_patch(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let diffs = diffs(harness).await?;
+    // Other files may have nothing to show.
     let other = |change: &Value| {
         matches!(
             change["fileType"].as_str(),
@@ -108,8 +108,8 @@ async fn has_patch(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(play).await? {
+async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, _) in patches(harness).await? {
         if let Some(path) = paths(&patch).into_iter().find(|path| !is_absolute(path)) {
             return fail(format!("the path {path:?} in a patch is not absolute"));
         }
@@ -117,8 +117,8 @@ async fn uses_absolute_paths(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn has_git_header(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, _) in patches(play).await? {
+async fn has_git_header(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, _) in patches(harness).await? {
         let first = patch.lines().next().unwrap_or_default();
         require(first.starts_with("diff --git "), || {
             format!("a patch begins with {first:?}, not with `diff --git`")
@@ -127,12 +127,12 @@ async fn has_git_header(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn patch_matches_changes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for (patch, diff) in patches(play).await? {
+async fn patch_matches_changes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for (patch, diff) in patches(harness).await? {
         let changes = diff["changes"].as_array().into_iter().flatten();
         let named = changes.flat_map(|change| [&change["path"], &change["oldPath"]]);
         let named: Vec<&str> = named.filter_map(Value::as_str).collect();
-        // A path in quotes is told in another way: what its change is called cannot be compared by its letters.
+        // A quoted path is written differently in its change, so the two cannot be compared.
         let plain = |path: &String| !path.contains('\\');
         let other = |path: &String| !named.contains(&path.as_str());
         let of_patch = paths(&patch).into_iter().filter(plain);

@@ -1,4 +1,4 @@
-//! Elicitation: the agent asks the person for input.
+//! Elicitation: the agent requests input from the user.
 
 use serde_json::{Value, json};
 
@@ -14,16 +14,16 @@ checks! { V2 Agent "elicitation";
     4 Must "A form's required fields are among its fields." => requires_existing_fields;
 }
 
-/// What the agent elicits of a client that offers this.
-async fn elicitations(play: &mut AgentHarness, offered: Value) -> Result<Vec<Value>, CheckStop> {
-    let mut params = play.initialize_params();
+/// Returns the elicitations that the agent sends to a client with this capability.
+async fn elicitations(harness: &mut AgentHarness, offered: Value) -> Result<Vec<Value>, CheckStop> {
+    let mut params = harness.initialize_params();
     params["capabilities"]["elicitation"] = offered;
-    play.initialize_with(params).await?;
-    let session = play.session_v2().await?;
+    harness.initialize_with(params).await?;
+    let session = harness.session_v2().await?;
     for task in [AgentTask::Answer, AgentTask::Edit] {
-        play.turn_v2(&session, task).await?;
+        harness.turn_v2(&session, task).await?;
     }
-    let asked = play
+    let asked = harness
         .requests()
         .filter(|(method, _)| *method == "elicitation/create");
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
@@ -33,8 +33,8 @@ async fn elicitations(play: &mut AgentHarness, offered: Value) -> Result<Vec<Val
     Ok(asked)
 }
 
-async fn require_only_mode(play: &mut AgentHarness, mode: &str) -> Result<(), CheckStop> {
-    let asked = elicitations(play, json!({mode: {}})).await?;
+async fn require_only_mode(harness: &mut AgentHarness, mode: &str) -> Result<(), CheckStop> {
+    let asked = elicitations(harness, json!({mode: {}})).await?;
     match asked.iter().find(|params| params["mode"] != *mode) {
         Some(params) => fail(format!(
             "the client supports only `elicitation.{mode}`, but it used mode {}",
@@ -44,25 +44,25 @@ async fn require_only_mode(play: &mut AgentHarness, mode: &str) -> Result<(), Ch
     }
 }
 
-async fn sends_forms_only(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_only_mode(play, "form").await
+async fn sends_forms_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_only_mode(harness, "form").await
 }
 
-async fn sends_urls_only(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_only_mode(play, "url").await
+async fn sends_urls_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_only_mode(harness, "url").await
 }
 
-/// The forms that the agent asks with.
-async fn forms(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let asked = elicitations(play, json!({"form": {}})).await?;
+/// Returns the forms that the agent sends.
+async fn forms(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let asked = elicitations(harness, json!({"form": {}})).await?;
     Ok(asked
         .into_iter()
         .map(|params| params["requestedSchema"].clone())
         .collect())
 }
 
-async fn choices(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for form in forms(play).await? {
+async fn choices(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for form in forms(harness).await? {
         let fields = form["properties"].as_object().into_iter().flatten();
         for (name, field) in fields {
             let lists = [
@@ -82,8 +82,8 @@ async fn choices(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn requires_existing_fields(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    for form in forms(play).await? {
+async fn requires_existing_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    for form in forms(harness).await? {
         let required = form["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
             require(form["properties"].get(name).is_some(), || {

@@ -1,4 +1,4 @@
-//! Extensibility: methods, values and metadata of one's own.
+//! Extensibility: custom methods, values and metadata.
 
 use serde_json::{Value, json};
 
@@ -21,9 +21,9 @@ checks! { V2 Agent "extensibility";
     9 Must "Custom content types start with `_`." => own_content;
 }
 
-async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    match play.request("_acp-check/no-such", json!({})).await? {
+async fn unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => {
             fail(format!("it failed with error {code}; expected -32601"))
@@ -32,34 +32,35 @@ async fn unknown_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_notification(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.wire
+async fn unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness
+        .wire
         .notify("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
-    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Metadata of the oddest kinds, under names of nobody's.
+/// Returns metadata of unusual types, under names that nobody uses.
 fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["_meta"] = odd_meta();
-    play.initialize_with(params).await?;
-    play.require_capability("/capabilities/session")?;
-    let mut params = play.session_params();
+    harness.initialize_with(params).await?;
+    harness.require_capability("/capabilities/session")?;
+    let mut params = harness.session_params();
     params["_meta"] = odd_meta();
-    let opened = play.open_session_with(params).await?;
+    let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let mut prompt = text(&play.text_for(AgentTask::Answer));
+    let mut prompt = text(&harness.text_for(AgentTask::Answer));
     prompt[0]["_meta"] = odd_meta();
-    play.prompt_v2(session, prompt).await.map(drop)
+    harness.prompt_v2(session, prompt).await.map(drop)
 }
 
-/// Fails at a value that is neither known nor begins with `_`.
+/// Requires that values are known or start with `_`.
 fn require_known_or_custom<'a>(
     what: &str,
     values: impl IntoIterator<Item = &'a Value>,
@@ -74,9 +75,9 @@ fn require_known_or_custom<'a>(
     }
 }
 
-/// Has the agent do all that it does, and gives every update.
-async fn updates(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
+/// Makes the agent do all its tasks, and returns every update.
+async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
     for task in [
         AgentTask::Answer,
         AgentTask::Read,
@@ -84,17 +85,17 @@ async fn updates(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
         AgentTask::Run,
         AgentTask::Plan,
     ] {
-        play.turn_v2(&session, task).await?;
+        harness.turn_v2(&session, task).await?;
     }
-    Ok(play
+    Ok(harness
         .updates()
         .map(|params| params["update"].clone())
         .collect())
 }
 
-async fn own_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
-    // Those of version 1 are told by a check of their own. The last line is newer than the draft.
+async fn own_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
+    // A separate check reports those of version 1. The last line is newer than the draft.
     let known = [
         "user_message_chunk",
         "user_message",
@@ -127,8 +128,8 @@ async fn own_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_values(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
+async fn own_values(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
     let calls = || {
         updates
             .iter()
@@ -155,8 +156,8 @@ async fn own_values(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_stop_reasons(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
+async fn own_stop_reasons(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
     // The last one is newer than the draft.
     let known = [
         "end_turn",
@@ -173,9 +174,9 @@ async fn own_stop_reasons(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_option_kinds(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    updates(play).await?;
-    let options = play
+async fn own_option_kinds(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    updates(harness).await?;
+    let options = harness
         .requests()
         .filter_map(|(_, params)| params["options"].as_array());
     let known = ["allow_once", "allow_always", "reject_once", "reject_always"];
@@ -186,10 +187,10 @@ async fn own_option_kinds(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session")?;
-    let opened = play.open_session().await?;
+async fn own_categories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session")?;
+    let opened = harness.open_session().await?;
     let options = opened["configOptions"].as_array().into_iter().flatten();
     let known = ["mode", "model", "model_config", "thought_level"];
     require_known_or_custom(
@@ -199,8 +200,8 @@ async fn own_categories(play: &mut AgentHarness) -> Result<(), CheckStop> {
     )
 }
 
-async fn own_content(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
+async fn own_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
     let spoken = updates.iter().filter(|update| {
         let kind = kind(update);
         kind.contains("message") || kind.contains("thought")

@@ -19,11 +19,11 @@ checks! { V2 Agent "initialization";
     8 Must "In version 2, no `tool_call`, `plan` or `current_mode_update` is sent." => no_old_updates;
 }
 
-/// The code of an agent that speaks no version as old as the one that it is asked for.
+/// The error code of an agent that supports only versions newer than the requested one.
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-async fn says_who(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let said = play.initialize().await?;
+async fn says_who(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let said = harness.initialize().await?;
     let says = |name: &str| {
         let said = said["info"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
@@ -33,9 +33,9 @@ async fn says_who(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let params = play.initialize_params();
-    let said = play.result("initialize", params).await?;
+async fn same_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let params = harness.initialize_params();
+    let said = harness.result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(2) => Ok(()),
         Some(1) => skip("it speaks version 1, not 2"),
@@ -46,10 +46,10 @@ async fn same_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
-    let said = play.result("initialize", params).await?;
+    let said = harness.result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
@@ -59,15 +59,15 @@ async fn latest_version(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({
         "protocolVersion": 1,
         "clientCapabilities": {},
         "clientInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
     });
-    let said = match play.request("initialize", params).await? {
+    let said = match harness.request("initialize", params).await? {
         ReceivedResponse::Result(said) => said,
-        // Later drafts than the one that is checked have this error for it, and agents in use give it.
+        // Drafts later than the one that is checked define this error, and agents in use send it.
         ReceivedResponse::Error {
             code: UNSUPPORTED_VERSION,
             ..
@@ -86,7 +86,10 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
             ));
         }
     }
-    let opened = match play.request("session/new", play.session_params()).await? {
+    let opened = match harness
+        .request("session/new", harness.session_params())
+        .await?
+    {
         ReceivedResponse::Result(opened) => opened,
         ReceivedResponse::Error { code: -32000, .. } => {
             return skip("the agent requires a login");
@@ -96,22 +99,22 @@ async fn negotiates_version_1(play: &mut AgentHarness) -> Result<(), CheckStop> 
         }
     };
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let text = play.text_for(AgentTask::Answer);
-    let prompt = play.begin_prompt(session, &text).await?;
-    let answer = play.turn_answer(&prompt).await?;
-    play.turn_since(session, answer, 0)?;
+    let text = harness.text_for(AgentTask::Answer);
+    let prompt = harness.begin_prompt(session, &text).await?;
+    let answer = harness.turn_answer(&prompt).await?;
+    harness.turn_since(session, answer, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
-    require(!play.updates().any(new), || {
+    require(!harness.updates().any(new), || {
         "a `state_update`, which exists only in version 2, was sent in version 1".to_owned()
     })
 }
 
-async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn unknown_capabilities(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["capabilities"]["telepathy"] = json!({"range": 7});
     params["capabilities"]["_meta"] = json!({"example.org": {"telepathy": true}});
     params["mood"] = json!("good");
-    match play.request("initialize", params).await? {
+    match harness.request("initialize", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => {
             fail(format!("it failed with error {code}: {message}"))
@@ -119,31 +122,34 @@ async fn unknown_capabilities(play: &mut AgentHarness) -> Result<(), CheckStop> 
     }
 }
 
-/// Has the agent do all that may need something of the client, and gives what it called.
-async fn called_methods(play: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
-    let session = play.session_v2().await?;
+/// Makes the agent do everything that may require the client, and returns the methods that it sent.
+async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
+    let session = harness.session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        play.turn_v2(&session, task).await?;
+        harness.turn_v2(&session, task).await?;
     }
-    Ok(play.requests().map(|(name, _)| name.to_owned()).collect())
+    Ok(harness
+        .requests()
+        .map(|(name, _)| name.to_owned())
+        .collect())
 }
 
-async fn nothing_offered(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn nothing_offered(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"protocolVersion": 2, "info": {"name": "acp-check", "version": "0"}});
-    play.initialize_with(params).await?;
-    let called = called_methods(play).await?;
+    harness.initialize_with(params).await?;
+    let called = called_methods(harness).await?;
     require(
         !called.iter().any(|name| name == "elicitation/create"),
         || "it called `elicitation/create`, which the client does not support".to_owned(),
     )
 }
 
-async fn no_client_files(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let mut params = play.initialize_params();
+async fn no_client_files(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let mut params = harness.initialize_params();
     params["clientCapabilities"] =
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
-    play.initialize_with(params).await?;
-    let called = called_methods(play).await?;
+    harness.initialize_with(params).await?;
+    let called = called_methods(harness).await?;
     let old = |name: &&String| name.starts_with("fs/") || name.starts_with("terminal/");
     match called.iter().find(old) {
         Some(name) => fail(format!(
@@ -153,12 +159,12 @@ async fn no_client_files(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn no_old_updates(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
+async fn no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
     for task in [AgentTask::Edit, AgentTask::Plan] {
-        play.turn_v2(&session, task).await?;
+        harness.turn_v2(&session, task).await?;
     }
-    let kinds = play
+    let kinds = harness
         .updates()
         .map(|update| &update["update"]["sessionUpdate"]);
     let mut old = kinds

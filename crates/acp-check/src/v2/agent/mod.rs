@@ -1,4 +1,4 @@
-//! What version 2 requires of agents: a file for each page of the specification, and more than one for a long page.
+//! What version 2 requires of agents. One file for each page of the specification; several for a long page.
 
 mod agent_plan;
 mod authentication;
@@ -20,7 +20,7 @@ mod values;
 
 use crate::check::Check;
 
-/// The checks, page by page.
+/// Returns the checks, page by page.
 pub(crate) fn checks() -> Vec<Check> {
     [
         overview::CHECKS,

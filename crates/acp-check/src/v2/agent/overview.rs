@@ -15,9 +15,12 @@ checks! { V2 Agent "overview";
     4 Must "Concurrent requests all get a response." => handles_several_requests;
 }
 
-async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    match play.request("session/acp_check_no_such", json!({})).await? {
+async fn unknown_method(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    match harness
+        .request("session/acp_check_no_such", json!({}))
+        .await?
+    {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => fail(format!(
             "an unknown method got error {code}; expected -32601"
@@ -26,33 +29,37 @@ async fn unknown_method(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn string_id(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let id = json!("acp-check-07");
-    play.wire
+    harness
+        .wire
         .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
         .await?;
-    play.until(
-        "an answer with the id \"acp-check-07\"",
-        |_, message| match message.envelope() {
-            Some(Envelope::Response { id: answered, .. }) => (*answered == id).then_some(()),
-            _ => None,
-        },
-    )
-    .await
+    harness
+        .until(
+            "an answer with the id \"acp-check-07\"",
+            |_, message| match message.envelope() {
+                Some(Envelope::Response { id: answered, .. }) => (*answered == id).then_some(()),
+                _ => None,
+            },
+        )
+        .await
 }
 
-async fn notifications(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.wire
+async fn notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness
+        .wire
         .notify("session/cancel", json!({"sessionId": session}))
         .await?;
-    play.wire
+    harness
+        .wire
         .notify("_acp-check/notification", json!({"any": "thing"}))
         .await?;
-    let id = play.wire.ask("_acp-check/last", json!({})).await?;
-    // Whatever answers a notification has an id that nobody asked with.
-    let odd = play
+    let id = harness.wire.ask("_acp-check/last", json!({})).await?;
+    // A response to a notification has an id that no request has.
+    let odd = harness
         .until(
             &format!("an answer to request {id}"),
             |_, message| match message.envelope() {
@@ -70,18 +77,18 @@ async fn notifications(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn handles_several_requests(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
+async fn handles_several_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
     let mut open = Vec::new();
     for number in 0..16 {
         let params = json!({"number": number});
-        open.push(play.wire.ask("_acp-check/several", params).await?);
+        open.push(harness.wire.ask("_acp-check/several", params).await?);
     }
     let asked = open.len();
-    let patience = play.wire.patience();
+    let patience = harness.wire.patience();
     let waiting = async {
         while !open.is_empty() {
-            let Some(message) = play.next().await? else {
+            let Some(message) = harness.next().await? else {
                 break;
             };
             if let Some(Envelope::Response { id, .. }) = message.envelope() {
@@ -90,7 +97,7 @@ async fn handles_several_requests(play: &mut AgentHarness) -> Result<(), CheckSt
         }
         Ok(())
     };
-    // What is missing is told below.
+    // Missing responses are reported below.
     if let Ok(stopped) = tokio::time::timeout(patience, waiting).await {
         stopped?;
     }

@@ -1,4 +1,4 @@
-//! Tool calls, "Requesting Permission".
+//! Tool calls, section "Requesting Permission".
 
 use serde_json::{Value, json};
 
@@ -24,29 +24,29 @@ checks! { V2 Agent "tool-calls";
     50 Must "A failed permission request is not treated as approval." => failed_request;
 }
 
-/// A task for which permission is asked: what has begun, the id of the request, and its params.
+/// Starts a task that requests permission. Returns the accepted prompt, the id of the request, and its params.
 async fn wait_for_permission(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
 ) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
-    let session = play.session_v2().await?;
-    play.host.permission = PermissionReply::Hold;
-    let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
-    match play.wait_for_permission_v2(&begun).await? {
+    let session = harness.session_v2().await?;
+    harness.host.permission = PermissionReply::Hold;
+    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    match harness.wait_for_permission_v2(&begun).await? {
         Some((id, params)) => Ok((begun, id, params)),
         None => skip("the agent requested no permission"),
     }
 }
 
-async fn has_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, params) = wait_for_permission(play).await?;
+async fn has_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(harness).await?;
     let options = params["options"].as_array();
     require(options.is_some_and(|options| !options.is_empty()), || {
         "the permission request has no options".to_owned()
     })
 }
 
-async fn option_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, params) = wait_for_permission(play).await?;
+async fn option_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(harness).await?;
     let options = params["options"].as_array().into_iter().flatten();
     match repeated(options.map(|option| &option["optionId"])) {
         Some(id) => fail(format!("duplicate option id {id} in a permission request")),
@@ -54,19 +54,19 @@ async fn option_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn has_title(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, _, params) = wait_for_permission(play).await?;
+async fn has_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, _, params) = wait_for_permission(harness).await?;
     let title = params["title"].as_str().unwrap_or_default();
     require(!title.trim().is_empty(), || {
         "the title of the permission request is empty".to_owned()
     })
 }
 
-async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.host.permission = PermissionReply::Hold;
-    let begun = play.begin_task_v2(&session, AgentTask::Edit).await?;
-    let Some((_, params)) = play.wait_for_permission_v2(&begun).await? else {
+async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness.host.permission = PermissionReply::Hold;
+    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    let Some((_, params)) = harness.wait_for_permission_v2(&begun).await? else {
         return skip("the agent requested no permission");
     };
     require(params["sessionId"] == *session, || {
@@ -77,21 +77,22 @@ async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// The latest state that was told of.
-fn latest_state<'a>(play: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
-    play.updates_of_prompt_v2(begun).filter_map(state).last()
+/// Returns the latest state that was reported.
+fn latest_state<'a>(harness: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
+    harness.updates_of_prompt_v2(begun).filter_map(state).last()
 }
 
-async fn requires_action(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, _, _) = wait_for_permission(play).await?;
-    if latest_state(play, &begun) == Some("requires_action") {
+async fn requires_action(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, _, _) = wait_for_permission(harness).await?;
+    if latest_state(harness, &begun) == Some("requires_action") {
         return Ok(());
     }
-    // It may be told after the request as well.
-    play.until("a `state_update` with `requires_action`", |play, _| {
-        (latest_state(play, &begun) == Some("requires_action")).then_some(())
-    })
-    .await
+    // It may also be reported after the request.
+    harness
+        .until("a `state_update` with `requires_action`", |harness, _| {
+            (latest_state(harness, &begun) == Some("requires_action")).then_some(())
+        })
+        .await
 }
 
 fn allow(params: &Value) -> Value {
@@ -104,14 +105,14 @@ fn allow(params: &Value) -> Value {
     json!({"outcome": {"outcome": "selected", "optionId": id}})
 }
 
-async fn runs_again(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(play).await?;
-    play.host.permission = PermissionReply::Allow;
-    if latest_state(play, &begun) != Some("requires_action") {
+async fn runs_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, params) = wait_for_permission(harness).await?;
+    harness.host.permission = PermissionReply::Allow;
+    if latest_state(harness, &begun) != Some("requires_action") {
         return skip("the agent does not report `requires_action`");
     }
-    play.wire.answer(&id, allow(&params)).await?;
-    let turn = play.finish_v2(&begun).await?;
+    harness.wire.answer(&id, allow(&params)).await?;
+    let turn = harness.finish_v2(&begun).await?;
     let mut states = turn.updates.iter().filter_map(state);
     states.find(|state| *state == "requires_action");
     let next = states.next();
@@ -123,17 +124,17 @@ async fn runs_again(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn continues_after_allow(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(play).await?;
-    play.host.permission = PermissionReply::Allow;
-    play.wire.answer(&id, allow(&params)).await?;
-    play.finish_v2(&begun).await.map(drop)
+async fn continues_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, params) = wait_for_permission(harness).await?;
+    harness.host.permission = PermissionReply::Allow;
+    harness.wire.answer(&id, allow(&params)).await?;
+    harness.finish_v2(&begun).await.map(drop)
 }
 
-async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.host.permission = PermissionReply::Reject;
-    let turn = play.turn_v2(&session, AgentTask::Edit).await?;
+async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness.host.permission = PermissionReply::Reject;
+    let turn = harness.turn_v2(&session, AgentTask::Edit).await?;
     let asked = turn
         .requests
         .iter()
@@ -141,22 +142,25 @@ async fn respects_rejection(play: &mut AgentHarness) -> Result<(), CheckStop> {
     if !asked {
         return skip("the agent requested no permission");
     }
-    play.require_file_unchanged_v2()
+    harness.require_file_unchanged_v2()
 }
 
-async fn unknown_outcome(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(play).await?;
-    play.host.permission = PermissionReply::Reject;
+async fn unknown_outcome(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, _) = wait_for_permission(harness).await?;
+    harness.host.permission = PermissionReply::Reject;
     let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
-    play.wire.answer(&id, json!({"outcome": outcome})).await?;
-    play.finish_v2(&begun).await?;
-    play.require_file_unchanged_v2()
+    harness
+        .wire
+        .answer(&id, json!({"outcome": outcome}))
+        .await?;
+    harness.finish_v2(&begun).await?;
+    harness.require_file_unchanged_v2()
 }
 
-async fn failed_request(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(play).await?;
-    play.host.permission = PermissionReply::Reject;
-    play.wire.refuse(&id, -32603, "Internal error").await?;
-    play.finish_v2(&begun).await?;
-    play.require_file_unchanged_v2()
+async fn failed_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (begun, id, _) = wait_for_permission(harness).await?;
+    harness.host.permission = PermissionReply::Reject;
+    harness.wire.refuse(&id, -32603, "Internal error").await?;
+    harness.finish_v2(&begun).await?;
+    harness.require_file_unchanged_v2()
 }

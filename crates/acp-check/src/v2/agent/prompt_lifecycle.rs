@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged, worked on, and the work ends.
+//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
 
 use serde_json::{Value, json};
 
@@ -30,45 +30,46 @@ checks! { V2 Agent "prompt-lifecycle";
     17 Should "Turns in two sessions run concurrently." => two_sessions;
 }
 
-async fn acknowledges(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    play.begin_task_v2(&session, AgentTask::Answer)
+async fn acknowledges(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    harness
+        .begin_task_v2(&session, AgentTask::Answer)
         .await
         .map(drop)
 }
 
-async fn finished_prompt(play: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
-    let session = play.session_v2().await?;
-    let turn = play.turn_v2(&session, AgentTask::Answer).await?;
+async fn finished_prompt(harness: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
+    let session = harness.session_v2().await?;
+    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     Ok((session, turn))
 }
 
-async fn runs(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(play).await?;
+async fn runs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(harness).await?;
     let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
     require(states.contains(&"running"), || {
         format!("no `state_update` with `running`; got: {states:?}")
     })
 }
 
-async fn idles(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    finished_prompt(play).await.map(drop)
+async fn idles(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    finished_prompt(harness).await.map(drop)
 }
 
-async fn says_why(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(play).await?;
+async fn says_why(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(harness).await?;
     require(!turn.stop.is_empty(), || {
         "the `idle` that ended the turn has no `stopReason`".to_owned()
     })
 }
 
-async fn ends_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    let begun = play.begin_task_v2(&session, AgentTask::Answer).await?;
-    play.finish_v2(&begun).await?;
-    play.wait_until_quiet().await?;
-    let mut states = play.updates_of_prompt_v2(&begun).filter_map(state);
-    // From the first `running` on: before it comes what was on its way.
+async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    let begun = harness.begin_task_v2(&session, AgentTask::Answer).await?;
+    harness.finish_v2(&begun).await?;
+    harness.wait_until_quiet().await?;
+    let mut states = harness.updates_of_prompt_v2(&begun).filter_map(state);
+    // Start at the first `running`: what comes before was on its way already.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
     require(ends <= 1, || {
@@ -76,7 +77,7 @@ async fn ends_once(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// What was reported of the person's message: from a whole message, and from pieces of one.
+/// Returns the user message that was reported, as a whole or in chunks.
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
@@ -96,16 +97,16 @@ fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     said
 }
 
-async fn reports_prompt(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(play).await?;
+async fn reports_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(harness).await?;
     require(reported_prompt(&turn).is_some(), || {
         "no `user_message` or `user_message_chunk` for the prompt".to_owned()
     })
 }
 
-async fn reports_as_sent(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(play).await?;
-    let sent = play.text_for(AgentTask::Answer);
+async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(harness).await?;
+    let sent = harness.text_for(AgentTask::Answer);
     match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
             format!("the message was {sent:?}, but is reported as {said:?}")
@@ -114,15 +115,15 @@ async fn reports_as_sent(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// The ids of messages of one side: `agent_message`, say.
+/// Returns the ids of one side's messages, such as `agent_message`.
 fn ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
     let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
     let own = turn.updates.iter().filter(own);
     own.filter_map(|update| update["messageId"].as_str())
 }
 
-async fn ids_of_roles(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, turn) = finished_prompt(play).await?;
+async fn ids_of_roles(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, turn) = finished_prompt(harness).await?;
     let sides = ["user_message", "agent_message", "agent_thought"];
     for (number, side) in sides.into_iter().enumerate() {
         for id in ids(&turn, side) {
@@ -140,9 +141,9 @@ async fn ids_of_roles(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn ids_of_turns(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, first) = finished_prompt(play).await?;
-    let second = play.turn_v2(&session, AgentTask::Answer).await?;
+async fn ids_of_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, first) = finished_prompt(harness).await?;
+    let second = harness.turn_v2(&session, AgentTask::Answer).await?;
     let before: Vec<&str> = ids(&first, "agent_message").collect();
     match ids(&second, "agent_message").find(|id| before.contains(id)) {
         Some(id) => fail(format!("messages of two turns have the same id {id:?}")),
@@ -150,28 +151,28 @@ async fn ids_of_turns(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn takes_another(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, _) = finished_prompt(play).await?;
-    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
+async fn takes_another(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, _) = finished_prompt(harness).await?;
+    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-/// Sends a prompt with one more block, which must be taken.
+/// Sends a prompt with an additional block, and requires that it is accepted.
 async fn require_accepted(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     needs: Option<&str>,
     block: Value,
 ) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
+    let session = harness.session_v2().await?;
     if let Some(needs) = needs {
-        play.require_capability(needs)?;
+        harness.require_capability(needs)?;
     }
-    let mut prompt = text(&play.text_for(AgentTask::Answer));
+    let mut prompt = text(&harness.text_for(AgentTask::Answer));
     let kind = block["type"].as_str().unwrap_or_default().to_owned();
     if let Some(blocks) = prompt.as_array_mut() {
         blocks.push(block);
     }
     let params = json!({"sessionId": session, "prompt": prompt});
-    match play.request("session/prompt", params).await? {
+    match harness.request("session/prompt", params).await? {
         ReceivedResponse::Result(_) => Ok(()),
         ReceivedResponse::Error { code, message, .. } => fail(format!(
             "a prompt with content of type `{kind}` failed with error {code}: {message}"
@@ -179,66 +180,66 @@ async fn require_accepted(
     }
 }
 
-async fn takes_text(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn takes_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_accepted(
-        play,
+        harness,
         None,
         json!({"type": "text", "text": "It is **bold** — ünïcode."}),
     )
     .await
 }
 
-async fn takes_links(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let uri = format!("file://{}", play.place().file("notes.txt").display());
+async fn takes_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let uri = format!("file://{}", harness.place().file("notes.txt").display());
     require_accepted(
-        play,
+        harness,
         None,
         json!({"type": "resource_link", "name": "notes.txt", "uri": uri}),
     )
     .await
 }
 
-async fn takes_images(play: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn takes_images(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     // One pixel.
     let data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let block = json!({"type": "image", "mimeType": "image/png", "data": data});
-    require_accepted(play, Some("/capabilities/session/prompt/image"), block).await
+    require_accepted(harness, Some("/capabilities/session/prompt/image"), block).await
 }
 
-async fn takes_audio(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    // Nothing to be heard.
+async fn takes_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    // An empty audio clip.
     let data = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": data});
-    require_accepted(play, Some("/capabilities/session/prompt/audio"), block).await
+    require_accepted(harness, Some("/capabilities/session/prompt/audio"), block).await
 }
 
-async fn takes_resources(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let uri = format!("file://{}", play.place().file("notes.txt").display());
+async fn takes_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let uri = format!("file://{}", harness.place().file("notes.txt").display());
     let resource = json!({"uri": uri, "mimeType": "text/plain", "text": "alpha\n"});
     let block = json!({"type": "resource", "resource": resource});
     require_accepted(
-        play,
+        harness,
         Some("/capabilities/session/prompt/embeddedContext"),
         block,
     )
     .await
 }
 
-async fn unknown_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.session_v2().await?;
-    let prompt = text(&play.text_for(AgentTask::Answer));
+async fn unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.session_v2().await?;
+    let prompt = text(&harness.text_for(AgentTask::Answer));
     let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
-    match play.request("session/prompt", params).await? {
+    match harness.request("session/prompt", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("it accepted a prompt for an unknown session"),
     }
 }
 
-async fn two_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session_v2().await?;
-    let second = play.session_v2().await?;
-    let of_first = play.begin_task_v2(&first, AgentTask::Answer).await?;
-    let of_second = play.begin_task_v2(&second, AgentTask::Answer).await?;
-    play.finish_v2(&of_second).await?;
-    play.finish_v2(&of_first).await.map(drop)
+async fn two_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session_v2().await?;
+    let second = harness.session_v2().await?;
+    let of_first = harness.begin_task_v2(&first, AgentTask::Answer).await?;
+    let of_second = harness.begin_task_v2(&second, AgentTask::Answer).await?;
+    harness.finish_v2(&of_second).await?;
+    harness.finish_v2(&of_first).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Session setup, "Resuming Sessions": what of the past is told again.
+//! Session setup, section "Resuming Sessions": the replay of the history.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ checks! { V2 Agent "session-setup";
     26 Must "Replayed user and agent messages have different ids." => ids;
 }
 
-/// Whether an update is of the conversation.
+/// Returns `true` for an update that belongs to the conversation.
 fn is_history_update(update: &Value) -> bool {
     let kind = kind(update);
     kind.starts_with("user_message")
@@ -28,43 +28,44 @@ fn is_history_update(update: &Value) -> bool {
         || kind == "plan_update"
 }
 
-/// How the messages of one side begin: `user_message`, `agent_message`.
+/// Returns the updates of one side's messages, such as `user_message` or `agent_message`.
 fn messages<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
     updates
         .iter()
         .filter(move |update| kind(update).starts_with(of))
 }
 
-/// Resumes the session of [`AgentHarness::closed_session_v2`], and gives what was told of the past before the answer and after it.
+/// Resumes the session of [`AgentHarness::closed_session_v2`], and returns the replay before the response and after
+/// it.
 async fn resume_session(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     replay_from: Option<Value>,
 ) -> Result<(Vec<Value>, Vec<Value>), CheckStop> {
-    let session = play.closed_session_v2().await?;
-    let mut params = play.resume_params(&session);
+    let session = harness.closed_session_v2().await?;
+    let mut params = harness.resume_params(&session);
     if let Some(from) = replay_from {
         params["replayFrom"] = from;
     }
-    let past = |play: &AgentHarness, since: usize| -> Vec<Value> {
-        let updates = play.updates_since(since).map(|params| &params["update"]);
+    let past = |harness: &AgentHarness, since: usize| -> Vec<Value> {
+        let updates = harness.updates_since(since).map(|params| &params["update"]);
         updates
             .filter(|update| is_history_update(update))
             .cloned()
             .collect()
     };
-    let before = play.messages.len();
-    play.result("session/resume", params).await?;
-    let (told, answered) = (past(play, before), play.messages.len());
-    play.wait_until_quiet().await?;
-    Ok((told, past(play, answered)))
+    let before = harness.messages.len();
+    harness.result("session/resume", params).await?;
+    let (told, answered) = (past(harness, before), harness.messages.len());
+    harness.wait_until_quiet().await?;
+    Ok((told, past(harness, answered)))
 }
 
 fn replay_from_start() -> Option<Value> {
     Some(json!({"type": "start"}))
 }
 
-async fn replays(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(play, replay_from_start()).await?;
+async fn replays(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
     told.extend(late);
     for (of, whose) in [
         ("user_message", "the person's"),
@@ -75,14 +76,14 @@ async fn replays(play: &mut AgentHarness) -> Result<(), CheckStop> {
         })?;
     }
     let said = Value::from(told).to_string();
-    let asked = json!(play.text_for(AgentTask::Answer)).to_string();
+    let asked = json!(harness.text_for(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
         "the prompt was not replayed unchanged".to_owned()
     })
 }
 
-async fn before_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, late) = resume_session(play, replay_from_start()).await?;
+async fn before_answer(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, late) = resume_session(harness, replay_from_start()).await?;
     match late.first() {
         Some(update) => fail(format!("`{}` was sent after the response", kind(update))),
         None => Ok(()),
@@ -90,29 +91,29 @@ async fn before_answer(play: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn require_no_replay(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     replay_from: Option<Value>,
 ) -> Result<(), CheckStop> {
-    let (told, late) = resume_session(play, replay_from).await?;
+    let (told, late) = resume_session(harness, replay_from).await?;
     match told.iter().chain(&late).next() {
         Some(update) => fail(format!("it replayed `{}`", kind(update))),
         None => Ok(()),
     }
 }
 
-async fn replays_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_no_replay(play, None).await
+async fn replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_no_replay(harness, None).await
 }
 
-async fn null_is_nothing(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    require_no_replay(play, Some(Value::Null)).await
+async fn null_is_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    require_no_replay(harness, Some(Value::Null)).await
 }
 
-async fn unknown_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.closed_session_v2().await?;
-    let mut params = play.resume_params(&session);
+async fn unknown_cursor(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.closed_session_v2().await?;
+    let mut params = harness.resume_params(&session);
     params["replayFrom"] = json!({"type": "_acp-check/yesterday"});
-    match play.request("session/resume", params).await? {
+    match harness.request("session/resume", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => {
             fail("it resumed the session despite an unknown `replayFrom`")
@@ -120,8 +121,8 @@ async fn unknown_cursor(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(play, replay_from_start()).await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
     told.extend(late);
     for said in messages(&told, "user_message") {
         let id = &said["messageId"];

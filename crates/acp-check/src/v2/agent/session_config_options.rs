@@ -18,11 +18,11 @@ checks! { V2 Agent "session-config-options";
     7 Must "Setting a config option does not affect other sessions." => one_session;
 }
 
-/// A session, and its config options. A skip if there are none.
-async fn options(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session")?;
-    let opened = play.open_session().await?;
+/// Opens a session, and returns its id and its config options. Skips if there are none.
+async fn options(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session")?;
+    let opened = harness.open_session().await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     match opened["configOptions"].as_array() {
         Some(options) if !options.is_empty() => Ok((session, options.clone())),
@@ -30,7 +30,7 @@ async fn options(play: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckS
     }
 }
 
-/// The values to choose from: one list, or one for each group. A value may be in more than one group.
+/// Returns the values of an option: one list, or one for each group. A value may be in several groups.
 fn value_lists(option: &Value) -> Vec<Vec<&Value>> {
     let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
     let mut groups = entries
@@ -58,15 +58,15 @@ fn current_value(options: &[Value], id: &Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Sets an option, and gives all options after that. A skip if the agent refuses: it may.
+/// Sets an option, and returns all options afterwards. Skips if the agent rejects it, which it may.
 async fn set_option(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
     id: &Value,
     (of, value): (&str, &Value),
 ) -> Result<Vec<Value>, CheckStop> {
     let params = json!({"sessionId": session, "configId": id, "type": of, "value": value});
-    match play.request("session/set_config_option", params).await? {
+    match harness.request("session/set_config_option", params).await? {
         ReceivedResponse::Result(answer) => {
             let options = answer["configOptions"].as_array();
             Ok(options.cloned().unwrap_or_default())
@@ -80,16 +80,16 @@ async fn set_option(
     }
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(play).await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = options(harness).await?;
     match repeated(options.iter().map(|option| &option["configId"])) {
         Some(id) => fail(format!("duplicate config option id {id}")),
         None => Ok(()),
     }
 }
 
-async fn value_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(play).await?;
+async fn value_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = options(harness).await?;
     for option in &options {
         let mut lists = value_lists(option).into_iter();
         if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
@@ -102,8 +102,8 @@ async fn value_ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (_, options) = options(play).await?;
+async fn defaults(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (_, options) = options(harness).await?;
     for option in options.iter().filter(|option| option["type"] == "select") {
         require(values(option).contains(&&option["currentValue"]), || {
             format!(
@@ -115,14 +115,14 @@ async fn defaults(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(play).await?;
+async fn all_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = options(harness).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "select") else {
         return skip("the session has no select option");
     };
-    // Set to what it is: nothing else has a reason to change.
+    // Set it to its current value, so that nothing else has a reason to change.
     let value = ("id", &option["currentValue"]);
-    let now = set_option(play, &session, &option["configId"], value).await?;
+    let now = set_option(harness, &session, &option["configId"], value).await?;
     let gone = |option: &&Value| {
         let id = &option["configId"];
         !now.iter().any(|now| now["configId"] == *id)
@@ -136,7 +136,7 @@ async fn all_options(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// An option of the session's, and a value that it has not.
+/// Returns an option of the session, and a value other than its current one.
 fn other_value(options: &[Value]) -> Option<(&Value, &Value)> {
     options.iter().find_map(|option| {
         let mut others = values(option).into_iter();
@@ -145,42 +145,42 @@ fn other_value(options: &[Value]) -> Option<(&Value, &Value)> {
     })
 }
 
-async fn new_value(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(play).await?;
+async fn new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = options(harness).await?;
     let Some((id, value)) = other_value(&options) else {
         return skip("the session has no option with another value to choose");
     };
-    let now = set_option(play, &session, id, ("id", value)).await?;
+    let now = set_option(harness, &session, id, ("id", value)).await?;
     let now = current_value(&now, id);
     require(now == *value, || {
         format!("option {id} was set to {value}, but is {now} in the response")
     })
 }
 
-async fn boolean(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (session, options) = options(play).await?;
+async fn boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (session, options) = options(harness).await?;
     let Some(option) = options.iter().find(|option| option["type"] == "boolean") else {
         return skip("the session has no boolean option");
     };
     let id = &option["configId"];
     let value = json!(option["currentValue"] != json!(true));
-    let now = set_option(play, &session, id, ("boolean", &value)).await?;
+    let now = set_option(harness, &session, id, ("boolean", &value)).await?;
     let now = current_value(&now, id);
     require(now == value, || {
         format!("option {id} was set to {value}, but is {now} in the response")
     })
 }
 
-async fn one_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (first, options_of_first) = options(play).await?;
+async fn one_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let (first, options_of_first) = options(harness).await?;
     let Some((id, value)) = other_value(&options_of_first) else {
         return skip("the session has no option with another value to choose");
     };
-    let second = play.session().await?;
-    set_option(play, &first, id, ("id", value)).await?;
-    // Of the other session nothing is told: an update of its options would say that they have changed.
-    play.wait_until_quiet().await?;
-    let changed = play.updates().find(|params| {
+    let second = harness.session().await?;
+    set_option(harness, &first, id, ("id", value)).await?;
+    // The other session must get no update: one would mean that its options have changed.
+    harness.wait_until_quiet().await?;
+    let changed = harness.updates().find(|params| {
         let options = params["update"]["configOptions"].as_array();
         params["sessionId"] == *second
             && options.is_some_and(|options| current_value(options, id) == *value)

@@ -1,4 +1,4 @@
-//! Session list: which sessions there are, and deleting them.
+//! Session list: listing and deleting sessions.
 
 use serde_json::{Value, json};
 
@@ -23,17 +23,20 @@ checks! { V2 Agent "session-list";
 
 const TITLE: &str = "/capabilities/session/title";
 
-async fn lists(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session")?;
-    let cwd = play.place().project().to_owned();
-    play.list_sessions_v2(json!({"cwd": cwd})).await.map(drop)
+async fn lists(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session")?;
+    let cwd = harness.place().project().to_owned();
+    harness
+        .list_sessions_v2(json!({"cwd": cwd}))
+        .await
+        .map(drop)
 }
 
-/// A session in which something was said.
-async fn prompted_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = play.session_v2().await?;
-    play.turn_v2(&session, AgentTask::Answer).await?;
+/// Returns a session with a turn.
+async fn prompted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = harness.session_v2().await?;
+    harness.turn_v2(&session, AgentTask::Answer).await?;
     Ok(session)
 }
 
@@ -41,19 +44,19 @@ fn contains_session(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }
 
-async fn knows_sessions(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = prompted_session(play).await?;
-    let cwd = play.place().project().to_owned();
-    let listed = play.list_sessions_v2(json!({"cwd": cwd})).await?;
+async fn knows_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = prompted_session(harness).await?;
+    let cwd = harness.place().project().to_owned();
+    let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(contains_session(&listed, &session), || {
         format!("the session {session:?} is not in the list of its directory")
     })
 }
 
-async fn by_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    prompted_session(play).await?;
-    let elsewhere = play.place().file("elsewhere");
-    let listed = play.list_sessions_v2(json!({"cwd": elsewhere})).await?;
+async fn by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    prompted_session(harness).await?;
+    let elsewhere = harness.place().file("elsewhere");
+    let listed = harness.list_sessions_v2(json!({"cwd": elsewhere})).await?;
     match listed.first() {
         Some(info) => fail(format!(
             "sessions of another directory were requested, but it listed one of {}",
@@ -63,45 +66,46 @@ async fn by_directory(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    prompted_session(play).await?;
-    let cwd = play.place().project().to_owned();
-    let listed = play.list_sessions_v2(json!({"cwd": cwd})).await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    prompted_session(harness).await?;
+    let cwd = harness.place().project().to_owned();
+    let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     match repeated(listed.iter().map(|info| &info["sessionId"])) {
         Some(id) => fail(format!("the session {id} is listed twice")),
         None => Ok(()),
     }
 }
 
-async fn deletes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session/delete")?;
-    let session = prompted_session(play).await?;
-    play.result("session/delete", json!({"sessionId": session}))
+async fn deletes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session/delete")?;
+    let session = prompted_session(harness).await?;
+    harness
+        .result("session/delete", json!({"sessionId": session}))
         .await?;
-    let cwd = play.place().project().to_owned();
-    let listed = play.list_sessions_v2(json!({"cwd": cwd})).await?;
+    let cwd = harness.place().project().to_owned();
+    let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(!contains_session(&listed, &session), || {
         format!("session {session:?} was deleted, but is still listed")
     })
 }
 
-/// A session of an agent that takes titles, in which something was said.
-async fn titled_session(play: &mut AgentHarness) -> Result<String, CheckStop> {
-    play.initialize().await?;
-    play.require_capability(TITLE)?;
-    prompted_session(play).await
+/// Returns a session with a turn, of an agent that lets clients set titles.
+async fn titled_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(TITLE)?;
+    prompted_session(harness).await
 }
 
-async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(play).await?;
+async fn title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = titled_session(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let answer = play.result("session/set_title", params).await?;
+    let answer = harness.result("session/set_title", params).await?;
     let Some(kept) = answer["title"].as_str() else {
         return fail(format!("the answer has no `title`: {answer}"));
     };
-    let cwd = play.place().project().to_owned();
-    let listed = play.list_sessions_v2(json!({"cwd": cwd})).await?;
+    let cwd = harness.place().project().to_owned();
+    let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     let found = listed.iter().find(|info| info["sessionId"] == *session);
     let listed = found.map_or(&Value::Null, |info| &info["title"]);
     require(listed == kept, || {
@@ -109,15 +113,19 @@ async fn title(play: &mut AgentHarness) -> Result<(), CheckStop> {
     })
 }
 
-async fn empty_title(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = titled_session(play).await?;
+async fn empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = titled_session(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
-    play.expect_error("session/set_title", params, -32602).await
+    harness
+        .expect_error("session/set_title", params, -32602)
+        .await
 }
 
-async fn rejects_title_of_unknown(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability(TITLE)?;
+async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability(TITLE)?;
     let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
-    play.expect_error("session/set_title", params, -32002).await
+    harness
+        .expect_error("session/set_title", params, -32002)
+        .await
 }

@@ -1,4 +1,4 @@
-//! Session setup: sessions are opened, resumed and closed.
+//! Session setup: opening, resuming and closing sessions.
 
 use serde_json::{Value, json};
 
@@ -20,71 +20,74 @@ checks! { V2 Agent "session-setup";
     10 Should "An MCP server with an unknown transport is ignored, or the request fails." => unknown_server;
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session_v2().await?;
-    let second = play.session_v2().await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session_v2().await?;
+    let second = harness.session_v2().await?;
     require(first != second, || {
         format!("duplicate session id {first:?}")
     })
 }
 
-async fn no_servers(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session")?;
-    let params = json!({"cwd": play.place().project()});
-    play.open_session_with(params).await.map(drop)
+async fn no_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session")?;
+    let params = json!({"cwd": harness.place().project()});
+    harness.open_session_with(params).await.map(drop)
 }
 
-async fn more_directories(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session/additionalDirectories")?;
-    let mut params = play.session_params();
-    let project = play.place().project();
+async fn more_directories(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session/additionalDirectories")?;
+    let mut params = harness.session_params();
+    let project = harness.place().project();
     params["additionalDirectories"] = json!([project.parent().unwrap_or(project)]);
-    play.open_session_with(params).await.map(drop)
+    harness.open_session_with(params).await.map(drop)
 }
 
-async fn resumes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.closed_session_v2().await?;
-    let params = play.resume_params(&session);
-    play.result("session/resume", params).await.map(drop)
+async fn resumes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.closed_session_v2().await?;
+    let params = harness.resume_params(&session);
+    harness.result("session/resume", params).await.map(drop)
 }
 
-async fn continues_after_resume(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.closed_session_v2().await?;
-    let params = play.resume_params(&session);
-    play.result("session/resume", params).await?;
-    play.turn_v2(&session, AgentTask::Answer).await.map(drop)
+async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.closed_session_v2().await?;
+    let params = harness.resume_params(&session);
+    harness.result("session/resume", params).await?;
+    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
 }
 
-async fn closes(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
+async fn closes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
     let params = json!({"sessionId": session});
-    play.result("session/close", params).await.map(drop)
+    harness.result("session/close", params).await.map(drop)
 }
 
-async fn ends_work(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
-    ends_by(play, &session, "session/close").await
+async fn ends_work(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
+    ends_by(harness, &session, "session/close").await
 }
 
-/// That the agent is not at work in the session any more when it has answered `method`.
+/// Requires that the session's turn has ended when the agent has responded to `method`.
 pub(crate) async fn ends_by(
-    play: &mut AgentHarness,
+    harness: &mut AgentHarness,
     session: &str,
     method: &str,
 ) -> Result<(), CheckStop> {
-    play.begin_task_v2(session, AgentTask::Long).await?;
-    play.until("some output of a long task", |_, message| {
-        let kind = message.params()["update"]["sessionUpdate"].as_str();
-        kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
-            .then_some(())
-    })
-    .await?;
-    play.result(method, json!({"sessionId": session})).await?;
-    let before = play.messages.len();
-    play.wait_until_quiet().await?;
-    let after = play.updates_since(before);
+    harness.begin_task_v2(session, AgentTask::Long).await?;
+    harness
+        .until("some output of a long task", |_, message| {
+            let kind = message.params()["update"]["sessionUpdate"].as_str();
+            kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
+                .then_some(())
+        })
+        .await?;
+    harness
+        .result(method, json!({"sessionId": session}))
+        .await?;
+    let before = harness.messages.len();
+    harness.wait_until_quiet().await?;
+    let after = harness.updates_since(before);
     let mut spoken = after.filter(|params| {
         let update = &params["update"];
         params["sessionId"] == *session
@@ -102,21 +105,22 @@ pub(crate) async fn ends_by(
     }
 }
 
-async fn closes_one(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session_v2().await?;
-    let second = play.session_v2().await?;
-    play.result("session/close", json!({"sessionId": first}))
+async fn closes_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session_v2().await?;
+    let second = harness.session_v2().await?;
+    harness
+        .result("session/close", json!({"sessionId": first}))
         .await?;
-    play.turn_v2(&second, AgentTask::Answer).await.map(drop)
+    harness.turn_v2(&second, AgentTask::Answer).await.map(drop)
 }
 
-async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = play.session_v2().await?;
-    let second = play.session_v2().await?;
-    play.turn_v2(&second, AgentTask::Answer).await?;
+async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let first = harness.session_v2().await?;
+    let second = harness.session_v2().await?;
+    harness.turn_v2(&second, AgentTask::Answer).await?;
     let known = |id: &str| id == first || id == second;
     let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
-    match play.updates().find(strange) {
+    match harness.updates().find(strange) {
         Some(params) => fail(format!(
             "an update is for session {}, which was not opened",
             params["sessionId"]
@@ -125,12 +129,15 @@ async fn names_session(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_server(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    play.initialize().await?;
-    play.require_capability("/capabilities/session")?;
-    let mut params = play.session_params();
+async fn unknown_server(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    harness.initialize().await?;
+    harness.require_capability("/capabilities/session")?;
+    let mut params = harness.session_params();
     params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
-    // Either will do, as long as there is an answer, and another to what follows.
-    play.request("session/new", params).await?;
-    play.request("_acp-check/alive", json!({})).await.map(drop)
+    // It may succeed or fail, as long as it gets a response, and so does the next request.
+    harness.request("session/new", params).await?;
+    harness
+        .request("_acp-check/alive", json!({}))
+        .await
+        .map(drop)
 }

@@ -1,4 +1,4 @@
-//! Tool calls: how they go on, what they produce, and the terminals that they show.
+//! Tool calls: their progress, their output, and the terminals that they show.
 
 use std::collections::HashMap;
 
@@ -20,12 +20,12 @@ checks! { V2 Agent "tool-calls";
     6 Should "A terminal embedded in a tool call is announced." => shown_terminal;
 }
 
-/// All updates of the tasks that tools are used for.
-async fn updates(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
+/// Returns all updates of the tasks that use tools.
+async fn updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
     let mut updates = Vec::new();
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        updates.extend(play.turn_v2(&session, task).await?.updates);
+        updates.extend(harness.turn_v2(&session, task).await?.updates);
     }
     Ok(updates)
 }
@@ -38,8 +38,8 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed" | "cancelled")
 }
 
-async fn advances_status(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
+async fn advances_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
     let mut ended: HashMap<&str, &str> = HashMap::new();
     for update in updates_of_kind(&updates, "tool_call_update") {
         let (Some(id), Some(status)) = (update["toolCallId"].as_str(), update["status"].as_str())
@@ -68,18 +68,18 @@ fn require_calls(updates: &[Value]) -> Result<(), CheckStop> {
     }
 }
 
-async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = play.session_v2().await?;
+async fn ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let session = harness.session_v2().await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
-        turns.push(play.turn_v2(&session, AgentTask::Read).await?.updates);
+        turns.push(harness.turn_v2(&session, AgentTask::Read).await?.updates);
     }
     let [first, second] = turns.as_slice() else {
         return Err(CheckStop::Harness("two turns were not two".to_owned()));
     };
     require_calls(first)?;
-    // What goes on from the first turn may be told of still: it is one of the second that begins there with an id
-    // of what has ended.
+    // The first turn's calls may still get updates. A violation is a call that starts in the second turn with the id
+    // of one that has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
     let mut begun = updates_of_kind(second, "tool_call_update").filter(begins);
@@ -97,8 +97,8 @@ async fn ids(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn chunk_of_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = updates(play).await?;
+async fn chunk_of_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = updates(harness).await?;
     let (mut known, mut seen) = (Vec::new(), false);
     for update in &updates {
         let id = &update["toolCallId"];
@@ -120,10 +120,10 @@ async fn chunk_of_call(play: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// All updates of a task for which a terminal is shown. A skip if none was.
-async fn terminal(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = play.session_v2().await?;
-    let updates = play.turn_v2(&session, AgentTask::Run).await?.updates;
+/// Returns all updates of a task that shows a terminal. Skips if there was none.
+async fn terminal(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
+    let session = harness.session_v2().await?;
+    let updates = harness.turn_v2(&session, AgentTask::Run).await?.updates;
     let of_terminal = |update: &Value| kind(update).starts_with("terminal_");
     if updates.iter().any(of_terminal) || shown_terminals(&updates).next().is_some() {
         Ok(updates)
@@ -132,7 +132,7 @@ async fn terminal(play: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     }
 }
 
-/// The terminals that tool calls show.
+/// Returns the terminals that tool calls show.
 fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     let lists = updates
         .iter()
@@ -143,8 +143,8 @@ fn shown_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
     terminals.map(|content| &content["terminalId"])
 }
 
-async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(play).await?;
+async fn base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = terminal(harness).await?;
     for update in &updates {
         let data = match kind(update) {
             "terminal_output_chunk" => &update["data"],
@@ -158,8 +158,8 @@ async fn base64(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn output_of_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(play).await?;
+async fn output_of_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = terminal(harness).await?;
     let mut known = Vec::new();
     for update in &updates {
         let id = &update["terminalId"];
@@ -174,8 +174,8 @@ async fn output_of_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn shown_terminal(play: &mut AgentHarness) -> Result<(), CheckStop> {
-    let updates = terminal(play).await?;
+async fn shown_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+    let updates = terminal(harness).await?;
     let told: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
         .chain(updates_of_kind(&updates, "terminal_output_chunk"))
         .map(|update| &update["terminalId"])

@@ -1,8 +1,8 @@
-//! What several pages look at in values.
+//! Tests of values that several pages share.
 
 use serde_json::Value;
 
-/// The first value that is there more than once. What is not there at all is not looked at.
+/// Returns the first value that occurs more than once. Null values are ignored.
 pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     for value in values.filter(|value| !value.is_null()) {
@@ -14,7 +14,7 @@ pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'
     None
 }
 
-/// Whether it is base64 as in RFC 4648, with its padding.
+/// Returns `true` for base64 as in RFC 4648, with padding.
 pub(super) fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
     let padding = text.len() - body.len();

@@ -22,7 +22,7 @@ fn items(id: &str, entries: Value) -> Value {
     plan(&items)
 }
 
-async fn accepts_several_plans(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn accepts_several_plans(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let entry = json!([{"content": "Look", "priority": "high", "status": "pending"}]);
     let updates = [
         items("one", entry.clone()),
@@ -30,21 +30,23 @@ async fn accepts_several_plans(play: &mut ClientHarness) -> Result<(), CheckStop
         items("one", json!([])),
         items("two", entry),
     ];
-    play.tolerates_v2("two plans", &updates).await
+    harness.tolerates_v2("two plans", &updates).await
 }
 
-async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = plan(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
     let later = plan(&json!({"type": "map", "planId": "map"}));
-    play.tolerates_v2("a plan of an unknown type", &[own, later])
+    harness
+        .tolerates_v2("a plan of an unknown type", &[own, later])
         .await
 }
 
-async fn unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let entries = json!([
         {"content": "Look", "priority": "_acp-check/someday", "status": "_acp-check/asleep"},
         {"content": "Look", "priority": "someday", "status": "asleep"},
     ]);
-    play.tolerates_v2("an unknown priority and status", &[items("odd", entries)])
+    harness
+        .tolerates_v2("an unknown priority and status", &[items("odd", entries)])
         .await
 }

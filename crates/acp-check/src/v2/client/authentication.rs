@@ -14,20 +14,21 @@ checks! { V2 Client "authentication";
     104 May "After a login, the client opens its session." => continues_after_login;
 }
 
-/// Refuses sessions until the client has logged in, and gives what it has logged in with; `None` if it has not.
-async fn login(play: &mut ClientHarness, methods: Value) -> Result<Option<Value>, CheckStop> {
-    play.introduction["authMethods"] = methods;
-    play.initialize_v2().await?;
-    let patience = play.wire.patience();
+/// Rejects sessions until the client has logged in, and returns the params of the login, or `None` if there was none.
+async fn login(harness: &mut ClientHarness, methods: Value) -> Result<Option<Value>, CheckStop> {
+    harness.introduction["authMethods"] = methods;
+    harness.initialize_v2().await?;
+    let patience = harness.wire.patience();
     let waiting = async {
-        while let Some(message) = play.next().await? {
+        while let Some(message) = harness.next().await? {
             match message.envelope() {
                 Some(Envelope::Request {
                     id,
                     method: "session/new",
                     ..
                 }) => {
-                    play.wire
+                    harness
+                        .wire
                         .refuse(id, -32000, "Authentication required")
                         .await?;
                 }
@@ -37,25 +38,25 @@ async fn login(play: &mut ClientHarness, methods: Value) -> Result<Option<Value>
                     params,
                 }) => {
                     let method = params.map(|params| params["methodId"].clone());
-                    play.wire.answer(id, json!({})).await?;
+                    harness.wire.answer(id, json!({})).await?;
                     return Ok(method);
                 }
-                _ => play.serve(&message).await?,
+                _ => harness.serve(&message).await?,
             }
         }
         Ok(None)
     };
-    // A person may have to decide: whoever does not log in does nothing wrong.
+    // A user may have to decide, so a client that does not log in is not wrong.
     tokio::time::timeout(patience, waiting)
         .await
         .unwrap_or(Ok(None))
 }
 
-async fn logs_in_only_if_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(play, json!([])).await? {
+async fn logs_in_only_if_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    match login(harness, json!([])).await? {
         Some(_) => fail("it called `auth/login`, although the agent offers no auth methods"),
         None => {
-            let out = play
+            let out = harness
                 .messages
                 .iter()
                 .any(|message| message.method() == "auth/logout");
@@ -66,10 +67,10 @@ async fn logs_in_only_if_offered(play: &mut ClientHarness) -> Result<(), CheckSt
     }
 }
 
-async fn not_terminal(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn not_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let methods =
         json!([{"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"]}]);
-    match login(play, methods).await? {
+    match login(harness, methods).await? {
         Some(method) => fail(format!(
             "it called `auth/login` with {method}, which is a `terminal` auth method"
         )),
@@ -81,8 +82,8 @@ fn key() -> Value {
     json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}])
 }
 
-async fn uses_offered_auth_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(play, key()).await? {
+async fn uses_offered_auth_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    match login(harness, key()).await? {
         Some(method) => require(method == "acp-check-key", || {
             format!("it called `auth/login` with {method}, which the agent did not offer")
         }),
@@ -90,9 +91,9 @@ async fn uses_offered_auth_method(play: &mut ClientHarness) -> Result<(), CheckS
     }
 }
 
-async fn continues_after_login(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    match login(play, key()).await? {
-        Some(_) => play.expect("session/new").await.map(drop),
+async fn continues_after_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    match login(harness, key()).await? {
+        Some(_) => harness.expect("session/new").await.map(drop),
         None => skip("the client has not logged in"),
     }
 }

@@ -1,4 +1,4 @@
-//! Cancellation: of what a session works on, and of single requests.
+//! Cancellation: of turns, and of single requests.
 
 use serde_json::{Value, json};
 
@@ -18,14 +18,15 @@ checks! { V2 Client "prompt-lifecycle";
     134 Must "`$/cancel_request` for an unknown request is ignored." => unknown_request;
 }
 
-/// Waits for the client to cancel: it is asked to, which a person or a script may do.
+/// Asks for a cancel in a message, which a user or a script may do, and waits for it.
 async fn request_cancel(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
 ) -> Result<(), CheckStop> {
-    play.update(&prompted.session, said("Please cancel this turn now."))
+    harness
+        .update(&prompted.session, said("Please cancel this turn now."))
         .await?;
-    match play.expect("session/cancel").await {
+    match harness.expect("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
                 "it cancelled session {}, which is not its own",
@@ -36,9 +37,10 @@ async fn request_cancel(
     }
 }
 
-/// The answer to a request among all that has come.
-fn find_response(play: &ClientHarness, asked: &Value) -> Option<ReceivedResponse> {
-    play.messages
+/// Returns the response to a request among all messages.
+fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedResponse> {
+    harness
+        .messages
         .iter()
         .find_map(|message| match message.envelope() {
             Some(Envelope::Response { id, result }) if id == asked => {
@@ -48,16 +50,19 @@ fn find_response(play: &ClientHarness, asked: &Value) -> Option<ReceivedResponse
         })
 }
 
-async fn answers_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
-    // Nothing in it to be allowed at once: nobody is to answer it before the cancel.
+async fn answers_open(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
+    // Use a request that no policy allows by itself, so that nobody answers it before the cancel.
     let mut params = request(&prompted.session);
     params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
-    let id = play.wire.ask("session/request_permission", params).await?;
-    request_cancel(play, &prompted).await?;
-    let answer = match find_response(play, &id) {
+    let id = harness
+        .wire
+        .ask("session/request_permission", params)
+        .await?;
+    request_cancel(harness, &prompted).await?;
+    let answer = match find_response(harness, &id) {
         Some(answer) => answer,
-        None => play.answer(&id).await?,
+        None => harness.answer(&id).await?,
     };
     match answer {
         ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
@@ -71,34 +76,40 @@ async fn answers_open(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn takes_the_rest(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
-    request_cancel(play, &prompted).await?;
+async fn takes_the_rest(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
+    request_cancel(harness, &prompted).await?;
     let call =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
-    play.update(&prompted.session, call).await?;
-    play.alive_v2("an update that came after the cancel")
+    harness.update(&prompted.session, call).await?;
+    harness
+        .alive_v2("an update that came after the cancel")
         .await?;
-    play.idle_v2(&prompted, "cancelled").await
+    harness.idle_v2(&prompted, "cancelled").await
 }
 
-async fn answers_cancelled_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
+async fn answers_cancelled_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
     let params = request(&prompted.session);
-    let id = play.wire.ask("session/request_permission", params).await?;
-    play.wire
+    let id = harness
+        .wire
+        .ask("session/request_permission", params)
+        .await?;
+    harness
+        .wire
         .notify("$/cancel_request", json!({"requestId": id}))
         .await?;
-    play.answer(&id).await.map(drop)
+    harness.answer(&id).await.map(drop)
 }
 
-async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    play.wire
+async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    harness
+        .wire
         .notify(
             "$/cancel_request",
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
-    play.alive_v2("a cancel of an unknown request").await
+    harness.alive_v2("a cancel of an unknown request").await
 }

@@ -1,4 +1,4 @@
-//! Content: what messages are made of.
+//! Content: the blocks of messages.
 
 use serde_json::{Value, json};
 
@@ -15,14 +15,15 @@ fn chunk(content: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "content", "content": content})
 }
 
-async fn unknown_type(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
     let later = chunk(json!({"type": "smell", "of": ["rain"]}));
-    play.tolerates_v2("content of an unknown type", &[own, later])
+    harness
+        .tolerates_v2("content of an unknown type", &[own, later])
         .await
 }
 
-async fn all_types(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn all_types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "_acp-check/cat"], "priority": 0.5});
     let updates = [
         json!({"type": "text", "text": "**Hello**", "annotations": annotations}),
@@ -32,6 +33,7 @@ async fn all_types(play: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"type": "resource", "resource": {"uri": "file:///a", "text": "a"}}),
         json!({"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}),
     ];
-    play.tolerates_v2("all types of content", &updates.map(chunk))
+    harness
+        .tolerates_v2("all types of content", &updates.map(chunk))
         .await
 }

@@ -1,4 +1,4 @@
-//! Elicitation: the agent asks the person for input.
+//! Elicitation: the agent requests input from the user.
 
 use serde_json::json;
 
@@ -13,9 +13,9 @@ checks! { V2 Client "elicitation";
     103 Must "`elicitation/complete` for an unknown elicitation is ignored." => unknown_completed;
 }
 
-async fn answers_form(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
-    if !play
+async fn answers_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
+    if !harness
         .capability("/capabilities/elicitation/form")
         .is_object()
     {
@@ -25,10 +25,10 @@ async fn answers_form(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Who is it?", "requestedSchema": form,
     });
-    let id = play.wire.ask("elicitation/create", params).await?;
-    let answer = match play.answer(&id).await {
+    let id = harness.wire.ask("elicitation/create", params).await?;
+    let answer = match harness.answer(&id).await {
         Ok(answer) => answer,
-        Err(CheckStop::Fail(_)) if !play.wire.has_ended() => {
+        Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => {
             return skip("no response to the form");
         }
         Err(stop) => return Err(stop),
@@ -48,25 +48,25 @@ async fn answers_form(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_mode(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
+async fn unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
     let params = json!({
         "sessionId": prompted.session, "mode": "_acp-check/telepathy", "message": "Think of a number.",
     });
-    let id = play.wire.ask("elicitation/create", params).await?;
-    match play.answer(&id).await {
+    let id = harness.wire.ask("elicitation/create", params).await?;
+    match harness.answer(&id).await {
         Ok(ReceivedResponse::Result(result)) if result["action"] == "accept" => {
             fail("it responded with `accept` to an unknown elicitation mode")
         }
         Ok(_) => Ok(()),
-        Err(CheckStop::Fail(_)) if !play.wire.has_ended() => skip("nobody has answered"),
+        Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => skip("nobody has answered"),
         Err(stop) => Err(stop),
     }
 }
 
-async fn unknown_completed(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
+async fn unknown_completed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
     let params = json!({"elicitationId": "acp-check-nobodys"});
-    play.wire.notify("elicitation/complete", params).await?;
-    play.alive_v2("the end of an unknown elicitation").await
+    harness.wire.notify("elicitation/complete", params).await?;
+    harness.alive_v2("the end of an unknown elicitation").await
 }

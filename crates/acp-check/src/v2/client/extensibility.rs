@@ -1,4 +1,4 @@
-//! Extensibility: methods and metadata of one's own.
+//! Extensibility: custom methods and metadata.
 
 use serde_json::{Value, json};
 
@@ -14,9 +14,9 @@ checks! { V2 Client "extensibility";
     103 Must "Messages with any `_meta` are accepted." => any_meta;
 }
 
-async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    match play.request("_acp-check/no-such", json!({})).await? {
+async fn unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => {
             fail(format!("it failed with error {code}; expected -32601"))
@@ -25,25 +25,27 @@ async fn unknown_request(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn unknown_notification(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    play.wire
+async fn unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    harness
+        .wire
         .notify("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
-    play.alive_v2("a notification of an unknown extension")
+    harness
+        .alive_v2("a notification of an unknown extension")
         .await
 }
 
-/// Metadata of the oddest kinds, under names of nobody's.
+/// Returns metadata of unusual types, under names that nobody uses.
 fn odd_meta() -> Value {
     json!({"example.org/a": 1, "b": [null, {"c": "d"}], "": false, "traceparent": "none"})
 }
 
-async fn any_meta(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["_meta"] = odd_meta();
-    play.session["_meta"] = odd_meta();
+async fn any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["_meta"] = odd_meta();
+    harness.session["_meta"] = odd_meta();
     let mut update = said("Hello.");
     update["_meta"] = odd_meta();
     update["content"]["_meta"] = odd_meta();
-    play.tolerates_v2("odd metadata", &[update]).await
+    harness.tolerates_v2("odd metadata", &[update]).await
 }

@@ -21,15 +21,15 @@ checks! { V2 Client "initialization";
     109 Must "In version 2, terminal methods fail." => no_terminals;
 }
 
-async fn begins(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.asked_to_begin_v2().await?;
-    require(play.messages.len() == 1, || {
+async fn begins(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.asked_to_begin_v2().await?;
+    require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
-async fn says_who(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = play.asked_to_begin_v2().await?;
+async fn says_who(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (_, params) = harness.asked_to_begin_v2().await?;
     let says = |name: &str| {
         let said = params["info"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
@@ -39,11 +39,11 @@ async fn says_who(play: &mut ClientHarness) -> Result<(), CheckStop> {
     })
 }
 
-/// Waits until the client closes the connection, and fails if it asks for something before that.
-async fn is_closed(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let patience = play.wire.patience();
+/// Waits until the client closes the connection. Fails if it sends a request before that.
+async fn is_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let patience = harness.wire.patience();
     let ending = async {
-        while let Some(message) = play.next().await? {
+        while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
                 return fail(format!("it went on with `{}`", message.method()));
             }
@@ -58,60 +58,60 @@ async fn is_closed(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn closes(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["protocolVersion"] = json!(999);
-    play.initialize_v2().await?;
-    is_closed(play).await
+async fn closes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["protocolVersion"] = json!(999);
+    harness.initialize_v2().await?;
+    is_closed(harness).await
 }
 
-async fn unknown_capabilities(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["capabilities"]["telepathy"] = json!({"range": 7});
-    play.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
-    play.introduction["authMethods"] =
+async fn unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["capabilities"]["telepathy"] = json!({"range": 7});
+    harness.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
+    harness.introduction["authMethods"] =
         json!([{"type": "_acp-check/retina", "methodId": "eye", "name": "Eye"}]);
-    play.introduction["mood"] = json!("good");
-    play.prompted_v2().await.map(drop)
+    harness.introduction["mood"] = json!("good");
+    harness.prompted_v2().await.map(drop)
 }
 
-async fn no_sessions(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["capabilities"] = json!({});
-    play.initialize_v2().await?;
+async fn no_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["capabilities"] = json!({});
+    harness.initialize_v2().await?;
     let watching = async {
-        while let Some(message) = play.next().await? {
+        while let Some(message) = harness.next().await? {
             if message.method().starts_with("session/") {
                 return fail(format!(
                     "it sent `{}`, although the agent does not support sessions",
                     message.method()
                 ));
             }
-            play.serve(&message).await?;
+            harness.serve(&message).await?;
         }
         Ok(())
     };
-    // One that stays connected and asks for nothing is right, too.
+    // A client that stays connected and sends nothing is right, too.
     tokio::time::timeout(WATCHED, watching)
         .await
         .unwrap_or(Ok(()))
 }
 
-async fn negotiates_version_1(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = play.asked_to_begin_v2().await?;
+async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let (id, _) = harness.asked_to_begin_v2().await?;
     let introduction = json!({
         "protocolVersion": 1,
         "agentCapabilities": {},
         "authMethods": [],
         "agentInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
     });
-    play.wire.answer(&id, introduction).await?;
-    let before = play.messages.len();
-    match play.wait_for_prompt().await {
-        Ok(prompted) => play.end_turn(&prompted, "end_turn").await?,
-        // It does not speak version 1, and has closed the connection.
-        Err(_) if play.wire.has_ended() && play.messages.len() == before => return Ok(()),
+    harness.wire.answer(&id, introduction).await?;
+    let before = harness.messages.len();
+    match harness.wait_for_prompt().await {
+        Ok(prompted) => harness.end_turn(&prompted, "end_turn").await?,
+        // It does not support version 1, and has closed the connection.
+        Err(_) if harness.wire.has_ended() && harness.messages.len() == before => return Ok(()),
         Err(stop) => return Err(stop),
     }
     let schema = Schema::of(SchemaVersion::V1);
-    for message in play.messages.iter().skip(before) {
+    for message in harness.messages.iter().skip(before) {
         let faults = schema.check_message(Direction::ToAgent, &message.0, None);
         if let Some(fault) = faults.first() {
             return fail(format!(
@@ -123,8 +123,8 @@ async fn negotiates_version_1(play: &mut ClientHarness) -> Result<(), CheckStop>
     Ok(())
 }
 
-async fn baseline_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.prompted_v2().await?;
+async fn baseline_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.prompted_v2().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     let mut kinds = blocks.filter_map(|block| block["type"].as_str());
     let baseline = |kind: &str| matches!(kind, "text" | "resource_link") || kind.starts_with('_');
@@ -136,14 +136,14 @@ async fn baseline_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-/// Calls a method of version 1, which must not be carried out.
+/// Sends a method of version 1, which must be rejected as unknown.
 async fn require_method_not_found(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     method: &str,
     params: Value,
 ) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    match play.request(method, params).await? {
+    harness.working_v2().await?;
+    match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
             "`{method}` succeeded, although it does not exist in version 2"
@@ -151,15 +151,15 @@ async fn require_method_not_found(
     }
 }
 
-async fn no_files(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let path = play.place().file("notes.txt");
-    let session = play.session["sessionId"].clone();
+async fn no_files(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let path = harness.place().file("notes.txt");
+    let session = harness.session["sessionId"].clone();
     let params = json!({"sessionId": session, "path": path});
-    require_method_not_found(play, "fs/read_text_file", params).await
+    require_method_not_found(harness, "fs/read_text_file", params).await
 }
 
-async fn no_terminals(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let session = play.session["sessionId"].clone();
+async fn no_terminals(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let session = harness.session["sessionId"].clone();
     let params = json!({"sessionId": session, "command": "echo", "args": ["checked"]});
-    require_method_not_found(play, "terminal/create", params).await
+    require_method_not_found(harness, "terminal/create", params).await
 }

@@ -15,9 +15,12 @@ checks! { V2 Client "overview";
     103 Must "Notifications get no response." => notifications;
 }
 
-async fn unknown_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
-    match play.request("session/acp_check_no_such", json!({})).await? {
+async fn unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
+    match harness
+        .request("session/acp_check_no_such", json!({}))
+        .await?
+    {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => fail(format!(
             "an unknown method got error {code}; expected -32601"
@@ -26,26 +29,28 @@ async fn unknown_method(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn string_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.working_v2().await?;
+async fn string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.working_v2().await?;
     let id = json!("acp-check-07");
-    play.wire
+    harness
+        .wire
         .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
         .await?;
-    play.answer(&id).await.map(drop)
+    harness.answer(&id).await.map(drop)
 }
 
-async fn notifications(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
-    play.update(&prompted.session, said("Hello.")).await?;
-    play.wire
+async fn notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
+    harness.update(&prompted.session, said("Hello.")).await?;
+    harness
+        .wire
         .notify("_acp-check/notification", json!({"any": "thing"}))
         .await?;
-    let before = play.messages.len();
-    let id = play.wire.ask("_acp-check/last", json!({})).await?;
-    play.answer(&id).await?;
-    // Whatever answers a notification has an id that nobody asked with.
-    let odd = play
+    let before = harness.messages.len();
+    let id = harness.wire.ask("_acp-check/last", json!({})).await?;
+    harness.answer(&id).await?;
+    // A response to a notification has an id that no request has.
+    let odd = harness
         .messages
         .iter()
         .skip(before)

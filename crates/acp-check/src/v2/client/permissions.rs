@@ -1,4 +1,4 @@
-//! Tool calls, "Requesting Permission".
+//! Tool calls, section "Requesting Permission".
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ checks! { V2 Client "tool-calls";
     127 Must "Permission requests of an announced subagent are answered like those of its parent." => subagent;
 }
 
-/// The params of a permission request: to be allowed or rejected.
+/// Returns the params of a permission request with an option to allow and one to reject.
 pub(super) fn request(session: &str) -> Value {
     json!({
         "sessionId": session,
@@ -28,18 +28,19 @@ pub(super) fn request(session: &str) -> Value {
     })
 }
 
-/// Asks, and looks at what came.
+/// Requests permission, and checks the response.
 async fn request_permission(
-    play: &mut ClientHarness,
+    harness: &mut ClientHarness,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
+    let prompted = harness.working_v2().await?;
     let mut params = request(&prompted.session);
     change(&mut params);
-    play.state_v2(&prompted, json!({"state": "requires_action"}))
+    harness
+        .state_v2(&prompted, json!({"state": "requires_action"}))
         .await?;
     let options = params["options"].clone();
-    let outcome = play.permission_v2(params).await?;
+    let outcome = harness.permission_v2(params).await?;
     match outcome["outcome"].as_str() {
         Some("selected") => {
             let mut offered = options.as_array().into_iter().flatten();
@@ -57,50 +58,50 @@ async fn request_permission(
             ));
         }
     }
-    play.idle_v2(&prompted, "end_turn").await
+    harness.idle_v2(&prompted, "end_turn").await
 }
 
-async fn subagent(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
+async fn subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
     let child = "acp-check-subagent";
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
                            "title": "Look around", "state": {"state": "running"}});
-    play.update(&prompted.session, announced).await?;
-    let outcome = play.permission_v2(request(child)).await?;
+    harness.update(&prompted.session, announced).await?;
+    let outcome = harness.permission_v2(request(child)).await?;
     require(outcome["outcome"].is_string(), || {
         format!("the outcome is {}", outcome["outcome"])
     })?;
-    play.idle_v2(&prompted, "end_turn").await
+    harness.idle_v2(&prompted, "end_turn").await
 }
 
-async fn selects_offered(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |params| {
+async fn selects_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |params| {
         let call = json!({"toolCallId": "asked", "title": "Check", "kind": "edit"});
         params["subject"] = json!({"type": "tool_call", "toolCall": call});
     })
     .await
 }
 
-async fn no_subject(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |_| {}).await
+async fn no_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |_| {}).await
 }
 
-async fn command(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |params| {
+async fn command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |params| {
         params["subject"] = json!({"type": "command", "command": "echo checked", "cwd": "/"});
     })
     .await
 }
 
-async fn unknown_subject(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |params| {
+async fn unknown_subject(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |params| {
         params["subject"] = json!({"type": "_acp-check/weather", "sunny": true});
     })
     .await
 }
 
-async fn unknown_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |params| {
+async fn unknown_option(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |params| {
         if let Some(options) = params["options"].as_array_mut() {
             let own =
                 json!({"optionId": "acp-check-maybe", "name": "Maybe", "kind": "_acp-check/maybe"});
@@ -110,8 +111,8 @@ async fn unknown_option(play: &mut ClientHarness) -> Result<(), CheckStop> {
     .await
 }
 
-async fn new_call(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    request_permission(play, |params| {
+async fn new_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    request_permission(harness, |params| {
         params["subject"] =
             json!({"type": "tool_call", "toolCall": {"toolCallId": "never-told-of"}});
     })

@@ -1,4 +1,4 @@
-//! Prompt lifecycle: a prompt is acknowledged, worked on, and the work ends.
+//! Prompt lifecycle: a prompt is acknowledged and worked on, and the turn ends.
 
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ checks! { V2 Client "prompt-lifecycle";
     109 Must "Session info updates may be partial, and may clear fields." => info_in_part;
 }
 
-async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.prompted_v2().await?;
-    play.accept_v2(&prompted).await?;
+async fn waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.prompted_v2().await?;
+    harness.accept_v2(&prompted).await?;
     let watching = async {
-        while let Some(message) = play.next().await? {
-            play.serve(&message).await?;
+        while let Some(message) = harness.next().await? {
+            harness.serve(&message).await?;
         }
         Ok::<(), CheckStop>(())
     };
@@ -33,74 +33,78 @@ async fn waits(play: &mut ClientHarness) -> Result<(), CheckStop> {
         Ok(Ok(())) => return fail("it closed the connection when its prompt was acknowledged"),
         Ok(Err(stop)) => return Err(stop),
     }
-    play.state_v2(&prompted, json!({"state": "running"}))
+    harness
+        .state_v2(&prompted, json!({"state": "running"}))
         .await?;
-    play.alive_v2("the prompt was acknowledged").await?;
-    play.idle_v2(&prompted, "end_turn").await
+    harness.alive_v2("the prompt was acknowledged").await?;
+    harness.idle_v2(&prompted, "end_turn").await
 }
 
-async fn no_reason(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    ends_with(play, json!({"state": "idle"})).await
+async fn no_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    ends_with(harness, json!({"state": "idle"})).await
 }
 
-async fn unknown_reason(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     ends_with(
-        play,
+        harness,
         json!({"state": "idle", "stopReason": "_acp-check/tired"}),
     )
     .await
 }
 
-/// Ends the work in some way. A client that closes the connection then, as one that was to prompt once does, must
-/// have begun to; the others answer still.
-async fn ends_with(play: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
+/// Ends the turn with `idle`. The client must still respond, or have started to close the connection, as a client
+/// does that sends only one prompt.
+async fn ends_with(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
     let why = idle.to_string();
-    play.state_v2(&prompted, idle).await?;
-    let alive = play.alive_v2(&why).await;
+    harness.state_v2(&prompted, idle).await?;
+    let alive = harness.alive_v2(&why).await;
     if let Err(CheckStop::Fail(_)) = alive {
-        // Its input may be closed a moment before its output.
-        let draining = async { while let Ok(Some(_)) = play.next().await {} };
+        // Its input may close slightly before its output.
+        let draining = async { while let Ok(Some(_)) = harness.next().await {} };
         let _ = tokio::time::timeout(WATCHED, draining).await;
-        if play.wire.has_ended() {
+        if harness.wire.has_ended() {
             return Ok(());
         }
     }
     alive
 }
 
-async fn unknown_state(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         json!({"sessionUpdate": "state_update", "state": "_acp-check/dreaming", "of": "sheep"});
-    play.tolerates_v2("an unknown state", &[update]).await
+    harness.tolerates_v2("an unknown state", &[update]).await
 }
 
-async fn unknown_update(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({"sessionUpdate": "_acp-check/weather", "sunny": true});
     let later = json!({"sessionUpdate": "weather_update", "sunny": [true]});
-    play.tolerates_v2("an unknown update type", &[own, later])
+    harness
+        .tolerates_v2("an unknown update type", &[own, later])
         .await
 }
 
-async fn message_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn message_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let kinds = ["user_message", "agent_message", "agent_thought"];
     let updates =
         kinds.map(|kind| json!({"sessionUpdate": kind, "messageId": format!("by-id-{kind}")}));
-    play.tolerates_v2("a message with only an id", &updates)
+    harness
+        .tolerates_v2("a message with only an id", &updates)
         .await
 }
 
-async fn message_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn message_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = |content: Value| json!({"sessionUpdate": "agent_message", "messageId": "changed", "content": content});
     let mut chunk = said("added");
     chunk["messageId"] = json!("changed");
     let text = json!([{"type": "text", "text": "first"}]);
     let updates = [whole(text), chunk, whole(Value::Null), whole(json!([]))];
-    play.tolerates_v2("a message that was replaced and cleared", &updates)
+    harness
+        .tolerates_v2("a message that was replaced and cleared", &updates)
         .await
 }
 
-async fn chunk_first(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn chunk_first(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "Hm."});
     let kinds = [
         "user_message_chunk",
@@ -110,17 +114,19 @@ async fn chunk_first(play: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = kinds.map(|kind| {
         json!({"sessionUpdate": kind, "messageId": format!("first-{kind}"), "content": content})
     });
-    play.tolerates_v2("a chunk of a new message", &updates)
+    harness
+        .tolerates_v2("a chunk of a new message", &updates)
         .await
 }
 
-async fn info_in_part(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn info_in_part(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         json!({"sessionUpdate": "session_info_update", "title": "Checked"}),
         json!({"sessionUpdate": "session_info_update", "updatedAt": "2026-08-01T12:00:00Z"}),
         json!({"sessionUpdate": "session_info_update", "title": null, "updatedAt": null}),
         json!({"sessionUpdate": "session_info_update"}),
     ];
-    play.tolerates_v2("a partial session info update", &updates)
+    harness
+        .tolerates_v2("a partial session info update", &updates)
         .await
 }

@@ -1,4 +1,4 @@
-//! Session config options, and slash commands: what a session has to offer.
+//! Session config options and slash commands: what a session offers.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ checks! { V2 Client "session-config-options";
     104 Should "Commands with an unknown input type are accepted." => commands;
 }
 
-/// A choice between two values.
+/// Returns a select option with two values.
 fn choice(id: &str) -> Value {
     json!({
         "configId": id, "name": id, "type": "select", "currentValue": "a",
@@ -21,37 +21,39 @@ fn choice(id: &str) -> Value {
     })
 }
 
-async fn opens_with(play: &mut ClientHarness, options: Value) -> Result<(), CheckStop> {
-    play.session["configOptions"] = options;
-    play.prompted_v2().await.map(drop)
+async fn opens_with(harness: &mut ClientHarness, options: Value) -> Result<(), CheckStop> {
+    harness.session["configOptions"] = options;
+    harness.prompted_v2().await.map(drop)
 }
 
-async fn categories(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn categories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mut own = choice("smell");
     own["category"] = json!("_acp-check/smell");
     let mut later = choice("weather");
     later["category"] = json!("weather");
-    opens_with(play, json!([choice("none"), own, later])).await
+    opens_with(harness, json!([choice("none"), own, later])).await
 }
 
-async fn types(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn types(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({
         "configId": "heat", "name": "Heat", "type": "_acp-check/slider", "currentValue": 0.5, "most": 1,
     });
-    opens_with(play, json!([own, choice("plain")])).await
+    opens_with(harness, json!([own, choice("plain")])).await
 }
 
-async fn changes(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn changes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [
         update(json!([choice("one"), choice("two")])),
         update(json!([])),
     ];
-    play.tolerates_v2("changed config options", &updates).await
+    harness
+        .tolerates_v2("changed config options", &updates)
+        .await
 }
 
-async fn commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let input = json!({"type": "_acp-check/form", "fields": 3});
     let commands = json!([
         {"name": "plain", "description": "Plain"},
@@ -59,6 +61,7 @@ async fn commands(play: &mut ClientHarness) -> Result<(), CheckStop> {
     ]);
     let update =
         json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-    play.tolerates_v2("a command with an input of an unknown type", &[update])
+    harness
+        .tolerates_v2("a command with an input of an unknown type", &[update])
         .await
 }

@@ -1,4 +1,4 @@
-//! Session setup: sessions are opened, used and closed.
+//! Session setup: opening, using and closing sessions.
 
 use serde_json::{Value, json};
 
@@ -17,14 +17,14 @@ checks! { V2 Client "session-setup";
     107 Must "`session/delete` is sent only if the agent supports it." => offered_delete;
 }
 
-async fn new_session_params(play: &mut ClientHarness) -> Result<Value, CheckStop> {
-    play.initialize_v2().await?;
-    let (_, params) = play.expect("session/new").await?;
+async fn new_session_params(harness: &mut ClientHarness) -> Result<Value, CheckStop> {
+    harness.initialize_v2().await?;
+    let (_, params) = harness.expect("session/new").await?;
     Ok(params)
 }
 
-async fn offered_servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let params = new_session_params(play).await?;
+async fn offered_servers(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let params = new_session_params(harness).await?;
     let servers = params["mcpServers"].as_array().into_iter().flatten();
     let mut transports = servers.filter_map(|server| server["type"].as_str());
     match transports.find(|transport| matches!(*transport, "http" | "stdio")) {
@@ -35,17 +35,17 @@ async fn offered_servers(play: &mut ClientHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn offered_directories(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let params = new_session_params(play).await?;
+async fn offered_directories(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let params = new_session_params(harness).await?;
     let more = params["additionalDirectories"].as_array();
     require(more.is_none_or(Vec::is_empty), || {
         "`session/new` has `additionalDirectories`, which the agent does not support".to_owned()
     })
 }
 
-async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
-    play.session["sessionId"] = json!(id);
-    let prompted = play.prompted_v2().await?;
+async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
+    harness.session["sessionId"] = json!(id);
+    let prompted = harness.prompted_v2().await?;
     require(prompted.session == id, || {
         format!(
             "the session id is {id:?}, but the prompt is for {:?}",
@@ -54,38 +54,37 @@ async fn require_session_id_used(play: &mut ClientHarness, id: &str) -> Result<(
     })
 }
 
-async fn given_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(play, SESSION).await
+async fn given_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(harness, SESSION).await
 }
 
-async fn odd_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(play, " Äß/0:\"\\\u{1F600} ").await
+async fn odd_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    require_session_id_used(harness, " Äß/0:\"\\\u{1F600} ").await
 }
 
-async fn early_updates(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.initialize_v2().await?;
-    let (id, _) = play.expect("session/new").await?;
-    let session = play.session.clone();
-    play.wire.answer(&id, session).await?;
+async fn early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.initialize_v2().await?;
+    let (id, _) = harness.expect("session/new").await?;
+    let session = harness.session.clone();
+    harness.wire.answer(&id, session).await?;
     for update in [
         json!({"sessionUpdate": "available_commands_update", "availableCommands": []}),
         json!({"sessionUpdate": "usage_update", "used": 1, "size": 1000}),
         json!({"sessionUpdate": "session_info_update", "title": "Checked"}),
         json!({"sessionUpdate": "state_update", "state": "idle"}),
     ] {
-        play.update(SESSION, update).await?;
+        harness.update(SESSION, update).await?;
     }
-    play.prompted_v2().await.map(drop)
+    harness.prompted_v2().await.map(drop)
 }
 
-/// Ends the client's first turn, and answers what it asks for after that, until it closes the connection or asks no
-/// more.
-async fn later(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = play.working_v2().await?;
-    play.idle_v2(&prompted, "end_turn").await?;
-    let patience = play.wire.patience();
+/// Ends the client's first turn, and serves its requests until it closes the connection or sends no more.
+async fn later(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let prompted = harness.working_v2().await?;
+    harness.idle_v2(&prompted, "end_turn").await?;
+    let patience = harness.wire.patience();
     let watching = async {
-        while let Some(message) = play.next().await? {
+        while let Some(message) = harness.next().await? {
             let Some(Envelope::Request { id, method, params }) = message.envelope() else {
                 continue;
             };
@@ -101,16 +100,16 @@ async fn later(play: &mut ClientHarness) -> Result<(), CheckStop> {
                     json!({"sessions": [info]})
                 }
                 "session/set_config_option" => {
-                    json!({"configOptions": play.session["configOptions"]})
+                    json!({"configOptions": harness.session["configOptions"]})
                 }
                 "session/new" => json!({"sessionId": SESSION}),
                 _ => json!({}),
             };
-            play.wire.answer(id, answer).await?;
+            harness.wire.answer(id, answer).await?;
             if method == "session/prompt" {
                 let session = session.as_str().unwrap_or_default().to_owned();
                 let idle = json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
-                play.update(&session, idle).await?;
+                harness.update(&session, idle).await?;
             }
         }
         Ok(())
@@ -120,19 +119,19 @@ async fn later(play: &mut ClientHarness) -> Result<(), CheckStop> {
         .unwrap_or(Ok(()))
 }
 
-async fn later_requests(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.introduction["capabilities"]["session"]["delete"] = json!({});
-    play.introduction["authMethods"] =
+async fn later_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness.introduction["capabilities"]["session"]["delete"] = json!({});
+    harness.introduction["authMethods"] =
         json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}]);
-    play.session["configOptions"] = json!([
+    harness.session["configOptions"] = json!([
         {"configId": "loud", "name": "Loud", "type": "boolean", "currentValue": false},
     ]);
-    later(play).await
+    later(harness).await
 }
 
-async fn offered_delete(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    later(play).await?;
-    let deleted = play
+async fn offered_delete(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    later(harness).await?;
+    let deleted = harness
         .messages
         .iter()
         .any(|message| message.method() == "session/delete");

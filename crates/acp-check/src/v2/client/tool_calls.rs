@@ -1,4 +1,4 @@
-//! Tool calls: told of by their ids, in part, and with what a client may not know.
+//! Tool calls: partial updates by id, with content that a client may not know.
 
 use serde_json::{Value, json};
 
@@ -41,12 +41,13 @@ fn merge_fields(mut update: Value, fields: &Value) -> Value {
     update
 }
 
-async fn call_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    play.tolerates_v2("a tool call with only an id", &[call(&json!({}))])
+async fn call_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    harness
+        .tolerates_v2("a tool call with only an id", &[call(&json!({}))])
         .await
 }
 
-async fn call_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn call_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({
         "title": "Check", "kind": "read", "status": "in_progress", "rawInput": {"a": 1},
         "content": [{"type": "content", "content": {"type": "text", "text": "x"}}],
@@ -61,11 +62,12 @@ async fn call_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
         call(&json!({"status": "completed"})),
         call(&cleared),
     ];
-    play.tolerates_v2("a tool call that was changed and cleared", &updates)
+    harness
+        .tolerates_v2("a tool call that was changed and cleared", &updates)
         .await
 }
 
-async fn call_chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn call_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |id: &str| {
         let content = json!({"type": "content", "content": {"type": "text", "text": "x"}});
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": content})
@@ -75,58 +77,64 @@ async fn call_chunks(play: &mut ClientHarness) -> Result<(), CheckStop> {
         chunk("call"),
         chunk("call"),
     ];
-    play.tolerates_v2("tool call content in chunks", &updates)
+    harness
+        .tolerates_v2("tool call content in chunks", &updates)
         .await
 }
 
-async fn unknown_values(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"title": "Check", "kind": "_acp-check/smell", "status": "_acp-check/asleep"});
     let later = json!({"kind": "smell", "status": "asleep"});
-    play.tolerates_v2("an unknown kind and status", &[call(&odd), call(&later)])
+    harness
+        .tolerates_v2("an unknown kind and status", &[call(&odd), call(&later)])
         .await
 }
 
-async fn unknown_content(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
-    play.tolerates_v2("a tool call's content of an unknown type", &[call(&odd)])
+    harness
+        .tolerates_v2("a tool call's content of an unknown type", &[call(&odd)])
         .await
 }
 
-async fn no_patch(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn no_patch(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes = json!([{"operation": "modify", "path": "/a"}, {"operation": "move", "oldPath": "/b", "path": "/c"}]);
     let content = json!([
         {"type": "diff", "changes": changes},
         {"type": "diff", "changes": changes, "patch": null},
     ]);
-    play.tolerates_v2(
-        "a diff without a patch",
-        &[call(&json!({"content": content}))],
-    )
-    .await
+    harness
+        .tolerates_v2(
+            "a diff without a patch",
+            &[call(&json!({"content": content}))],
+        )
+        .await
 }
 
-async fn unknown_change(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn unknown_change(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let changes =
         json!([{"operation": "_acp-check/fold", "path": "/a", "fileType": "_acp-check/paper"}]);
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
     let content = json!([{"type": "diff", "changes": changes, "patch": patch}]);
-    play.tolerates_v2(
-        "an unknown file operation",
-        &[call(&json!({"content": content}))],
-    )
-    .await
-}
-
-async fn terminal_by_id(play: &mut ClientHarness) -> Result<(), CheckStop> {
-    let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
-    let updates = [terminal(&json!({})), call(&shown)];
-    play.tolerates_v2("a terminal with only an id", &updates)
+    harness
+        .tolerates_v2(
+            "an unknown file operation",
+            &[call(&json!({"content": content}))],
+        )
         .await
 }
 
-async fn terminal_bytes(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn terminal_by_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
+    let updates = [terminal(&json!({})), call(&shown)];
+    harness
+        .tolerates_v2("a terminal with only an id", &updates)
+        .await
+}
+
+async fn terminal_bytes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let chunk = |data: &str| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "terminal", "data": data});
-    // The halves of a letter, what is none, nothing, and a terminal that was not told of before.
+    // Half of a character, invalid data, no data, and a terminal that was not announced.
     let mut other = chunk("eA==");
     other["terminalId"] = json!("another");
     let updates = [
@@ -137,25 +145,27 @@ async fn terminal_bytes(play: &mut ClientHarness) -> Result<(), CheckStop> {
         chunk(""),
         other,
     ];
-    play.tolerates_v2("binary output", &updates).await
+    harness.tolerates_v2("binary output", &updates).await
 }
 
-async fn terminal_changed(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn terminal_changed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({"command": "cat", "cwd": "/", "output": {"data": "eA=="}, "exitStatus": {"exitCode": 0}});
     let cleared = json!({"command": null, "cwd": null, "output": null, "exitStatus": null});
-    play.tolerates_v2(
-        "a terminal that was changed and cleared",
-        &[terminal(&whole), terminal(&cleared)],
-    )
-    .await
+    harness
+        .tolerates_v2(
+            "a terminal that was changed and cleared",
+            &[terminal(&whole), terminal(&cleared)],
+        )
+        .await
 }
 
-async fn terminal_ended(play: &mut ClientHarness) -> Result<(), CheckStop> {
+async fn terminal_ended(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let updates = [
         terminal(&json!({"exitStatus": {}})),
         terminal(&json!({"exitStatus": {"exitCode": null, "signal": null}})),
         terminal(&json!({"exitStatus": {"signal": "SIGKILL"}})),
     ];
-    play.tolerates_v2("a terminal with an unspecified exit status", &updates)
+    harness
+        .tolerates_v2("a terminal with an unspecified exit status", &updates)
         .await
 }

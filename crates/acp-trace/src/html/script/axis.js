@@ -1,4 +1,4 @@
-// When how much was said, on an axis of time as it passed.
+// The time axis: the volume of messages over time.
 
 const canvas = byId('density');
 const axis = { bins: null, from: 0, to: 0 };
@@ -35,7 +35,7 @@ function paintAxis() {
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   const color = (name) => {
-    // Only as the color of something is it worked out which of light and dark it is.
+    // The browser resolves light or dark only for the color of an element.
     canvas.style.color = `var(${name})`;
     return getComputedStyle(canvas).color;
   };

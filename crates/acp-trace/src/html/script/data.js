@@ -1,10 +1,10 @@
-// What the page is made of, and what all of it uses. What peers sent becomes text nodes only, never markup: nothing
-// here sets innerHTML.
+// The data of the page, and functions that all of it uses. What peers sent becomes text nodes only, never markup:
+// nothing here sets innerHTML.
 //
-// Rows are numbered as in the index. The view is the rows that pass the filters; of it only what can be seen is in the
-// document. Messages are JSON lines in blocks, and are taken apart one by one when they are looked at.
+// Rows are numbered as in the index. The view is the rows that pass the filters; only its visible part is in the
+// document. Messages are JSON lines in blocks, and each is parsed when it is viewed.
 //
-// The files of this directory stand one after the other in one function.
+// The files of this directory are concatenated into one function.
 
 const byId = (id) => document.getElementById(id);
 const data = (id) => JSON.parse(byId(id).textContent);
@@ -17,9 +17,9 @@ const KINDS = {
   q: 'request', n: 'notification', a: 'answer', e: 'error', x: 'no message', s: 'stderr', v: 'process',
 };
 const ROW = 32;
-// From here on time between two rows is shown as space, in microseconds.
+// Longer times between two rows are shown as space, in microseconds.
 const GAP = 100_000;
-// Browsers cannot scroll through more than some ten million pixels.
+// Browsers cannot scroll more than some ten million pixels.
 const TALLEST = 12_000_000;
 
 function element(tag, className, ...children) {
@@ -54,7 +54,7 @@ function size(bytes) {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-// What commands a terminal, turns text around or cannot be seen, as JSON would write it.
+// Escapes terminal control sequences, bidirectional controls and invisible characters, as in JSON.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 const visible = (text) =>
   text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -108,7 +108,7 @@ function messageText(row) {
   return known.text.slice(known.starts[line], known.starts[line + 1] - 1);
 }
 
-// A number that JavaScript would write in another way than the peer has.
+// A number that JavaScript would write differently from the peer.
 class Written {
   constructor(text) {
     this.text = text;
@@ -122,7 +122,7 @@ function parse(text) {
         ? new Written(context.source)
         : value);
   } catch (error) {
-    // Nested too deeply to be walked through.
+    // Nested too deeply to walk.
     return new Written(text);
   }
 }

@@ -1,8 +1,8 @@
-// Which rows are in the view.
+// The filter: which rows are in the view.
 
 let searching = 0;
 
-// Not longer than a frame at a time, so that typing never waits.
+// No longer than a frame at a time, so that typing never waits.
 const pause = () => new Promise((resume) => {
   const channel = new MessageChannel();
   channel.port1.onmessage = () => resume();
@@ -44,7 +44,7 @@ async function filter() {
   document.documentElement.dataset.filtered = String(mine);
 }
 
-// A 1 for each row that has this, in any case, in its JSON or its name; null if it is not wanted any more.
+// Returns a 1 for each row that contains this, in any case, in its JSON or name; null if the search was abandoned.
 async function search(query, wanted) {
   const matches = new Uint8Array(count);
   const plain = query.toLowerCase();
@@ -58,7 +58,7 @@ async function search(query, wanted) {
     await pause();
     if (!wanted()) return null;
     const original = textOfBlock(block);
-    // In parts of whole lines, each of which takes some milliseconds.
+    // Search in parts of whole lines, each of which takes some milliseconds.
     for (let at = 0, row = index.blocks[block]; at < original.length;) {
       let end = original.indexOf('\n', Math.min(original.length - 1, at + 500_000)) + 1;
       if (end === 0) end = original.length;

@@ -1,4 +1,4 @@
-// A message whole, with its answer or request beside it.
+// The inspector: a whole message, with its response or request next to it.
 
 const inspector = byId('inspector');
 
@@ -47,7 +47,7 @@ function messagePart(row, beside) {
   return element('article', beside === null ? '' : 'beside', head, facts, tools, body);
 }
 
-// How much is put into the document at once: members of an object, characters of a text, all of it.
+// Limits of what is added to the document at once: fields of an object, characters of a text, everything.
 const MEMBERS = 200;
 const CHARS = 4000;
 const NODES = 5000;
@@ -121,7 +121,7 @@ async function copy(text, from) {
   try {
     await navigator.clipboard.writeText(text);
   } catch (error) {
-    // Not every browser lets a page from disk do so.
+    // Not every browser allows this for a page from disk.
     const area = element('textarea');
     area.value = text;
     document.body.append(area);

@@ -1,4 +1,4 @@
-// What else is on the page, and its beginning.
+// The rest of the page, and its start.
 
 function findingElement(finding) {
   const made = element('div', `finding ${finding.level === 'MUST' ? 'must' : 'should'}`,
@@ -74,7 +74,7 @@ function showTab(name) {
 }
 for (const tab of Object.keys(TABS)) byId(`tab-${tab}`).addEventListener('click', () => showTab(tab));
 
-// ---- Beginning
+// ---- Start
 
 let bad = 0;
 for (let row = 0; row < count; row += 1) if (index.bad[row] === '1') bad += 1;

@@ -1,4 +1,4 @@
-// The messages one below the other, as arrows between two lines of life.
+// The timeline: the messages in order, as arrows between two lifelines.
 
 const view = { rows: new Uint32Array(0), tops: new Float64Array(1), places: new Int32Array(count), scale: 1 };
 const list = byId('list');
@@ -58,7 +58,7 @@ function drawSoon() {
   });
 }
 
-// Where the view's pixels are in the list: the same, but in a view that is too tall to be scrolled through.
+// Maps the view's pixels to the list's. They are equal, unless the view is too tall to scroll.
 function seen() {
   const height = list.clientHeight;
   const tall = Math.max(0, view.tops[view.rows.length] - height);
@@ -124,13 +124,13 @@ function rowElement(row, place) {
   return made;
 }
 
-// How long requests wait for their answers, beside the line of life of whoever is asked.
+// Bars that show how long requests are pending, next to the lifeline of their receiver.
 const spans = [];
 function drawSpans(top, bottom, shift) {
   for (const span of spans.splice(0)) span.remove();
   const ends = { c: [], a: [] };
   const first = placeAt(top);
-  // Those that began long before are not looked for in all of a long trace.
+  // Requests that started long before are not searched in all of a long trace.
   for (let place = Math.max(0, first - 20_000); place < view.rows.length && view.tops[place] < bottom; place += 1) {
     const row = view.rows[place];
     if (index.kind[row] !== 'q' || index.mate[row] < 0) continue;
