@@ -35,7 +35,7 @@ impl Agent for ElicitingAgent {
         let form = ElicitationMode::Form {
             requested_schema: form,
         };
-        // A client that shows no forms is not asked: `Error::NotOffered`.
+        // A client that shows no forms is not asked: `Error::Unsupported`.
         match turn.elicit("Who is there?", form, None).await? {
             ElicitationAction::Accept(accepted) => {
                 let fields = accepted.content.unwrap_or_default();

@@ -63,7 +63,7 @@
 //! | a command the agent runs | [`display_terminal`](Session::display_terminal) |
 //! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
 //!
-//! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
+//! What the client does not offer fails with [`Error::Unsupported`] before anything is sent;
 //! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
 //! slowly ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
 //! [recorded](crate::agent::Recorder); `?` ends the turn then. A request fails also with the client's error, such as a file that
@@ -193,7 +193,7 @@
 //! [`Turn`]: crate::agent::Turn
 //! [`Session`]: crate::agent::Session
 //! [`ToolCallHandle`]: crate::agent::ToolCallHandle
-//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`ClientInfo::capabilities`]: crate::agent::ClientInfo::capabilities
 
 #[cfg(doc)]

@@ -7,7 +7,7 @@
 //!
 //! A client opens a session by [`new_session`](AgentConnection::new_session), with a directory or a whole
 //! [`SessionSetup`]: further roots, MCP servers, custom data. Paths are absolute, on the agent's system. What
-//! the agent does not take is refused before anything is sent ([`Error::NotOffered`]).
+//! the agent does not take is refused before anything is sent ([`Error::Unsupported`]).
 //!
 //! | | replayed | thread | needs the agent's |
 //! |---|---|---|---|
@@ -165,7 +165,7 @@
 //! [`Thread::revision`] grows with every change and each [`Item`](crate::thread::Item) has the revision at
 //! which it last changed, so a front end that remembers one number renders only what is new.
 //!
-//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`Error::Invalid`]: crate::Error::Invalid
 //! [`agent::Session`]: crate::agent::Session
 

@@ -62,18 +62,18 @@
 //! | MCP servers over SSE | if the agent takes them | not in the protocol |
 //! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
 //! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
+//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
 //! # What falls back to what
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::NotOffered`](crate::Error::NotOffered): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
 //! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and says in `_meta` that it shows them | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
 //! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | version 1, and does not know them | left out |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
 //! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |
