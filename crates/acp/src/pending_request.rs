@@ -8,7 +8,7 @@ use crate::connection::Responder;
 use crate::error::{Error, Result};
 
 /// A request that needs a response, and the side that received it. How each type is handled is in its
-/// [`Handle`](acp_wire::Handle): `agent/methods/`, `client/methods/`.
+/// [`MessageHandler`](acp_wire::MessageHandler): `agent/methods/`, `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
     pub(crate) responder: Responder,

@@ -124,7 +124,7 @@ impl Turn {
     /// absolute, `line` counts from 1, `limit` is in lines. Without them, the whole file is read.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned an
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
     /// error, the turn was cancelled, or the connection has ended.
     pub async fn read_text_file(
         &self,
@@ -145,7 +145,7 @@ impl Turn {
     /// exist is created. A write that has started is not aborted when the turn is cancelled.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned an
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
     /// error, or the connection has ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
@@ -160,7 +160,7 @@ impl Turn {
     /// handle is dropped.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned an
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
     /// error, or the connection has ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         if !self.session.client().capabilities().terminal {

@@ -17,7 +17,7 @@
 //! | variant | caused by | the connection | what to do |
 //! |---|---|---|---|
 //! | [`Rpc`](Error::Rpc) | the peer, which answered so; or a handler of one's own | goes on | show its message; look at its code |
-//! | [`Closed`](Error::Closed)`(`[`Peer`](CloseReason::Peer)`)` | the peer closed it, or its process ended | is over | connect again; an agent's exit status says why |
+//! | [`Closed`](Error::Closed)`(`[`ScriptedPeer`](CloseReason::Peer)`)` | the peer closed it, or its process ended | is over | connect again; an agent's exit status says why |
 //! | [`Closed`](Error::Closed)`(`[`Local`](CloseReason::Local)`)` | this side closed it | is over | nothing |
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is over | connect again |
 //! | [`Unreadable`](Error::Unreadable) | the peer: its answer is not what the method gives, or too long | goes on | report it to whoever made the peer |
@@ -34,15 +34,15 @@
 //! that wants to know whether the peer is gone asks [`Error::is_closed`], and not how.
 //!
 //! ```
-//! use acp::testing::{Nobody, OnPrompt, connect};
+//! use acp::testing::{NoopClient, PromptAgent, connect};
 //! use acp::{Error, jsonrpc};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let agent = OnPrompt(async |_, _| {
+//! let agent = PromptAgent(async |_, _| {
 //!     Err(jsonrpc::Error::new(-32050, "the model is overloaded").into())
 //! });
-//! let (agent, serving) = connect(agent, Nobody).await;
+//! let (agent, serving) = connect(agent, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //!
 //! let refused = session.prompt("Hello").await.unwrap_err();
@@ -51,7 +51,7 @@
 //!
 //! let too_much = agent.load_session("old", "/").await.unwrap_err();
 //! assert!(matches!(too_much, Error::Unsupported { peer: "agent", .. }));
-//! assert_eq!(too_much.to_string(), "the agent does not offer loadSession");
+//! assert_eq!(too_much.to_string(), "the agent does not support loadSession");
 //!
 //! serving.close();
 //! agent.closed().await;
@@ -72,7 +72,7 @@
 //!
 //! An error of [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the
 //! answer to the prompt, in version 2 as the stop reason `error`. The client's
-//! [`Session::prompt`](crate::client::Session::prompt) gives [`Error::Rpc`] for either. After a cancel the
+//! [`ClientSession::prompt`](crate::client::ClientSession::prompt) gives [`Error::Rpc`] for either. After a cancel the
 //! turn ends as cancelled, whatever the error.
 //!
 //! # What is no error

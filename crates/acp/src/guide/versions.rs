@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use acp::Options;
-//! use acp::testing::{Nobody, OnPrompt, connect_with};
+//! use acp::testing::{NoopClient, PromptAgent, connect_with};
 //! use acp::v1::{ProtocolVersion, StopReason};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -14,8 +14,8 @@
 //!     (Options::new(), ProtocolVersion::V1),
 //!     (Options::new().draft_version_2(), ProtocolVersion::V2),
 //! ] {
-//!     let agent = OnPrompt(async |_, _| Ok(StopReason::EndTurn));
-//!     let (agent, _) = connect_with(agent, Nobody, options).await;
+//!     let agent = PromptAgent(async |_, _| Ok(StopReason::EndTurn));
+//!     let (agent, _) = connect_with(agent, NoopClient, options).await;
 //!     assert_eq!(agent.version(), spoken);
 //!     // From here on nothing is different.
 //!     let session = agent.new_session("/").await?;
@@ -43,12 +43,12 @@
 //! happens in a session, [`Thread`](crate::Thread) has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
 //! words of version 1 whichever is spoken. In particular:
 //!
-//! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that
+//! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the work. In version 1 that
 //!   is the prompt's answer; in version 2 the answer only says that the prompt was taken, and the end is
 //!   told by an update.
 //! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2
 //!   says it by `session/resume`.
-//! - [`set_mode`](crate::client::Session::set_mode) sets the mode, though version 2 has none but the config
+//! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has none but the config
 //!   option.
 //!
 //! # What is not

@@ -48,7 +48,7 @@ impl AuthContext {
     /// Requests input from the user (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not support this mode ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned
+    /// The client does not support this mode ([`Error::Unsupported`]), the client returned
     /// an error, or the connection has ended.
     pub async fn elicit(
         &self,

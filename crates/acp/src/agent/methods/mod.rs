@@ -1,7 +1,7 @@
 //! The requests of a client, one file each: the trait that an agent implements, and the handling of the request.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
-//! which passes it to the [`Handle`](acp_wire::Handle) for its type. A method without one does not compile.
+//! which passes it to the [`MessageHandler`] for its type. A method without one does not compile.
 
 mod archive_session;
 mod auth_status;

@@ -97,7 +97,7 @@ impl PermissionRequest {
             _ => None,
         };
         let tool_call = tool_call.unwrap_or_else(|| {
-            // Nobody's id: it is not in the thread.
+            // NoopClient's id: it is not in the thread.
             let id = command.as_ref().and_then(|c| c.tool_call_id.clone());
             let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
             call.title.clone_from(&request.title);

@@ -63,7 +63,7 @@ impl ClientSessions {
                 ..ClientSessionEntry::default()
             }
         };
-        // Nobody had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
+        // NoopClient had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
         let before = {
             let mut sessions = self.lock();
             sessions.unopened.remove(child);
