@@ -7,10 +7,10 @@
 //! acp-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! # An agent, by what a person sees
+//! # An agent, by what the user sees
 //!
-//! [`connect`](crate::testing::connect) joins the agent with a client in memory; the thread has what it did.
-//! The same test runs in both versions:
+//! [`connect`](crate::testing::connect) connects the agent to a client in memory; the thread shows what it did. The
+//! same test runs in both versions:
 //!
 //! ```
 //! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
@@ -49,8 +49,8 @@
 //!
 //! # An agent, by what is on the wire
 //!
-//! [`ScriptedPeer`](crate::testing::ScriptedPeer) is the client then: it sends what it is told and expects one message after
-//! the other.
+//! [`ScriptedPeer`](crate::testing::ScriptedPeer) is the client here: it sends messages and expects messages, one
+//! after the other.
 //!
 //! ```
 //! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
@@ -84,8 +84,8 @@
 //!
 //! # A client
 //!
-//! The other way round, [`ScriptedPeer`](crate::testing::ScriptedPeer) is the agent. The client and the script run beside
-//! each other:
+//! In the other direction, [`ScriptedPeer`](crate::testing::ScriptedPeer) is the agent. The client and the script run
+//! concurrently:
 //!
 //! ```
 //! # use acp::client::Client;
@@ -107,8 +107,8 @@
 //!     peer.say("s", "Hello yourself.").await;
 //!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
 //! });
-//! assert_eq!(stopped?, StopReason::EndTurn);
-//! session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
+//! An expectation that fails panics at the line of the test, and shows the message that came instead and those before
+//! it:
 //! # Ok(())
 //! # }
 //! ```
@@ -125,8 +125,7 @@
 //!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
 //! ```
 //!
-//! Nothing waits for ever: each wait is over after ten seconds, or after the peer's
-//! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
-//! Tokio's feature `test-util`, the clock moves only when every task waits. So that something hangs is
-//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing)) is a
-//! fact and not a guess.
+//! Nothing waits forever: each wait ends after ten seconds, or after the peer's
+//! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which requires
+//! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once,
+//! and that nothing arrives ([`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing)) is certain.
