@@ -24,7 +24,7 @@ record! {
 record! {
     /// A provider.
     pub struct ProviderInfo {
-        /// Which.
+        /// The selected value.
         required provider_id: ProviderId,
         /// The protocols that it can be called by.
         required_list supported: LlmProtocol,
@@ -64,7 +64,7 @@ open_enum! {
 record! {
     /// `providers/set`: replaces all that is set for a provider.
     pub secret SetProviderRequest {
-        /// Which.
+        /// The selected value.
         required provider_id: ProviderId,
         /// By which protocol it is called.
         required api_type: LlmProtocol,
@@ -96,7 +96,7 @@ record! {
 record! {
     /// `providers/disable`.
     pub struct DisableProviderRequest {
-        /// Which.
+        /// The selected value.
         required provider_id: ProviderId,
     }
 }

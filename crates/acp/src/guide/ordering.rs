@@ -3,10 +3,10 @@
 //! Three guarantees:
 //!
 //! 1. **Messages are handled in order.** The response to a prompt, or to loading a session, is never seen before the
-//! updates that were sent before it.
+//!    updates that were sent before it.
 //! 2. **Every queue is bounded, in bytes.** When a peer stops reading, senders wait, and memory does not grow.
 //! 3. **Two peers that use this library do not deadlock**, and neither does an update handler that sends requests to
-//! the agent.
+//!    the agent.
 //!
 //! # Seen in order
 //!

@@ -146,7 +146,7 @@
 //! session.set_mode("act").await?;
 //! session.set_config_option("mode", "ask").await?;
 //! let error = session.set_mode("dream").await.unwrap_err();
-//! assert_eq!(error.to_string(), "mode cannot be dream; it can be: ask, act");
+//! assert_eq!(error.to_string(), "invalid value dream for config option mode; valid values: ask, act");
 //! # Ok(())
 //! # }
 //! ```
