@@ -105,7 +105,7 @@ record! {
 record! {
     /// One of the options was chosen.
     pub struct SelectedPermissionOutcome {
-        /// The selected value.
+        /// The id of the selected option.
         required option_id: PermissionOptionId,
     }
 }
